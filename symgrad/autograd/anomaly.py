@@ -16,10 +16,10 @@ import numpy as np
 from symgrad.autograd.causes import Cause, Record, finite, pulled, record_of
 from symgrad.carriers.batched import raw
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED, Hooks, hooks_of
-from symgrad.engine.storage.versions import PACKAGE, user_frame
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import ImmediateScope, Modes, Recorder, Scope, in_mode, thread, turn_hot_path_off
 from symgrad.graph.node import Node, all_threads
+from symgrad.types.frames import PACKAGE, user_frame
 
 __all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "recording_lines",
            "set_detect_anomaly"]

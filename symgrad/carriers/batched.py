@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.duck import DuckArray, unbatchable
+from symgrad.types.frames import line_of, outer_frame
 
 __all__ = ["Batched", "Shape", "batch", "has_shape_of", "levels_of", "new_level", "raw", "sum_out", "unbatch"]
 
@@ -41,7 +42,8 @@ class Shape(tuple):
 def _unsupported(what: str) -> Callable[..., Any]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise unbatchable(f"vmap: {what} of a tensor inside vmap depends on the data of each member of the batch; use symgrad.where in place of "
-                          f"an if, keep the computation in tensors, or take the value outside of vmap")
+                          f"an if and symgrad.stack in place of filling an array, symgrad.func.foreign for a function of arrays, or take the value "
+                          f"outside of vmap\n    {line_of(outer_frame(1))}")
 
     return refuse
 

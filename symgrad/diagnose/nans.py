@@ -13,7 +13,6 @@ import numpy as np
 from symgrad.autograd.anomaly import NonFiniteGradient, set_detect_anomaly
 from symgrad.autograd.causes import Cause, finite, first_forward
 from symgrad.carriers.batched import raw
-from symgrad.engine.storage.versions import user_frame
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.examples import as_inputs, examples_of
@@ -23,6 +22,7 @@ from symgrad.graph.order import upstream
 from symgrad.reports.base import BaseReport
 from symgrad.reports.numbers import at, number
 from symgrad.reports.parts import Line, Part, Table
+from symgrad.types.frames import user_frame
 
 __all__ = ["NanCause", "NanReport", "explain_nan"]
 

@@ -29,7 +29,7 @@ __all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "any_recorded", "bare
            "mark", "mark_as_guarded", "receivers", "release_node", "send", "shape_of"]
 
 VALUES = (np.ndarray, np.generic, DuckArray, Tensor, Dual)
-MARKED = 128  # the flag of `mark`
+MARKED = 4096  # the flag of `mark`
 Read = Callable[[Node], tuple[Any, tuple]]
 Cotangents = dict[Node, Any]
 Heap = list[tuple[float, Node]]

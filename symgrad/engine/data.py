@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.duck import DuckArray
+from symgrad.engine.escapes import constant_made
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special
 from symgrad.graph.node import TRACKED
@@ -70,6 +71,8 @@ def python_number(name: str, x: Any) -> Any:
         kind = RuntimeError if isinstance(x, Tensor) else TypeError
         raise kind(f"{name}(): an argument must be Number, not a {type(x).__name__} with {value.ndim} dimensions; {name} only supports 0-dimension "
                    f"value tensor")
+    if isinstance(x, Tensor):
+        constant_made(x, f"{name}()")
     return value.item()
 
 
@@ -146,7 +149,13 @@ def from_python(data: Any, by_default: bool = True) -> Any:
 
 def _plain(data: Any) -> Any:
     return [d if type(d) in (float, int) else _plain(d) if isinstance(d, (list, tuple)) else _without_class(d) if isinstance(d, np.ndarray) else
-            as_value(d) if isinstance(d, Tensor) else d for d in data]
+            _constant(d) if isinstance(d, Tensor) else d for d in data]
+
+
+def _constant(x: Tensor) -> Any:
+    """The value of a tensor in a sequence of which another one is made."""
+    constant_made(x, "a sequence of tensors", True)
+    return as_value(x)
 
 
 def _begins_with_integer(data: Any) -> bool:

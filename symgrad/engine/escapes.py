@@ -6,31 +6,39 @@ formula and its derivatives are those at one value of the constant. Two calls at
 
 from __future__ import annotations
 
+import dis
+import operator
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
-from symgrad.engine.storage.versions import PACKAGE, user_frame
-from symgrad.graph.modes import DEFAULT, Recorder, Scope, in_mode, thread
-from symgrad.graph.node import TRACKED, Leaf, Node
+from symgrad.graph.modes import DEFAULT, Recorder, Scope, in_mode, special, thread
+from symgrad.graph.node import GRADIENT, TRACKED, TRANSFORMED, Leaf, Node
 from symgrad.graph.order import upstream
+from symgrad.types.frames import LIBRARIES, PACKAGE, line_of, outer_frame, user_frame
 
-__all__ = ["FAR", "ArrayNeeded", "Escapes", "departure", "difference", "explaining_arrays", "observing", "refuse_number"]
+__all__ = ["CONSTANTS", "FAR", "ArrayNeeded", "Escapes", "array_refusal", "check_connected", "constant_made", "departure", "difference",
+           "explaining_arrays", "number_read", "observing", "refuse_array", "refusal_behind"]
 
-LIBRARIES = (PACKAGE, *(os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name) for name in ("numpy", "scipy")))
+CONSTANTS = "constants"  # the mode `rule` of code whose numbers are constants, such as a solver whose solution is differentiated by its equation
+_by_sequence = operator.attrgetter("sequence_nr")
 FAR = (7.3, -3.1, 0.013, 1300.0)  # factors from a point to others
 SPELLING = {"__float__": "float()", "__int__": "int()", "__complex__": "complex()", "__array__": "numpy.asarray()", "__index__": "an index",
             "_data": ".data", "__contains__": "in", "__copy__": "copy.copy()", "__deepcopy__": "copy.deepcopy()", "__reduce_ex__": "pickle",
             "__format__": "a format string", "__repr__": "repr()", "__str__": "str()"}
 
 
-VALUES = os.path.join(PACKAGE, "methods", "values.py")
+CONVERSIONS = tuple([os.path.join(PACKAGE, *path) for path in (("engine", "escapes.py"), ("methods", "values.py"), ("methods", "copying.py"),
+                                                                ("methods", "layout.py"))])  # whose frames are part of a conversion
+REMEDY = ("Compute with tensors: symgrad.stack in place of filling an array, symgrad.where in place of choosing by a number, symgrad.func.foreign "
+          "for a function of arrays. Where the number is meant to be a constant, write .detach() before it")
 REFUSALS = {"Can't call numpy() on Tensor that requires grad": "has a graph, since the derivative is differentiated again",
             "__array_ufunc__": "is no array", "no op computes it for": "is no array",
             "vmap: the plain array": "is a batch, with a value for each member"}
@@ -71,16 +79,156 @@ class explaining_arrays(Scope):
                               f"with symgrad.func.foreign, which takes such tensors") from error
 
 
-def refuse_number(tensor: Any) -> None:
+def _refuse_number(tensor: Any, frame: Any) -> None:
     """Refuse the number of a tensor with a graph for the lines of a user's rule; the library's own lines read numbers to check them."""
-    frame: Any = sys._getframe(1)
-    while frame.f_code.co_filename == VALUES:
-        frame = frame.f_back
     if tensor._node.flags & TRACKED and not frame.f_code.co_filename.startswith(PACKAGE):
         line = traceback.extract_stack(frame, 1)[0]
         raise ArrayNeeded(f"{line.filename}, line {line.lineno}: {line.line}\n    this rule makes a plain number of a tensor that has a graph, since "
                           f"the derivative is differentiated again: the number would be a constant there. Compute with the tensor, or write "
                           f".detach() before a number that only decides what is done")
+
+
+# Conversions of a tensor that is differentiated: refused, or a warning for the line. Nothing is said without grad mode, which states that constants
+# are meant, and while `Escapes` observes, since its reports name the lines.
+
+
+def number_read(tensor: Any, what: str, always: bool | None) -> None:
+    """A number of a tensor with a node is read by `what`, such as "float()": warn if the tensor depends on an argument of a running transform.
+
+    With `always` warn, too, if it is differentiated by plain autograd, as torch does; with None never. The library's own lines read numbers to check
+    them.
+
+    Raises RuntimeError where the number is assigned to an element of an array within a transform.
+    """
+    frame = _caller()
+    if thread.modes.rule is True:
+        _refuse_number(tensor, frame)
+    if special:
+        tensor._escape()
+    if always is not None and tensor._node.flags & GRADIENT and not frame.f_code.co_filename.startswith(PACKAGE):
+        _number_left(tensor, what, always, frame)
+
+
+def constant_made(tensor: Any, what: str, always: bool = False) -> bool:
+    """A function of the library makes a constant of a tensor: as `number_read`, whoever calls it; returns whether there was a warning."""
+    return tensor._node is not None and bool(tensor._node.flags & GRADIENT) and _number_left(tensor, what, always, None)
+
+
+def _caller() -> Any:
+    """The frame that called a conversion."""
+    frame: Any = sys._getframe(2)
+    while frame.f_code.co_filename in CONVERSIONS:
+        frame = frame.f_back
+    return frame
+
+
+def _is_silent() -> bool:
+    modes = thread.modes
+    if not modes.grad or modes.rule is CONSTANTS or modes.recorder is not DEFAULT:
+        return True
+    return any([isinstance(observer, Escapes) for observer in modes.observers])
+
+
+STORES, OPERATES = dis.opmap["STORE_SUBSCR"], dis.opmap["BINARY_OP"]
+REMAINDER = 6  # the argument of BINARY_OP for %
+
+
+def _instruction(frame: Any) -> tuple[int, int]:
+    """The instruction that a frame is at, and its argument."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return (code[at], code[at + 1]) if 0 <= at < len(code) - 1 else (-1, 0)
+
+
+def _number_left(tensor: Any, what: str, always: bool, frame: Any) -> bool:
+    """Warn for a number that leaves the graph at a line, or refuse it; `frame` is the one whose instruction converts it, if that is known."""
+    if _is_silent():
+        return False
+    gate = _open_gate(tensor._node)
+    if gate is None and not always:
+        return False
+    operation = (-1, 0) if frame is None else _instruction(frame)
+    if operation == (OPERATES, REMAINDER):  # "%f" % x: of the operators of Python and NumPy, only that of a text converts
+        return False
+    outer = outer_frame(1)
+    if gate is not None:
+        if operation[0] == STORES:
+            raise _refused(gate, f"{line_of(outer)}\n    an element of an array cannot be a tensor that depends on an argument of the transform: its "
+                                 f"derivative would be lost. {REMEDY}")
+        _note(gate, f"{what} at {line_of(outer)}")
+    text = (f"Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior: the result of {what} is a constant to every "
+            f"derivative. {REMEDY}")
+    words = outer.f_globals
+    registry = words.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(text, UserWarning, outer.f_code.co_filename, outer.f_lineno, words.get("__name__"), registry)
+    return True
+
+
+def refuse_array(tensor: Any, what: str) -> None:
+    """Refuse to make an array, or another object with a copy of the elements, of a tensor that depends on an argument of a running transform."""
+    node = tensor._node
+    if node is not None and node.flags & TRANSFORMED and not _caller().f_code.co_filename.startswith(PACKAGE) and not _is_silent():
+        gate = _open_gate(node)
+        if gate is not None:
+            raise _refused(gate, f"{line_of(outer_frame(1))}\n    can't call {what} on a tensor that depends on an argument of the transform: its "
+                                 f"derivative would be lost. {REMEDY}")
+
+
+def array_refusal(what: str) -> RuntimeError:
+    """The error for an array of a tensor that requires grad."""
+    return RuntimeError(f"Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n    {line_of(outer_frame(1))}\n    "
+                        f"{what} would lose the derivative. {REMEDY}")
+
+
+def _refused(gate: Any, message: str) -> RuntimeError:
+    """The error of a message. NumPy may replace it by a ValueError, which the transform replaces again."""
+    error = RuntimeError(message)
+    _note(gate, error)
+    return error
+
+
+def _note(gate: Any, what: Any) -> None:
+    gate.open = (gate.open if type(gate.open) is dict else {}) | {what: None}
+
+
+def refusal_behind(error: BaseException, gates: Iterable[Any]) -> BaseException | None:
+    """What NumPy replaced by an error of its own: a refusal of an element of an array."""
+    if type(error) not in (ValueError, TypeError):
+        return None
+    noted = [key for gate in gates if type(gate.open) is dict for key in gate.open if isinstance(key, RuntimeError)]
+    return noted[-1] if noted else None
+
+
+def _open_gate(node: Node) -> Any:
+    """An input of a running transform on which a node depends, if there is one: along the oldest parents first, which lead to it in few steps."""
+    if not node.flags & TRANSFORMED:
+        return None
+    stack, seen = [node], {node}
+    while stack:
+        n = stack.pop()
+        state = getattr(n, "open", None)
+        if state is True or type(state) is dict:
+            return n
+        new = [p for p in n.parents if p is not None and p.flags & TRANSFORMED and p not in seen]
+        new.sort(key=_by_sequence, reverse=True)
+        seen.update(new)
+        stack += new
+    return None
+
+
+def check_connected(left: Sequence[tuple[Node, dict[Any, None]]], roots: Sequence[Node | None], inputs: Sequence[Node], path: Sequence[Node],
+                    caller: str) -> None:
+    """Raise RuntimeError for an output without a graph to the inputs, or an input without one to an output, after numbers have left the graph.
+
+    `left` are the inputs that numbers have left, with the lines; `path` are the nodes between the inputs and the outputs.
+    """
+    connected = {*inputs, *path}
+    used = {*roots, *[p for node in path for p in node.parents]}
+    lines = [line for gate, found in left if gate not in used for line in found]
+    if not connected.issuperset(roots):
+        lines = [line for _, found in left for line in found]
+    if lines:
+        raise RuntimeError(f"{caller}: the result is not connected to the arguments, and numbers of them have left the graph, so that the derivative "
+                           f"would be 0:\n    " + "\n    ".join(map(str, lines)) + f"\n{REMEDY}")
 
 
 class Escapes(Recorder):

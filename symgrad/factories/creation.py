@@ -11,6 +11,7 @@ import numpy as np
 
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import READABLE, as_value, from_python, number_in, python_number, unreadable
+from symgrad.engine.escapes import constant_made
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, expect_integer, factory_function, like_function, new_leaf, sizes_of
 from symgrad.types.devices import check_cpu
@@ -38,7 +39,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     Raises TypeError or ValueError for data that is not a rectangular array of numbers, RuntimeError for integers that should require gradients.
     """
     check_placement(device, None, pin_memory)
-    if isinstance(data, Tensor):
+    if isinstance(data, Tensor) and not constant_made(data, "symgrad.tensor()"):
         warnings.warn(COPY.format("torch.tensor"), UserWarning, stacklevel=stacklevel)
     value = read_data(data, dtype)
     if type(value) is np.ndarray and 0 in value.strides:  # an expanded tensor, whose copy has another order of strides in NumPy than in torch

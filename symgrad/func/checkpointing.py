@@ -10,7 +10,7 @@ from typing import Any
 from symgrad.autograd.engine import grad
 from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import function_name
+from symgrad.func.evaluation import RERUN, Input, function_name
 from symgrad.func.rules import (
     Rule,
     Some,
@@ -123,6 +123,9 @@ class _Block(Rule):
         """The recomputed outputs, recorded from gates at these tensors, and the gates."""
         check_unwritten(self.constants, self.since)
         gates, since = [fresh_input(t) for t in tensors], next_sequence()
+        for gate in gates:
+            if type(gate._node) is Input:
+                gate._node.open = RERUN
         with recording(True), restored_generator(self.state), self.again:
             leaves = flatten(self.function(*self.args, **self.kwargs))[0]
         outputs = [leaves[i] for i in self.places if i < len(leaves) and isinstance(leaves[i], Tensor)]

@@ -16,26 +16,32 @@ from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.recorded import Recorded
 from symgrad.engine.data import as_value, copied
+from symgrad.engine.escapes import check_connected, refusal_behind
 from symgrad.engine.saved import hold_unpacked
 from symgrad.engine.storage.versions import owner
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.derivative import joined_inputs
 from symgrad.graph.modes import DEFAULT, in_mode, thread
-from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, all_threads, next_sequence
+from symgrad.graph.node import GRADIENT, NAMED, TRACKED, TRANSFORMED, Node, all_threads, next_sequence
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAVES, Spec, flatten, names
 
-__all__ = ["Evaluation", "Input", "as_tensors", "between_nodes", "check_argnums", "detach_tree", "evaluate", "function_name",
+__all__ = ["RERUN", "Evaluation", "Input", "as_tensors", "between_nodes", "check_argnums", "detach_tree", "evaluate", "function_name",
            "recording", "scalar_output", "unshared", "unshared_results"]
 
 LEAVES.update((Tensor, np.ndarray, np.float64, Batched, Recorded))
 
 
+INSIDE = GRADIENT | TRANSFORMED
+RERUN = "rerun"
+
+
 class Input(Node):
     """The node of an argument of a transform, by which the transform differentiates; its parent is the argument's former node.
 
-    It is open while the function runs: results of a nested transform must then be differentiable by it.
+    It is open while the function runs: results of a nested transform must then be differentiable by it. `open` becomes a dict of the lines by which
+    numbers leave the graph, if some do; it is RERUN for a call that is repeated and no transform.
     """
 
     __slots__ = ("open",)
@@ -46,7 +52,7 @@ class Input(Node):
 
     def __init__(self, value: Any, source: Node | None):
         self.args, self.value, self.sequence_nr, self.open = (value,), value, next_sequence(), True
-        self.parents, self.flags = ((), GRADIENT) if source is None else ((source,), GRADIENT | source.flags & TRACKED)
+        self.parents, self.flags = ((), INSIDE) if source is None else ((source,), INSIDE | source.flags & TRACKED)
 
     def release(self) -> None:
         """Do nothing: the node saves no arguments."""
@@ -303,9 +309,14 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
         thread.modes = modes
         if isinstance(error, (ValueError, RuntimeError)) and "read-only" in str(error):
             raise _mutation_error(func, words(), caller) from error
+        if (refusal := refusal_behind(error, nodes)) is not None:
+            raise refusal from None
         raise
     finally:
+        left: Any = ()
         for node in nodes:
+            if node.open is not True:
+                left = *left, (node, node.open)
             node.open = False
     for t, node in zip(inputs, nodes):
         if t._node_slot is not node:
@@ -323,6 +334,8 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
                 raise RuntimeError(f"{caller}: {function_name(func)} must return Tensors; {names(output, 'output')[i]} is {type(y).__name__}")
             outputs[i] = wrap(as_value(y))
     between, path, wanted, foreign = between_nodes([y._node for y in outputs], nodes)
+    if left:
+        check_connected(left, [y._node for y in outputs if y._value.dtype.kind in "fcV"], nodes, path, caller)
     if all_threads.packed and (outside and foreign or caller not in ("grad", "vjp")):  # a pullback alone unpacks each tensor when it is needed
         hold_unpacked(path)
     return Evaluation(inputs, nodes, form, output, outputs, shape, aux, between, path, wanted, outside and foreign)

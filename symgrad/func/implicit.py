@@ -19,6 +19,7 @@ import numpy as np
 from symgrad.autograd.engine import grad
 from symgrad.carriers.batched import Batched, batch, new_level, unbatch
 from symgrad.engine.data import as_value
+from symgrad.engine.escapes import CONSTANTS
 from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
@@ -42,7 +43,7 @@ from symgrad.func.rules import (
 )
 from symgrad.func.transformed import own_name
 from symgrad.func.transforms import grad as gradient
-from symgrad.graph.modes import in_mode, thread
+from symgrad.graph.modes import DEFAULT, in_mode, thread
 from symgrad.graph.node import TRACKED, next_sequence
 from symgrad.types.trees import flatten, tree_map
 
@@ -268,7 +269,7 @@ class _Solution:
         if any(leaves[i]._value.dtype.kind == "c" for i in places):
             raise TypeError(f"{self.caller}: a parameter is complex; give its real and imaginary parts")
         plain = [wrap(x._value) if isinstance(x, Tensor) else x for x in leaves]
-        with recording(True, True):
+        with in_mode(grad=True, recorder=DEFAULT, rule=CONSTANTS):  # the solution is differentiated by its equation
             found = self.solver(*form.unflatten(plain), **options)
         solution, shape = self._solution(found)
 

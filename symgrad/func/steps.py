@@ -18,7 +18,7 @@ from symgrad.engine.storage.versions import written_since
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation
 from symgrad.graph.modes import DEFAULT, special, thread
-from symgrad.graph.node import GRADIENT, HOOKED, TRACKED, Node, all_threads
+from symgrad.graph.node import GRADIENT, HOOKED, TRACKED, TRANSFORMED, Node, all_threads
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.program.passes import PassProgram, fits, known_program, recording
 from symgrad.program.signature import signature_of
@@ -26,6 +26,7 @@ from symgrad.program.signature import signature_of
 __all__ = ["Walk", "curve_steps", "gradient_steps", "recorded_coefficients", "steps_of", "unobserved", "walk_of"]
 
 float64, ndarray = np.float64, np.ndarray
+OTHERS = TRACKED & ~TRANSFORMED  # the flags by which nodes on a plain path differ from others
 
 
 def unobserved(nodes: Iterable[Node]) -> bool:
@@ -93,7 +94,7 @@ def walk_of(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], in
     stack: list[Any] = [root]
     while stack:
         node = stack.pop()
-        if node.flags & TRACKED != GRADIENT:
+        if node.flags & OTHERS != GRADIENT:
             return None
         if node.sequence_nr < since or not node.parents:
             ends.append(node)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import levels_of, new_level
+from symgrad.carriers.duck import is_unbatchable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import function_name, unshared
@@ -147,7 +148,12 @@ def _call_chunk(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwarg
     level = new_level()
     given = [x if d is None else traced.batch(x if count == size else traced.narrow(x, d, start, count), d, level) for x, d in zip(tensors, dims)]
     with in_mode(batches=(*thread.modes.batches, (level, count, randomness))):
-        output = func(*form.unflatten(given), **kwargs)
+        try:
+            output = func(*form.unflatten(given), **kwargs)
+        except ValueError as error:
+            if isinstance(error.__cause__, RuntimeError) and is_unbatchable(error.__cause__):  # of an element that is assigned to an array
+                raise error.__cause__ from None
+            raise
     leaves, shape = flatten(output)
     if shape is LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1:
         out_dims = out_dims[0]

@@ -98,7 +98,7 @@ class Modes:
     program: Any  # the recorder of the program that is being recorded
     computing: Any  # what gives the values of ops in place of NumPy, by `compute(op, call, args)`
     jvp_of: Any  # the node of the Function whose `jvp` runs
-    rule: bool  # whether a user's rule runs whose operations are recorded
+    rule: Any  # whether a user's rule runs whose operations are recorded; CONSTANTS where numbers of tensors are constants on purpose
 
     plain = True  # whether the hot path records; False in every thread during anomaly mode
 

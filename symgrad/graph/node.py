@@ -21,12 +21,13 @@ from symgrad.graph.names import NamedAsInTorch
 from symgrad.graph.op import Op
 
 __all__ = ["BARRED", "CALLS", "DETACHED", "GRADIENT", "HOOKED", "INFERENCE", "InferenceNode", "Leaf", "NAMED", "PACKED", "PARTED", "RELEASED",
-           "IN_FORWARD", "TANGENT", "TRACKED", "Node", "REASONS", "SELECTED", "SMALL", "all_threads", "constructor", "guarded_class", "make_node",
-           "next_sequence", "node_class"]
+           "IN_FORWARD", "TANGENT", "TRACKED", "TRANSFORMED", "Node", "REASONS", "SELECTED", "SMALL", "all_threads", "constructor", "guarded_class",
+           "make_node", "next_sequence", "node_class"]
 
 GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED, SELECTED, CALLS, PACKED, PARTED = 1, 2, 4, 8, 16, 32, 64, 256, 512, 1024, 2048
+TRANSFORMED = 128  # below 256, since Python makes no new object for small integers
 REASONS = GRADIENT | NAMED | TANGENT  # the flags for which an op is recorded
-TRACKED = REASONS | SELECTED | CALLS  # the flags that a node inherits
+TRACKED = REASONS | SELECTED | CALLS | TRANSFORMED  # the flags that a node inherits
 SMALL = 4096  # bytes; smaller values are not worth releasing
 next_sequence = itertools.count(1).__next__
 
@@ -54,7 +55,8 @@ class Node(NamedAsInTorch):
     `args` are the arguments of the rule (tensors first, then parameters), `parents` the nodes of the tensors (None for a constant) and `value`
     the result. `flags`: GRADIENT if a leaf that requires grad is upstream, NAMED if a leaf with a symbol is, RELEASED after a pullback freed the
     saved values, HOOKED if `hooks` is set, PACKED if hooks packed saved tensors, SELECTED if this node's op or one upstream selects, CALLS
-    if the rule of one of them may call a user's code, PARTED if it is an output of a part of a batch.
+    if the rule of one of them may call a user's code, PARTED if it is an output of a part of a batch, TRANSFORMED if an argument of a transform is
+    upstream.
     """
 
     __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "hooks", "record", "output_of", "__weakref__")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.escapes import refuse_array
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.tensor import new as bare
@@ -41,7 +42,11 @@ def rebuilt(cls: type, value: Any, requires_grad: bool, symbol: Any = None, attr
 
 @METHODS.define
 def __copy__(self: Tensor) -> Any:
-    """A leaf with the same memory, symbol and `requires_grad`, and no gradient."""
+    """A leaf with the same memory, symbol and `requires_grad`, and no gradient.
+
+    Raises RuntimeError within a transform of `symgrad.func` for a tensor that depends on what is differentiated.
+    """
+    refuse_array(self, "copy.copy()")
     if special:
         self._escape(shared=True)
     return rebuilt(type(self), self._array(), self.requires_grad, _symbol(self), _attributes(self))
@@ -84,7 +89,11 @@ def _copy_within_storage(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:
 
 @METHODS.define
 def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
-    """The class, value, `requires_grad` and symbol, for `pickle`; neither the graph nor the gradient is stored."""
+    """The class, value, `requires_grad` and symbol, for `pickle`; neither the graph nor the gradient is stored.
+
+    Raises RuntimeError within a transform of `symgrad.func` for a tensor that depends on what is differentiated.
+    """
+    refuse_array(self, "pickle")
     if special:
         self._escape()
     parts = type(self), self._value, self.requires_grad, _symbol(self), _attributes(self) or None

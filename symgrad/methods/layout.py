@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import DuckArray, Unrecordable
+from symgrad.engine.escapes import refuse_array
 from symgrad.engine.recording import convert, core
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tables import MethodTable
@@ -205,17 +206,13 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     >>> x[1:3].untyped_storage() == x.untyped_storage(), x.untyped_storage().nbytes()
     (True, 32)
     """
+    refuse_array(self, "untyped_storage()")
     return UntypedStorage(owner(self._array()))
 
 
 @METHODS.define
 def storage(self: Tensor) -> TypedStorage:
-    """The storage of the tensor as elements of its dtype.
-
-    >>> import symgrad
-    >>> symgrad.zeros(4)[1:3].storage().size()
-    4
-    """
+    """The storage of the tensor as elements of its dtype: of `symgrad.zeros(4)[1:3]` four elements."""
     return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.data import as_value
+from symgrad.engine.escapes import constant_made
 from symgrad.engine.recording import convert
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Size, Tensor
@@ -184,7 +185,8 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
         if dtype is None and type(data) is float and self._value.dtype is FLOAT64:
             return new_leaf(np.float64(data))
     if isinstance(data, Tensor):
-        warnings.warn(creation.COPY.format("tensor.new_tensor"), UserWarning, stacklevel=2)
+        if not constant_made(data, "new_tensor()"):
+            warnings.warn(creation.COPY.format("tensor.new_tensor"), UserWarning, stacklevel=2)
         data = as_value(data)
     return creation.tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
 

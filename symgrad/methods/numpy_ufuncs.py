@@ -12,6 +12,7 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.numpy_functions import as_tensor
+from symgrad.types.frames import line_of, outer_frame
 
 __all__ = ["NUMPY_FUNCTIONS"]
 
@@ -83,7 +84,8 @@ def __array_ufunc__(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwarg
             return NotImplemented
         words = ", ".join(f"{key}=" for key in kwargs)
         call = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-        raise TypeError(f"numpy.{call}: no op computes it for Tensors{words and ' with '}{words}; detach() and numpy() give the array, as a constant")
+        raise TypeError(f"numpy.{call}: no op computes it for Tensors{words and ' with '}{words}; detach() and numpy() give the array, as a "
+                        f"constant, and symgrad.func.foreign makes an op of it\n    {line_of(outer_frame(0))}")
     return found if target is None else _written(target, found, ufunc.__name__)
 
 
@@ -123,7 +125,7 @@ def _written(targets: tuple, found: Any, name: str) -> Any:
             target.copy_(result)
         elif target is not None and has_graph(result):
             raise TypeError(f"numpy.{name}: the result has a graph and cannot be written to an array, by out= or in place; write a = a + x in place "
-                            f"of a += x, or let the array be a Tensor")
+                            f"of a += x, or let the array be a Tensor\n    {line_of(outer_frame(0))}")
         elif target is not None:
             target[...] = result.numpy()
     return targets if isinstance(found, tuple) else found if targets[0] is None else targets[0]

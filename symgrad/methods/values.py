@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 import warnings
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import numpy as np
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.branches import branched
 from symgrad.engine.data import as_value
-from symgrad.engine.escapes import refuse_number
+from symgrad.engine.escapes import array_refusal, number_read, refuse_array
 from symgrad.engine.storage.versions import Alias, carry_over
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
@@ -75,25 +76,35 @@ def _volatile(self: Tensor) -> bool:
 METHODS["volatile"] = property(_volatile)
 
 
-@METHODS.define
-def item(self: Tensor) -> Any:
-    """The only element, as a Python number."""
+def _number(self: Tensor, what: str, always: bool | None = False) -> Any:
+    """The only element, as a Python number that leaves the graph."""
     if self._value.size != 1:
         raise RuntimeError(f"a Tensor with {self._value.size} elements cannot be converted to Scalar; index it first")
-    if thread.modes.rule and self._node is not None:
-        refuse_number(self)
-    if special:
-        self._escape()
+    if self._node is not None:
+        number_read(self, what, always)
     return self._value.item()
 
 
 @METHODS.define
+def item(self: Tensor) -> Any:
+    """The only element, as a Python number, which is a constant to every derivative.
+
+    Within a transform of `symgrad.func` a UserWarning names the line, once, where the tensor depends on what is differentiated; `detach` before it
+    says that a constant is meant. Outside, `item` is silent, as in torch, and `float(x)` warns.
+    """
+    return _number(self, "item()")
+
+
+@METHODS.define
 def tolist(self: Tensor) -> Any:
-    """The elements as nested lists of Python numbers."""
-    if thread.modes.rule and self._node is not None:
-        refuse_number(self)
-    if special:
-        self._escape()
+    """The elements as nested lists of Python numbers, which are constants to every derivative: of one element as `item`.
+
+    Raises RuntimeError within a transform of `symgrad.func` for several elements that depend on what is differentiated; use `detach` first.
+    """
+    if self._node is not None:
+        if self._value.ndim:
+            refuse_array(self, "tolist()")
+        number_read(self, "tolist()", False)
     return self._value.tolist()
 
 
@@ -104,7 +115,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     Raises RuntimeError in grad mode for a tensor that requires grad; use `detach` first, or `force`.
     """
     if self.requires_grad and not force and thread.modes.grad:
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        raise array_refusal("numpy()")
     if special:
         self._escape(shared=True)
     return self._array() if not isinstance(self._value, DuckArray) else self._value.__array__()
@@ -121,6 +132,8 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
         caller = caller.f_back
     if caller.f_globals.get("__name__") == OPERATORS and (self.requires_grad or isinstance(self._value, DuckArray)):
         raise TypeError("a LinearOperator of SciPy converts what stands to its right to an array; write symgrad.sparse.matmul(A, x)")
+    if self.requires_grad and thread.modes.grad:
+        raise array_refusal("an array")
     return np.array(self.numpy(), dtype=dtype, copy=copy)
 
 
@@ -173,26 +186,40 @@ def __bool__(self: Tensor) -> bool:
     return truth
 
 
-@METHODS.define
-def _single_element(self: Tensor) -> Any:
+def _single_element(self: Tensor, what: str, always: bool | None) -> Any:
     if self._value.size != 1:
         raise ValueError(f"only one element tensors can be converted to Python scalars; this one has shape {list(self.shape)}")
-    return self.item()
+    return _number(self, what, always)
 
 
 @METHODS.define
 def __float__(self: Tensor) -> float:
-    return float(self._single_element())
+    """The only element, for `float` and `math`: a constant to every derivative, for which a UserWarning names the line, as in torch."""
+    return float(_single_element(self, "float()", True))
 
 
 @METHODS.define
 def __int__(self: Tensor) -> int:
-    return int(self._single_element())
+    """The only element without its fraction: an integer has the derivative 0, and nothing is said."""
+    return int(_single_element(self, "int()", None))
+
+
+@METHODS.define
+def __floor__(self: Tensor) -> int:
+    """The largest integer that is not larger, for `math.floor`; as `__int__`."""
+    return math.floor(_single_element(self, "math.floor()", None))
+
+
+@METHODS.define
+def __ceil__(self: Tensor) -> int:
+    """The smallest integer that is not smaller, for `math.ceil`; as `__int__`."""
+    return math.ceil(_single_element(self, "math.ceil()", None))
 
 
 @METHODS.define
 def __complex__(self: Tensor) -> complex:
-    return complex(self._single_element())
+    """The only element, for `complex` and `cmath`; as `__float__`."""
+    return complex(_single_element(self, "complex()", True))
 
 
 @METHODS.define

@@ -21,11 +21,12 @@ import numpy as np
 from symgrad.autograd.engine import clear_gradients
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import numeric
-from symgrad.engine.storage.versions import stamp, user_frame
+from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.methods.predicates import typename
 from symgrad.types.dtypes import dtype_of
+from symgrad.types.frames import user_frame
 from symgrad.types.handles import RemovableHandle, add_hook
 
 __all__ = ["Group", "Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]

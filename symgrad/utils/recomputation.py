@@ -13,12 +13,12 @@ from typing import Any
 from symgrad.autograd.context import Saved
 from symgrad.autograd.saving import saved_tensors_hooks
 from symgrad.engine.saved import Unpacking
-from symgrad.engine.storage.versions import user_frame
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.checkpointing import CheckpointError, metadata_of
 from symgrad.func.rules import generator_state, in_vmap_levels, restored_generator
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import next_sequence
+from symgrad.types.frames import user_frame
 from symgrad.types.trees import flatten
 from symgrad.types.weakkeys import WeakKeys
 

@@ -64,7 +64,7 @@ def test_every_route_and_mode():
     assert x.grad_fn.name() == "ImplicitRootBackward"
     for k in range(1, 5):
         (x,) = symgrad.autograd.grad(x, a, create_graph=True)
-        assert float(x) == pytest.approx(ROOTS[k], rel=1e-14), k
+        assert x.item() == pytest.approx(ROOTS[k], rel=1e-14), k
 
 
 def test_a_solution_in_a_larger_computation():
@@ -267,7 +267,7 @@ def test_captured_parameters_get_gradients_and_hessians():
     (first,) = symgrad.autograd.grad(x, a, create_graph=True)
     (second,) = symgrad.autograd.grad(first, a, create_graph=True)
     (third,) = symgrad.autograd.grad(second, a)
-    assert [float(t) for t in (x, first, second, third)] == pytest.approx(ROOTS[:4], rel=1e-14)
+    assert [t.item() for t in (x, first, second, third)] == pytest.approx(ROOTS[:4], rel=1e-14)
 
     def outer(a):
         return implicit_root(lambda x, b: x**2 - a * b, lambda b: float(a * b) ** 0.5)(T(1.0)) * a
@@ -290,8 +290,8 @@ def test_captured_tensors_that_depend_on_each_other():
     equation = y**3 + y * sympy.sin(s) - s - s * sympy.sin(s)
     (slope,) = sympy.solve(sympy.diff(equation, s), y.diff(s))
     curvature = sympy.diff(slope, s).subs(y.diff(s), slope)
-    at = {y: sympy.Float(float(x)), s: 0.8}
-    assert float(first) == pytest.approx(float(slope.subs(at)), rel=1e-13)
+    at = {y: sympy.Float(x.item()), s: 0.8}
+    assert first.item() == pytest.approx(float(slope.subs(at)), rel=1e-13)
     assert float(second) == pytest.approx(float(curvature.subs(at)), rel=1e-13)
 
 

@@ -9,9 +9,9 @@ import threading
 import numpy as np
 
 import symgrad as torch
-from symgrad.engine.storage.versions import PACKAGE
 from symgrad.graph.modes import DEFAULT, special, thread
 from symgrad.graph.node import all_threads
+from symgrad.types.frames import PACKAGE
 
 __all__ = ["Cube", "Interrupted", "differences", "leaf", "locked"]
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import functools
 import linecache
-import os
 import sys
 import weakref
 from collections import deque
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,12 +23,12 @@ import numpy as np
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.duck import DuckArray
 from symgrad.graph.node import all_threads, next_sequence
+from symgrad.types.frames import user_frame
 from symgrad.types.strides import address
 
 __all__ = ["Alias", "Counter", "Write", "carry_over", "counter_of", "first_write_after", "owner", "promote", "promoted", "stamp",
-           "user_frame", "version", "written_since"]
+           "version", "written_since"]
 
-PACKAGE = os.path.abspath(__file__).removesuffix(os.path.join("engine", "storage", "versions.py"))  # with a trailing separator
 REMEMBERED = 64  # writes of one memory whose sequence number is kept; older ones are only counted
 
 
@@ -144,14 +143,6 @@ def promoted(array: np.ndarray) -> Any:
     counter = _known(array)
     entry = None if counter is None else _scalars.get(counter.scalar)
     return entry[0] if entry is not None and entry[1] is counter else None
-
-
-def user_frame(depth: int) -> FrameType:
-    """The nearest frame outside of this package, from `depth` frames above the caller on."""
-    frame: Any = sys._getframe(depth + 1)
-    while frame.f_code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
-        frame = frame.f_back
-    return frame
 
 
 _outside: set[str] = set()  # files outside of this package
