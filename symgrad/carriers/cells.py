@@ -92,6 +92,8 @@ class Cells(np.ndarray):
         return out.reshape(shape).view(cls)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        if Batched in map(type, inputs):
+            return NotImplemented  # the batch computes with the cells that are its data
         cls = type(self)
         if method == "reduce" and ufunc in cls.folds:
             return fold(cls.folds[ufunc], self, kwargs.get("axis", 0), kwargs.get("keepdims", False))
@@ -105,6 +107,8 @@ class Cells(np.ndarray):
         return out[0]
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if Batched in types:
+            return NotImplemented
         cls = type(self)
         if func in FILLS:
             shape = kwargs.get("shape")

@@ -153,9 +153,14 @@ def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
     """A copy of `x` with `values` written at `index`, or added there."""
     if accumulate:
         return x + place(np.broadcast_to(values, np.shape(x[index])), index, x.shape)
-    out = zeros_like(x, x.shape) + x if not x.ndim else x.copy()
+    out = _copy_for(x, values) if x.ndim else zeros_like(x, x.shape) + x
     out[index] = values
     return out
+
+
+def _copy_for(x: Any, values: Any) -> Any:
+    """A copy of an array, into which the values of a batch can be written, too."""
+    return x + zeros_like(values, x.shape) if isinstance(values, DuckArray) else x.copy()
 
 
 def strided(x: Any, geometry: Any) -> Any:
@@ -165,7 +170,7 @@ def strided(x: Any, geometry: Any) -> Any:
 
 def strided_put(x: Any, piece: Any, geometry: Any) -> Any:
     """A copy of `x` with values written to the elements of a view."""
-    out = zeros_like(x, (x.size,)) + x.reshape(-1)
+    out = _copy_for(x.reshape(-1), piece)
     out[geometry.positions] = piece
     return out.reshape(x.shape)
 
