@@ -2,7 +2,7 @@
 
 Such an op has derivative 0 by the elements that it does not select, even if they are infinite or NaN. In a pass over a graph with such an op
 the product of a zero derivative of the outputs by a value with an infinite derivative of that value, or a NaN, is 0. In a pullback the zero is the
-cotangent, in a pushforward the next factor.
+cotangent, in a pushforward the next factor. Likewise its value does not depend on these elements, even if the derivative by the value is infinite.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import raw
+from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.recorded import Recorded
+from symgrad.graph.op import Op
 
-__all__ = ["guarded", "guarded_product", "has_nan", "truth"]
+__all__ = ["INF", "INFINITE", "NAN", "guarded", "guarded_product", "has_nan", "not_finite", "truth", "unselected"]
 
 PRECISION = 0.5, 1e30  # the sizes of two numbers of which one is not lost in sums with the other
 NARROW = 0.5, 1e3  # the same for floats of less than 8 bytes
+INF = float("inf")
+INFINITE, NAN = 2, 3  # what a pass has seen
 
 
 def guarded(xp: Any, compute: Callable[[list[Any]], Sequence[Any]], given: Sequence[Any], found: Sequence[Any]) -> Sequence[Any]:
@@ -50,17 +54,36 @@ def guarded_product(xp: Any, x: Any, factor: Any) -> Any:
     return xp.where(xp.logical_and(xp.eq(factor, 0), xp.isnan(out)), xp.zeros_like(out), out)
 
 
+def unselected(xp: Any, op: Op, i: int, y: Any, args: tuple) -> Any:
+    """Where an elementwise op that selects does not depend on its argument i: the partial derivative is 0 there, and not only at that point."""
+    partial: Any = op.partials[i]
+    slope = partial(xp, y, *args)
+    zero = xp.eq(slope, 0)
+    if op.piecewise_linear:
+        return zero
+    along = Dual(args[i], xp.ones_like(args[i]))
+    moved = partial(DualCarrier(xp), Dual(y, slope * along.tangent), *args[:i], along, *args[i + 1:])
+    return xp.logical_and(zero, xp.eq(moved.tangent, 0)) if type(moved) is Dual else zero
+
+
 def has_nan(xp: Any, x: Any) -> bool:
     """Whether some element of a value of a carrier is NaN."""
+    return not_finite(xp, x) is NAN
+
+
+def not_finite(xp: Any, x: Any) -> int:
+    """NAN if some element of a value of a carrier is NaN, else INFINITE if some element is infinite, or its square, else 0."""
     value = x if type(x) is np.ndarray else raw(_inner(x))
     if type(value) is Recorded:  # whoever runs the program looks for NaN in its results
         value.recorder.guarded = True
-        return False
+        return 0
     if value.dtype.kind == "O":
-        return xp.any(xp.isnan(x)).item()
+        return NAN if xp.any(xp.isnan(x)).item() else 0
     flat = value.ravel("K")  # without a copy of a transposed array
     total = np.vdot(flat, flat)  # NaN if an element is, and not else but for infinite complex numbers
-    return bool(total != total and np.isnan(value).any())
+    if abs(total) < INF:
+        return 0
+    return NAN if total != total and np.isnan(value).any() else INFINITE
 
 
 def truth(x: Any) -> np.ndarray:

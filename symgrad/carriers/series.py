@@ -101,7 +101,7 @@ class SeriesCarrier(TaylorCarrier):
             return self._linear(call, tensors, parameters, op.arity is None, first)
         if op.kind == "multilinear":
             return self._multilinear(op, call, tensors, parameters, first)
-        if op.partials and op.selects:
+        if op.partials and op.piecewise_linear:
             return self._piecewise_linear(op, call, tensors, parameters, first)
         if op.partials and not any(map(callable, op.partials)):
             return self._linear_combination(op, call, tensors, parameters, first)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched, levels_of
-from symgrad.carriers.dual import Dual
+from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.duck import DuckArray
-from symgrad.carriers.guarding import guarded, guarded_product, has_nan, truth
+from symgrad.carriers.guarding import guarded, guarded_product, has_nan, truth, unselected
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.recording import core
 from symgrad.engine.saved import always_saves
@@ -130,7 +130,10 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
 
 
 def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequence[Node | None]) -> list[Any]:
-    """The cotangents of a node's arguments, where a zero of `g` times a local derivative that is infinite or NaN is 0."""
+    """The cotangents of a node's arguments, where a zero of `g` times a local derivative that is infinite or NaN is 0.
+
+    So is an infinite or NaN element of `g` times the derivative 0 of an op that selects.
+    """
     out, op = list(node.vjp(xp, g, y, args, parents)), node.op
     kind = op.kind
     for i, c in enumerate(out):
@@ -144,6 +147,8 @@ def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequenc
         needs = [p if k == i else None for k, p in enumerate(node.parents)]
         if kind != "elementwise" and REGISTRY.get(op.name) is op:
             out[i] = _guarded_rule(xp, node, g, args, needs, i, c)
+        elif op.selects and kind == "elementwise":
+            out[i] = _guarded_partial(xp, op, i, y, args, c)
         elif c.shape != g.shape:
             continue
         elif dual and kind == "elementwise":
@@ -159,23 +164,32 @@ def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequenc
     return out
 
 
+def _guarded_partial(xp: Any, op: Any, i: int, y: Any, args: tuple, c: Any) -> Any:
+    """The cotangent `c` of argument `i` of an elementwise op that selects: 0 where the value does not depend on the argument."""
+    base, read = xp, (y, *args)
+    if isinstance(xp, DualCarrier):
+        base, read = xp.base, tuple([x.value if type(x) is Dual else x for x in read])
+    return xp.where(unselected(base, op, i, read[0], read[1:]), xp.zeros_like(c), c)
+
+
 def _guarded_rule(xp: Any, node: Node, g: Any, args: tuple, needs: Sequence[Node | None], i: int, c: Any) -> Any:
     """The cotangent `c` of argument `i` of an op that is not elementwise, guarded."""
     dual, count, op = type(c) is Dual, len(needs), node.op
     base, rest = xp.base if dual else xp, args[count:]
+    own = _flat([g]) if op.selects else [g.tangent] if type(g) is Dual else []  # what is replaced of `g`
     call = core(op) if base is traced else functools.partial(op.forward, base)
     if not any([truth(base.ne(part, 0)).any() for part in _flat([g])]):
         return xp.zeros_like(c)
 
     def compute(given: list[Any]) -> list[Any]:
         parts, y = iter(given), None
-        along = Dual(g.value, next(parts)) if type(g) is Dual else g
+        along = g if not own else Dual(next(parts) if op.selects else g.value, next(parts)) if type(g) is Dual else next(parts)
         read = [Dual(next(parts), next(parts)) if type(a) is Dual else next(parts) for a in args[:count]]
         if op.kind != "multilinear":
             y = xp.apply(op, read, rest, call) if dual else call(*([read] if op.arity is None else read), *rest)
         return _flat([node.vjp(xp, along, y, (*read, *rest), needs)[i]])
 
-    found = guarded(base, compute, [*([g.tangent] if type(g) is Dual else []), *_flat(args[:count])], _flat([c]))
+    found = guarded(base, compute, [*own, *_flat(args[:count])], _flat([c]))
     return Dual(*found) if dual else found[0]
 
 

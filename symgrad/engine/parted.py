@@ -55,8 +55,8 @@ def with_modes_of_caller(compute: Callable[[], Any]) -> Callable[[], Any]:
     return call
 
 
-def pull_parts(pull: Callable[..., bool], pending: Cotangents, heap: Heap, zeros: list[Node], wanted: set[Node] | None, keep: frozenset[Node],
-               guarded: bool) -> bool | None:
+def pull_parts(pull: Callable[..., int], pending: Cotangents, heap: Heap, zeros: list[Node], wanted: set[Node] | None, keep: frozenset[Node],
+               guarded: int) -> int | None:
     """Replace the cotangents of the outputs of parts by those of what the parts share, added in the order of the parts.
 
     The newest pending node is such an output. `pull(pending, heap, zeros, wanted, ends, guarded)` is the clean loop, for one part. Returns
@@ -82,7 +82,7 @@ def pull_parts(pull: Callable[..., bool], pending: Cotangents, heap: Heap, zeros
     heap[:] = [entry for entry in heap if entry[1] not in starts]
     heapify(heap)
 
-    def work(part: set[Node]) -> tuple[Cotangents, Heap, list[Node], bool]:
+    def work(part: set[Node]) -> tuple[Cotangents, Heap, list[Node], int]:
         own: tuple[Cotangents, Heap, list[Node]] = {}, [], []
         for node in part.intersection(starts):
             send(*own[:2], node, starts[node])
@@ -97,6 +97,6 @@ def pull_parts(pull: Callable[..., bool], pending: Cotangents, heap: Heap, zeros
             send(pending, heap, node, g)
         heap += [MARK for entry in rest if entry is MARK]  # `send` has scheduled the others
         zeros += without
-        guarded = guarded or selects
+        guarded = max(guarded, selects)
     heapify(heap)
     return guarded

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.guarding import has_nan
+from symgrad.carriers.guarding import INF, INFINITE, NAN, not_finite
 from symgrad.engine.cotangents import (
     MARK,
     MARKED,
@@ -50,7 +50,7 @@ _selects = operator.attrgetter("selects")
 def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = None, wanted: set[Node] | None = None,
              keep: frozenset[Node] = frozenset(), ends: Container[Node] = (), release: bool = False,
              hooks: Callable[[Node], Any] | None = None, instrumented: bool = False,
-             deliver: Callable[[Node, list[Any]], None] | None = None, guarded: bool = False,
+             deliver: Callable[[Node, list[Any]], None] | None = None, guarded: int = False,
              pending: Cotangents | None = None) -> Cotangents:
     """Pull cotangents back from the seeds to the leaves; returns those of leaves, of `ends` and of `keep`, None for a derivative of zero.
 
@@ -75,7 +75,7 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
         if not heap or heap[0][1] is mark:
             break
         found = pull_parts(functools.partial(_pull_part, release), pending, heap, zeros, wanted, keep, guarded)
-        parted, guarded = found is not None, guarded or bool(found)
+        parted, guarded = found is not None, max(guarded, found or 0)
     if heap:
         with unpacking():
             pull_instrumented(xp, pending, heap, read, wanted, keep, ends, release, guarded, hooks, deliver)
@@ -86,11 +86,11 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
 
 
 def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Read | None, wanted: set[Node] | None,
-          ends: Container[Node], release: bool, hooked: bool, guarded: bool, parted: bool) -> bool:
+          ends: Container[Node], release: bool, hooked: bool, guarded: int, parted: bool) -> int:
     """The clean loop: `pending` holds the cotangents of reached nodes, the heap those of them that have parents, newest first.
 
     It stops at a hooked node (if `hooked`), at packed tensors, at an undefined gradient, and at an output of a part of a batch (if `parted`),
-    and leaves the rest in the heap. Returns whether it passed a selecting op.
+    and leaves the rest in the heap. Returns whether it passed a selecting op: INFINITE if there was an infinite cotangent, too.
     """
     owned: set[Node] = set()  # nodes whose cotangent is a sum made here, which may be added to in place
     written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked | PARTED * parted, MARKED | PACKED | HOOKED * hooked | PARTED * parted
@@ -133,8 +133,11 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
             except TypeError:
                 _expect_values(node)
                 raise
-            if guarded and saves is not False and _has_nan(node, g, (found,) if single else found):  # a rule without saved values has finite factors
-                single, found = False, guarded_vjp(xp, node, g, y, node.args, parents)
+            if guarded and saves is not False and (  # a rule without saved values has finite factors
+                    seen := _not_finite(node, g, (found,) if single else found, guarded)):
+                guarded = INFINITE
+                if seen is NAN:
+                    single, found = False, guarded_vjp(xp, node, g, y, node.args, parents)
         else:
             single, saves = False, node.saves
             y, args = (node.value, node.args) if read is None else read(node)
@@ -194,7 +197,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
 
 
 def _pull_part(release: bool, pending: Cotangents, heap: Heap, zeros: list[Node], wanted: set[Node] | None, ends: Container[Node],
-               guarded: bool) -> bool:
+               guarded: int) -> int:
     return _pull(numeric, pending, heap, zeros, None, wanted, ends, release, False, guarded, False)
 
 
@@ -238,11 +241,16 @@ def along_one_path(node: Node, g: Any, release: bool, ends: Cotangents) -> None:
             raise
         if single:
             (following,), ahead = parents, cotangents
-            if ahead is None or guarded and saves is not False and _has_nan(node, g, (ahead,)):
+            if ahead is None:
+                break
+            if guarded and saves is not False and _not_finite(node, g, (ahead,), guarded):
+                guarded = INFINITE
                 break
         else:
-            if inner and any([c is None for p, c in zip(parents, cotangents) if p in inner]) or (
-                    guarded and saves is not False and _has_nan(node, g, cotangents)):
+            if inner and any([c is None for p, c in zip(parents, cotangents) if p in inner]):
+                break
+            if guarded and saves is not False and _not_finite(node, g, cotangents, guarded):
+                guarded = INFINITE
                 break
             following = ahead = None
             for p, c in zip(parents, cotangents):
@@ -278,13 +286,14 @@ def _expect_values(node: Node) -> None:
         raise RuntimeError(FREED) from None
 
 
-def _has_nan(node: Node, g: Any, cotangents: Sequence[Any]) -> bool:
-    """Whether a cotangent other than `g` itself has an element that is NaN; only these are guarded.
+def _not_finite(node: Node, g: Any, cotangents: Sequence[Any], guarded: int) -> int:
+    """NAN if a cotangent other than `g` itself has an element that is NaN, which is guarded, else INFINITE if one may be infinite, else 0.
 
-    The factors of an elementwise op that selects are finite.
+    Before there was an infinite one, those of an elementwise op that selects are finite: its factors are.
     """
-    if node.finite and node.value == node.value or node.op.selects and node.op.kind == "elementwise":
-        return False
+    if guarded != INFINITE and (node.finite and node.value == node.value or node.op.selects and node.op.kind == "elementwise"):
+        return 0
+    seen = 0
     for c in cotangents:
         if c is None or c is g or c.shape is None:
             continue
@@ -292,11 +301,15 @@ def _has_nan(node: Node, g: Any, cotangents: Sequence[Any]) -> bool:
             if type(c) is ndarray:
                 flat = c if c.ndim == 1 or c.flags.c_contiguous else c.ravel("K")  # without a copy of a transposed array
                 c = vdot(flat, flat)
-            if c != c:  # true for NaN
-                return True
-        elif has_nan(numeric, c):
-            return True
-    return False
+            if not -INF < c < INF:
+                if c != c:  # true for NaN
+                    return NAN
+                seen = INFINITE
+        elif found := not_finite(numeric, c):
+            if found is NAN:
+                return NAN
+            seen = INFINITE
+    return seen
 
 
 def _continues(node: Node, wanted: Container[Node | None] | None) -> bool:

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
+from symgrad.graph.regions import regions_of
 from symgrad.types.domains import REAL, Domain
 
 __all__ = ["Op", "REGISTRY", "composite", "elementwise", "linear", "multilinear", "primitive", "signature_of"]
@@ -57,7 +58,8 @@ class Op:
       if it is not given. A write to a saved value makes the pullback raise.
     - `inverse(xp, y)`: the argument, for an op that saves only its result.
     - `names(node)`: torch's name of the node, where it depends on the arguments.
-    - `selects`: the derivative is zero for elements that were not selected; the engine then treats 0 · ∞ upstream as 0.
+    - `selects`: the derivative is zero on a region, by elements that are not selected there; the engine then treats 0 · ∞ as 0.
+    - `piecewise_linear`: the partial derivatives are constant on regions. Of an elementwise op this and `selects` follow from its partial derivatives.
     - `takes_out`: the numeric carrier's function has no parameters and writes into an array given last, so that `name_` needs no temporary.
     - `elementwise`: a composite that works element by element, so that it stands in formulas.
     - `layout`: the order in memory of the elements of a new result: "operands" and "last" follow the operands, from the first or the last on,
@@ -92,6 +94,7 @@ class Op:
     inverse: Rule | None = None
     names: Callable[[Any], str | None] | None = None
     selects: bool = False
+    piecewise_linear: bool = False
     takes_out: bool = False
     elementwise: bool = False
     layout: str = ""
@@ -150,6 +153,8 @@ def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = R
     parameters = len(signature_of(rule).parameters) > len(partials) + 1
     if not any(callable(partial) for partial in partials):
         rest.setdefault("saves", False)
+    else:
+        rest |= regions_of(partials, parameters, rest.get("examples", ()))._asdict()
     pull = vjp or elementwise_vjp(partials, parameters)
     return _register(name, "elementwise", rule, pull, jvp or elementwise_jvp(partials), len(partials), partials=partials, domain=domain, **rest)
 

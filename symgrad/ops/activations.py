@@ -110,14 +110,14 @@ elementwise("leaky_relu_of_real", lambda xp, input, slope: xp.where(xp.gt(input,
             refuses="c", examples=((0.25,),), saved=ONE, node_name="LeakyRelu",
             doc="The input where it is positive, else slope times the input; the derivative at 0 is that from below.")
 elementwise("threshold_of_real", lambda xp, input, threshold, value: xp.where(xp.le(input, threshold), value, input),
-            lambda xp, y, x, threshold, value: xp.indicator(xp.gt(x, threshold), x), public=False, refuses="c", selects=True, integers=True,
+            lambda xp, y, x, threshold, value: xp.indicator(xp.gt(x, threshold), x), public=False, refuses="c", integers=True,
             examples=((0.5, 2.0),), saved=ONE, node_name="Threshold",
             doc="The input where it is above `threshold`, else `value`; the derivative there is 0.")
 elementwise("hardshrink_of_real", lambda xp, input, lambd: xp.where(xp.le(xp.abs(input), lambd), 0.0, input),
-            lambda xp, y, x, lambd: xp.indicator(xp.gt(xp.abs(x), lambd), x), public=False, refuses="c", selects=True, examples=((0.5,),),
+            lambda xp, y, x, lambd: xp.indicator(xp.gt(xp.abs(x), lambd), x), public=False, refuses="c", examples=((0.5,),),
             saved=ONE, node_name="Hardshrink", doc="The input, and 0 where its absolute value is at most `lambd`.")
 elementwise("softshrink_of_real", lambda xp, input, lambd: xp.where(xp.le(xp.abs(input), lambd), 0.0, input - xp.sign(input) * lambd),
-            lambda xp, y, x, lambd: xp.indicator(xp.gt(xp.abs(x), lambd), x), public=False, refuses="c", selects=True, examples=((0.5,),),
+            lambda xp, y, x, lambd: xp.indicator(xp.gt(xp.abs(x), lambd), x), public=False, refuses="c", examples=((0.5,),),
             saved=ONE, node_name="Softshrink", doc="The input moved towards 0 by `lambd`, and 0 where its absolute value is at most `lambd`.")
 
 
@@ -128,7 +128,7 @@ def _huber(error, limited):
 
 THREE = ((3.0,), (-3.0,))
 elementwise("hardsigmoid_of_real", lambda xp, input: xp.minimum(xp.maximum(input + 3, 0), 6) / 6,
-            lambda xp, y, x: xp.indicator(xp.lt(xp.abs(x), 3), x) / 6, public=False, selects=True, special=THREE, saved=ONE,
+            lambda xp, y, x: xp.indicator(xp.lt(xp.abs(x), 3), x) / 6, public=False, special=THREE, saved=ONE,
             node_name="Hardsigmoid", doc="(input + 3) / 6 limited to [0, 1].")
 elementwise("hardswish_of_real", lambda xp, input: input * (xp.minimum(xp.maximum(input + 3, 0), 6) / 6),
             lambda xp, y, x: xp.where(xp.lt(xp.abs(x), 3), (2 * x + 3) / 6, xp.indicator(xp.gt(x, 0), x)), public=False, special=THREE, saved=ONE,

@@ -115,11 +115,11 @@ elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b), ki
 
 elementwise("maximum", None, lambda xp, y, a, b: xp.indicator(xp.gt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
                       lambda xp, y, a, b: xp.indicator(xp.lt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
-                      kinks=((1.0, 1.0),), special=((0.0, 0.0), (1.0, 1.0)), integers=True, selects=True,
+                      kinks=((1.0, 1.0),), special=((0.0, 0.0), (1.0, 1.0)), integers=True,
                       doc="The larger of two values; a tie shares the gradient equally.")
 elementwise("minimum", None, lambda xp, y, a, b: xp.indicator(xp.lt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
                       lambda xp, y, a, b: xp.indicator(xp.gt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
-                      kinks=((1.0, 1.0),), special=((0.0, 0.0), (1.0, 1.0)), integers=True, selects=True,
+                      kinks=((1.0, 1.0),), special=((0.0, 0.0), (1.0, 1.0)), integers=True,
                       doc="The smaller of two values; a tie shares the gradient equally.")
 
 
@@ -134,7 +134,7 @@ def _strictly_between(xp, y, x, min=None, max=None):
     return xp.indicator(xp.logical_and(xp.gt(x, min), xp.lt(x, max)), y)
 
 
-elementwise("clamp_number", _clamp, _strictly_between, node_name="ClampBackward1", public=False, selects=True, integers=True,
+elementwise("clamp_number", _clamp, _strictly_between, node_name="ClampBackward1", public=False, integers=True,
             examples=((-1.0, 1.0), (None, 0.5), (0.25, None)), special=((-1.0,), (1.0,), (0.5,), (0.25,)), doc="The input limited by numbers.")
 
 

@@ -70,7 +70,7 @@ def _define_ignoring_nan(name, other_name, wins, loses):
     def by_second(xp, y, a, b):
         return xp.indicator(xp.logical_or(getattr(xp, loses)(a, b), xp.isnan(a)), y) + xp.indicator(xp.eq(a, b), y) / 2
 
-    elementwise(name, choose, by_first, by_second, saved=BOTH, integers=True, selects=True, kinks=((1.0, 1.0),), special=((0.0, 0.0), (1.0, 1.0)),
+    elementwise(name, choose, by_first, by_second, saved=BOTH, integers=True, kinks=((1.0, 1.0),), special=((0.0, 0.0), (1.0, 1.0)),
                 usage=f"symgrad.{name}(x, 1 - x)",
                 doc=f"The {other_name} of two numbers, and the other one where one is NaN; a tie shares the gradient equally.")
 

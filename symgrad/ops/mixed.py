@@ -114,9 +114,9 @@ elementwise("logical_xor", lambda xp, input, other: xp.logical_and(xp.logical_or
 
 
 elementwise("clamp_below", lambda xp, input, min: xp.maximum(input, min), lambda xp, y, x, min: xp.indicator(xp.gt(x, min), y), public=False,
-            node_name="ClampMin", selects=True, integers=True, examples=((0.25,),), special=((0.25,),), doc="The larger of the input and a number.")
+            node_name="ClampMin", integers=True, examples=((0.25,),), special=((0.25,),), doc="The larger of the input and a number.")
 elementwise("clamp_above", lambda xp, input, max: xp.minimum(input, max), lambda xp, y, x, max: xp.indicator(xp.lt(x, max), y), public=False,
-            node_name="ClampMax", selects=True, integers=True, examples=((0.25,),), special=((0.25,),), doc="The smaller of the input and a number.")
+            node_name="ClampMax", integers=True, examples=((0.25,),), special=((0.25,),), doc="The smaller of the input and a number.")
 
 
 @composite("clamp_min", elementwise=True, examples=((0.25,),), kinks=((1.0, 1),), usage="symgrad.clamp_min(x, 0.3)")
@@ -144,7 +144,7 @@ def _is_kept(xp, y, x, nan, posinf, neginf):
     return xp.indicator(xp.logical_not(functools.reduce(xp.logical_or, replaced)), x)
 
 
-elementwise("with_numbers", _with_numbers, _is_kept, public=False, refuses="c", selects=True, examples=((0.0, 9.0, -9.0), (0.0, None, None)),
+elementwise("with_numbers", _with_numbers, _is_kept, public=False, refuses="c", examples=((0.0, 9.0, -9.0), (0.0, None, None)),
             saved=("input",), node_name="NanToNum",
             doc="The input with numbers in place of NaN, inf and -inf, except for those that are None; the derivative there is 0.")
 

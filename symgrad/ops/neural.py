@@ -8,7 +8,7 @@ from symgrad.ops.rules import axes, in_one_dtype, is_complex
 from symgrad.types.domains import REAL, Domain, Interval
 
 elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y),
-            kinks=((0.0,),), integers=True, selects=True, refuses="b", saved=("result",), inverse=lambda xp, y: y,
+            kinks=((0.0,),), integers=True, refuses="b", saved=("result",), inverse=lambda xp, y: y,
             special=((0.0,), (-0.0,)),
             doc="max(input, 0); the derivative at 0 is 0.")
 @composite("sigmoid_slope", arity=2, public=False)
