@@ -73,6 +73,8 @@ def has_nan(xp: Any, x: Any) -> bool:
 
 def not_finite(xp: Any, x: Any) -> int:
     """NAN if some element of a value of a carrier is NaN, else INFINITE if some element is infinite, or its square, else 0."""
+    if type(x) is np.float64:
+        return 0 if -INF < x < INF else INFINITE if x == x else NAN
     value = x if type(x) is np.ndarray else raw(_inner(x))
     if type(value) is Recorded:  # whoever runs the program looks for NaN in its results
         value.recorder.guarded = True

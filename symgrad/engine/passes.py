@@ -301,7 +301,7 @@ def _not_finite(node: Node, g: Any, cotangents: Sequence[Any], guarded: int) -> 
             if type(c) is ndarray:
                 flat = c if c.ndim == 1 or c.flags.c_contiguous else c.ravel("K")  # without a copy of a transposed array
                 c = vdot(flat, flat)
-            if not -INF < c < INF:
+            if not c < INF or c == -INF:
                 if c != c:  # true for NaN
                     return NAN
                 seen = INFINITE

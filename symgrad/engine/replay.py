@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +15,7 @@ from symgrad.engine.saved import read as read_saved
 from symgrad.engine.saved import read_traced, unpacking
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.engine.unmoved import unmoved, unmoved_by, without
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import PACKED, SELECTED, TRACKED, Leaf, Node
@@ -59,15 +62,15 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
     path = upstream(roots) if nodes is None else nodes
     selects = selects or any([node.selects for node in path])
     with unpacking():
-        out = _pushed(xp, path, tangents, read, selects, False)
-    if selects and any([has_nan(xp, t) for node in roots or path if (t := out.get(node)) is not None and not isinstance(t, tuple)]):
-        with unpacking():
-            return _pushed(xp, path, tangents, read, True, True)
+        out = _pushed(xp, path, tangents, read, selects)
+        if (selects or roots) and any([has_nan(xp, t) for node in roots or path if (t := out.get(node)) is not None and not isinstance(t, tuple)]):
+            return _pushed(xp, path, tangents, read, selects, unmoved(path, [node for node, t in tangents.items() if t is not None]))
     return out
 
 
-def _pushed(xp: Any, path: Sequence[Node], tangents: Mapping[Node, Any], read: Read | None, selects: bool, is_guarded: bool) -> dict[Node, Any]:
-    """The tangents of all nodes on the way."""
+def _pushed(xp: Any, path: Sequence[Node], tangents: Mapping[Node, Any], read: Read | None, selects: bool,
+            stays: Mapping[Node, Any] | None = None) -> dict[Node, Any]:
+    """The tangents of all nodes on the way; guarded, if the elements that stay are given."""
     out: dict[Node, Any] = dict(tangents)
     for node in path:
         if node in out or not node.parents or not node.flags & TRACKED:
@@ -81,17 +84,33 @@ def _pushed(xp: Any, path: Sequence[Node], tangents: Mapping[Node, Any], read: R
             continue
         y, args = (node.value, node.args) if read is None and not node.flags & PACKED else (read or read_saved)(node)
         jvp: Any = node.op.jvp
-        if node.residual_jvp is not None and xp is numeric and not is_guarded:
+        if node.residual_jvp is not None and xp is numeric and stays is None:
             t = node.residual_jvp(carried[0])
         else:
             t = jvp(xp, carried, y, args)
-            if is_guarded and t is not None and not isinstance(t, tuple) and node.op.kind != "function":
-                (t,) = guarded(xp, lambda given, jvp=jvp, y=y, args=args: [jvp(xp, given, y, args)], carried, [t])  # type: ignore[misc]
+            if stays is not None and t is not None and not isinstance(t, tuple) and node.op.kind != "function":
+                t = _guarded_tangent(xp, node, carried, y, args, t, stays, selects)
             if selects:
                 mark_as_guarded(t)
         if t is not None:
             out[node] = t if isinstance(t, tuple) or has_shape_of(t, y) else xp.broadcast_to(t, tuple(y.shape))
     return out
+
+
+def _guarded_tangent(xp: Any, node: Node, carried: Sequence[Any], y: Any, args: tuple, t: Any, stays: Mapping[Node, Any], selects: bool) -> Any:
+    """The tangent `t` of a node, without the products of elements that stay."""
+    jvp: Any = node.op.jvp
+    if selects:
+        (t,) = guarded(xp, lambda given: [jvp(xp, given, y, args)], carried, [t])
+    if stays.get(node) is None and all([stays.get(p) is None for p in node.parents]) or not has_nan(xp, t):  # type: ignore[arg-type]
+        return t
+    if node.op.kind == "elementwise":
+        terms = []
+        for i, (p, moved) in enumerate(zip(node.parents, carried)):
+            if moved is not None and (term := jvp(xp, [moved if k == i else None for k in range(len(carried))], y, args)) is not None:
+                terms.append(without(xp, term, unmoved_by(node, i, stays.get(p))))  # type: ignore[arg-type]
+        return functools.reduce(operator.add, terms)
+    return without(xp, t, stays.get(node))
 
 
 def push(outputs: Sequence[Tensor], tangents: Mapping[Node, Tensor | None], create_graph: bool = False,

@@ -27,6 +27,7 @@ from symgrad.engine.recording import NUMBERS, core
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.engine.unmoved import unmoved, without
 from symgrad.func.curves import coefficient_node
 from symgrad.func.evaluation import Evaluation, evaluate, function_name, unshared_results
 from symgrad.func.transformed import transform
@@ -61,13 +62,16 @@ def _outputs(values: Sequence[Any], node: Node | None) -> Any:
     return Values(wrap(value, None if node is None else Output(node, k)) for k, value in enumerate(values))
 
 
-def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, caller: str, is_guarded: bool = False) -> dict[Node, Any]:
-    """The series of every node between the inputs and the outputs, oldest first, from those of the inputs; a tuple for several outputs."""
+def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, caller: str, stays: Any = None) -> dict[Node, Any]:
+    """The series of every node between the inputs and the outputs, oldest first, from those of the inputs; a tuple for several outputs.
+
+    `stays` are the elements that do not move, for a guarded pass.
+    """
     tracked = ev.tracked
     carrier = SeriesCarrier(traced, order, _core, wrap) if tracked else SeriesCarrier(numeric, order)
     reading = read_traced if tracked else read
     known: dict[Any, Any] = {node: carrier.polynomial(path) for node, path in zip(ev.nodes, paths)}
-    finished = _last_uses(ev)
+    finished, selects = _last_uses(ev), stays is not None and any([node.selects for node in ev.path])
     for node in ev.path:
         if node in known:
             continue
@@ -86,8 +90,9 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, calle
         else:
             first = _outputs(node.value, node) if tracked and isinstance(node.value, tuple) else y
             known[node] = carrier.apply(op, tensors, args[count:], first=first)
-            if is_guarded:
-                known[node] = _guarded(carrier, functools.partial(carrier.apply, op, parameters=args[count:], first=first), tensors, known[node])
+            if stays is not None:
+                again = functools.partial(carrier.apply, op, parameters=args[count:], first=first)
+                known[node] = _guarded(carrier, again, tensors, known[node], selects, stays.get(node))
         carrier.solve()
         for p in finished.get(node, ()):
             known.pop(p, None)
@@ -95,8 +100,8 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, calle
     return known
 
 
-def _guarded(carrier: SeriesCarrier, compute: Callable[[Sequence[Any]], Any], tensors: Sequence[Any], y: Any) -> Any:
-    """The series `y` of an op's value in a guarded pass."""
+def _guarded(carrier: SeriesCarrier, compute: Callable[[Sequence[Any]], Any], tensors: Sequence[Any], y: Any, selects: bool, mask: Any) -> Any:
+    """The series `y` of an op's value in a guarded pass, of which the elements of a mask stay."""
     carrier.solve()
     if type(y) is not Series:
         return y
@@ -110,8 +115,11 @@ def _guarded(carrier: SeriesCarrier, compute: Callable[[Sequence[Any]], Any], te
         carrier.solve()
         return [*map(value, out.terms[1:])]
 
-    found = [*map(value, y.terms[1:])]
-    checked = guarded(carrier.base, terms, [value(t) for i in moving for t in tensors[i].terms[1:]], found)
+    found = checked = [*map(value, y.terms[1:])]
+    if selects:
+        checked = guarded(carrier.base, terms, [value(t) for i in moving for t in tensors[i].terms[1:]], found)
+    if mask is not None:
+        checked = [without(carrier.base, t, mask) for t in checked]
     return y if checked is found else carrier.polynomial([y.terms[0], *checked])
 
 
@@ -221,8 +229,8 @@ def _propagated_coefficients(func: Callable[..., Any], primals: Sequence[Any], s
                  for x, row in zip(ev.inputs, given)]
     known = _propagate(ev, paths, order, caller)
     ends = [known[y._node].terms[1:] if y._node in known else () for y in ev.outputs]
-    if any([node.selects for node in ev.path]) and any([has_nan(ev.xp, value(t)) for terms in ends for t in terms]):
-        known = _propagate(ev, paths, order, caller, True)
+    if any([has_nan(ev.xp, value(t)) for terms in ends for t in terms]):
+        known = _propagate(ev, paths, order, caller, unmoved(ev.path, ev.nodes))
         ends = [known[y._node].terms[1:] if y._node in known else () for y in ev.outputs]
     rows = [_result_coefficients(ev, y, terms, factors) for y, terms in zip(ev.outputs, ends)]
     del known, paths, ends

@@ -59,7 +59,7 @@ class Op:
     - `inverse(xp, y)`: the argument, for an op that saves only its result.
     - `names(node)`: torch's name of the node, where it depends on the arguments.
     - `selects`: the derivative is zero on a region, by elements that are not selected there; the engine then treats 0 · ∞ as 0.
-    - `piecewise_linear`: the partial derivatives are constant on regions. Of an elementwise op this and `selects` follow from its partial derivatives.
+    - `piecewise_linear`: the partial derivatives are constant on regions. For an elementwise op both are derived from the partials.
     - `takes_out`: the numeric carrier's function has no parameters and writes into an array given last, so that `name_` needs no temporary.
     - `elementwise`: a composite that works element by element, so that it stands in formulas.
     - `layout`: the order in memory of the elements of a new result: "operands" and "last" follow the operands, from the first or the last on,

@@ -1,0 +1,79 @@
+"""Which elements of a recorded computation do not depend on what moves, since an op that selects did not select it.
+
+A pushforward alone cannot tell the zero of a selection from a derivative that is zero at a point: the tangents of `relu(x)` at -1 and of `x * x` at 0
+are both 0, but only the first stays 0 under a square root. The masks are computed where a tangent is NaN, and not before.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from symgrad.carriers import numeric as xp
+from symgrad.carriers.guarding import unselected
+from symgrad.engine.saved import read as read_saved
+from symgrad.engine.tensor import wrap
+from symgrad.graph.derivative import DerivativeNode
+from symgrad.graph.node import Node
+
+__all__ = ["unmoved", "unmoved_by", "without"]
+
+Masks = dict[Node, Any]
+
+
+def unmoved(path: Iterable[Node], moving: Collection[Node]) -> Masks:
+    """For each node that depends on the moving ones the mask of its elements that stay, None where no element stays; `path` is oldest first."""
+    masks: Masks = dict.fromkeys(moving)
+    for node in path:
+        if node not in masks and any([p in masks for p in node.parents]):
+            masks[node] = masks[node.parents[0]] if type(node) is DerivativeNode else _mask(node, masks)  # type: ignore[index]
+    return masks
+
+
+def _mask(node: Node, masks: Mapping[Node, Any]) -> Any:
+    """The mask of one node, from those of its arguments."""
+    op, parents = node.op, node.parents
+    known = [masks.get(p) for p in parents]  # type: ignore[arg-type]
+    if op.jvp is None or op.kind == "function" or not op.selects and op.kind not in ("linear", "multilinear") and all([m is None for m in known]):
+        return None
+    if op.kind == "elementwise":
+        found = [unmoved_by(node, i, m) for i, (p, m) in enumerate(zip(parents, known)) if p in masks]
+        return None if any([m is None for m in found]) else functools.reduce(xp.logical_and, found)
+    y, args = read_saved(node)
+    if isinstance(y, tuple):
+        return None
+    moves = [_numbers(a, 0, m) if p in masks else None for p, m, a in zip(parents, known, args)]
+    if op.kind == "multilinear":  # a product by 0 is not a selection
+        args = tuple([_numbers(a, i + 1) for i, a in enumerate(args[:len(parents)])]) + args[len(parents):]
+    elif op.kind != "linear" and not op.selects:
+        return xp.eq(xp.zeros_like(y), 0) if not any([xp.any(m).item() for m in moves if m is not None]) else None
+    return xp.eq(xp.broadcast_to(op.jvp(xp, moves, y, args), tuple(y.shape)), 0)
+
+
+def unmoved_by(node: Node, i: int, mask: Any) -> Any:
+    """Where argument i of an elementwise op, of which `mask` stays, does not move the value; None if it does so everywhere."""
+    op = node.op
+    if callable(op.partials[i]):
+        if op.selects:
+            zero = unselected(xp, op, i, *read_saved(node))
+            return zero if mask is None else xp.logical_or(mask, zero)
+        return mask
+    return mask if op.partials[i] else xp.eq(xp.zeros_like(node.value), 0)
+
+
+def without(carrier: Any, t: Any, mask: Any) -> Any:
+    """A tangent that is 0 where a mask is true."""
+    if mask is None:
+        return t
+    return carrier.where(wrap(mask) if carrier is not xp else mask, carrier.zeros_like(t), t)
+
+
+def _numbers(x: Any, k: int, mask: Any = None) -> Any:
+    """Different positive numbers of the shape of `x`, and 0 where the mask is true; no simple relation holds between them."""
+    if not hasattr(x, "dtype"):
+        return x
+    ones = xp.ones_like(x) if x.dtype.kind in "fc" else xp.ones_like(x) * 1.0
+    places = xp.reshape(xp.cumsum(xp.reshape(ones, (-1,)), 0), tuple(x.shape))
+    out = xp.sqrt(places + (0.37 * k + 0.41))
+    return out if mask is None else xp.where(mask, xp.zeros_like(out), out)
