@@ -7,7 +7,7 @@ recorded. Tangents are computed lazily: `unpack_dual` pushes them forward throug
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from symgrad.engine.replay import push
 from symgrad.engine.storage.views import register_view
 from symgrad.engine.storage.writes import write
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.unmoved import Masks, unmoved_behind
 from symgrad.graph.modes import ImmediateScope, Modes, Recorder, in_mode, thread
 from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, REASONS, SELECTED, TANGENT, TRACKED, Node, make_node
 from symgrad.graph.op import Op
@@ -88,8 +89,8 @@ class UnpackedDualTensor(NamedTuple):
 class Level(Recorder):
     """The recorder of a level. `tangents` has the tangents of dual nodes, None for unpacked primals, and a cache of computed tangents.
 
-    `provisional` are the nodes whose cached tangents have elements that are NaN: they are computed anew, guarded, at a node that an op that selects
-    is upstream of.
+    `provisional` are the nodes whose cached tangents have elements that are NaN: they are computed anew, guarded, behind an op that selects.
+    `dropped` has the arguments and parents of nodes that may have elements which stay, as far as `unmoved` reads them.
     """
 
     flags = TRACKED | IN_FORWARD
@@ -98,6 +99,7 @@ class Level(Recorder):
         self.outer = outer
         self.tangents: WeakKeys[Node, Tensor | None] = WeakKeys()
         self.provisional: WeakKeys[Node, bool] = WeakKeys()
+        self.dropped: WeakKeys[Node, tuple[tuple, tuple]] = WeakKeys()
 
     def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
         """The node of an operation, recorded for the tangent even if gradients are not recorded.
@@ -117,9 +119,16 @@ class Level(Recorder):
         if flags & REASONS == TANGENT and ((t := _tangent(node)) is None or t._node is None):
             if t is not None and not node.flags & SELECTED and has_nan(numeric, t._value):
                 self.provisional[node] = True
-            else:
-                node.args = node.parents = ()
+                return node
+            if node.flags & SELECTED or op.kind == "linear" or op.partials and not any(op.partials):
+                self.dropped[node] = () if op.kind == "elementwise" and not op.selects else args, parents
+            node.args = node.parents = ()
         return node
+
+    def masks(self, known: Mapping[Node, Tensor | None]) -> Masks:
+        """The masks of nodes with tangents: of their elements that do not depend on dual tensors."""
+        found = unmoved_behind(known, self.dropped, self.provisional, lambda node: self.tangents.get(node) is not None)
+        return {node: found.get(node) for node, t in known.items() if t is not None}
 
     def after_write(self, tensor: Tensor, former: Node | None) -> None:
         """Write the new tangent of a tensor that was written in place into the memory of its former tangent."""
@@ -156,7 +165,7 @@ def _tangent(node: Node) -> Tensor | None:
     known = {each: tangents[each] for each in path if each in tangents and each not in again}
     starts = [t for t in known.values() if t is not None]
     recorded = node.flags & (GRADIENT | NAMED) or any(t._node is not None for t in starts)
-    t = push([wrap(node.value, node)], known, bool(recorded), path)[0] if starts else None
+    t = push([wrap(node.value, node)], known, bool(recorded), path, level.masks)[0] if starts else None
     if t is None and starts:
         t = wrap(numeric.zeros_like(node.value))
     elif t is not None and t._node is None and isinstance(t._value, np.ndarray) and not node.op.view:
@@ -164,8 +173,8 @@ def _tangent(node: Node) -> Tensor | None:
     elif t is not None and t._node is None and node.op.view and (held := tangents.get(node.parents[0])) is not None and held._node is None:
         if type(t._value) is ndarray and np.may_share_memory(t._value, held._value):
             register_view(t, held)
-    if t is None or t._node is None:
-        tangents[node] = t  # a tangent with a graph is not cached, since it refers to the node
+    if t is None or t._node is None:  # one with a graph refers to the node
+        tangents[node] = t
     return t
 
 
@@ -300,7 +309,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if not _same_layout(tensor, tangent):
         tangent = _in_layout_of(tensor, tangent)
     value, source = tensor._array(), tensor._node
-    node = Dual(value, source, TANGENT if source is None else source.flags & (GRADIENT | NAMED) | TANGENT)
+    node = Dual(value, source, TANGENT if source is None else source.flags & (GRADIENT | NAMED | SELECTED) | TANGENT)
     tangents[node] = tangent
     return wrap(value, node)
 
@@ -374,8 +383,8 @@ def _without_tangent(tensor: Tensor, tangents: Any, kind: type[Primal] = Primal)
     node = tensor._node
     if node is None or not node.flags & TANGENT:
         return tensor
-    flags = node.flags & (GRADIENT | NAMED)
-    if not flags:
+    flags = node.flags & (GRADIENT | NAMED | SELECTED)
+    if not flags & REASONS:
         return wrap(tensor._value)
     stop = kind(tensor._value, node, flags)
     tangents[stop] = None

@@ -10,6 +10,7 @@ import numpy as np
 from symgrad.autograd.graph import GradientEdge, current
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.engine.data import as_value
+from symgrad.engine.passes import ONE
 from symgrad.engine.storage.views import UnrecordedLeaf
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import special
@@ -17,7 +18,7 @@ from symgrad.graph.node import GRADIENT, Leaf, Node
 
 __all__ = ["one", "plain_seeds", "seeds_of", "tensors_of"]
 
-ONES = {np.float64: np.float64(1.0), np.float32: np.float32(1.0)}
+ONES = {np.float64: ONE, np.float32: np.float32(1.0)}
 NUMERIC = frozenset((np.ndarray, np.float64, np.float32))
 
 

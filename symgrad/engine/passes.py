@@ -40,8 +40,9 @@ from symgrad.graph.modes import special
 from symgrad.graph.node import GRADIENT, HOOKED, IN_FORWARD, NAMED, PACKED, PARTED, RELEASED, SELECTED, SMALL, TANGENT, Node, all_threads
 from symgrad.graph.order import upstream
 
-__all__ = ["along_paths", "is_short", "pullback"]
+__all__ = ["ONE", "along_paths", "is_short", "pullback"]
 
+ONE = float64(1.0)  # the cotangent of most outputs
 UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED | PACKED  # nodes with these flags need more than the clean loop's fast path
 vdot = np.vdot
 _selects = operator.attrgetter("selects")
@@ -60,7 +61,11 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
     `deliver(leaf, [g])` is called with the cotangent of a hooked leaf as soon as it is complete, and leaves in the list what it made of it. `guarded`
     says that such an op was passed already, and `pending` are cotangents of leaves that were found already.
     """
-    pending = {} if pending is None else pending
+    if pending is None:
+        pending, seeds = {}, [*seeds]
+        for node, g in seeds if xp is numeric else ():
+            if node.flags & SELECTED and g is not ONE and not_finite(xp, g):
+                guarded = INFINITE
     heap: Heap = [MARK] if instrumented or keep and any([_continues(node, wanted) for node in keep]) else []
     zeros: list[Node] = []  # nodes reached with derivative zero
     for node, g in seeds:
@@ -223,7 +228,7 @@ def along_one_path(node: Node, g: Any, release: bool, ends: Cotangents) -> None:
 
     That is, every node passes its cotangent to leaves and to at most one other node, and needs none of the tests of the clean loop.
     """
-    written, guarded = all_threads.written, bool(node.flags & SELECTED)
+    written, guarded = all_threads.written, node.flags & SELECTED and (INFINITE if g is not ONE and not_finite(numeric, g) else 1)
     while parents := node.parents:
         flags, cls = node.flags, type(node)
         if flags & ~SELECTED != GRADIENT or cls.none_is_undefined or type(g) is not float64 and g.dtype is not FLOAT64 and is_complex(g):

@@ -15,13 +15,16 @@ from symgrad.engine.saved import read as read_saved
 from symgrad.engine.saved import read_traced, unpacking
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.engine.unmoved import unmoved, unmoved_by, without
+from symgrad.engine.unmoved import Masks, unmoved, unmoved_by, without
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import PACKED, SELECTED, TRACKED, Leaf, Node
 from symgrad.graph.order import upstream
 
 __all__ = ["arguments", "call_rule", "push", "pushforward", "replay"]
+
+
+FindMasks = Callable[[Mapping[Node, Any]], Masks]
 
 
 def call_rule(xp: Any, node: Node, tensors: Sequence[Any], args: tuple) -> Any:
@@ -54,17 +57,19 @@ def arguments(node: Node, values: Mapping[Node, Any], constant: Callable[[Any], 
 
 
 def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], read: Read | None = None,
-                nodes: Sequence[Node] | None = None, selects: bool = False) -> dict[Node, Any]:
+                nodes: Sequence[Node] | None = None, selects: bool = False, masks: FindMasks | None = None) -> dict[Node, Any]:
     """Push tangents forward from leaves to the roots; a node without a tangent has a symbolic zero.
 
-    `nodes` are the nodes on the way, oldest first, if they are known; `selects` says that an op behind them selects.
+    `nodes` are the nodes on the way, oldest first, if they are known; `selects` says that an op behind them selects, and `masks(tangents)` then
+    returns the elements that stay at the nodes with tangents; by default none do.
     """
     path = upstream(roots) if nodes is None else nodes
     selects = selects or any([node.selects for node in path])
     with unpacking():
         out = _pushed(xp, path, tangents, read, selects)
         if (selects or roots) and any([has_nan(xp, t) for node in roots or path if (t := out.get(node)) is not None and not isinstance(t, tuple)]):
-            return _pushed(xp, path, tangents, read, selects, unmoved(path, [node for node, t in tangents.items() if t is not None]))
+            moving = {node: None for node, t in tangents.items() if t is not None} if masks is None else masks(tangents)
+            return _pushed(xp, path, tangents, read, selects, unmoved(path, moving))
     return out
 
 
@@ -114,16 +119,16 @@ def _guarded_tangent(xp: Any, node: Node, carried: Sequence[Any], y: Any, args: 
 
 
 def push(outputs: Sequence[Tensor], tangents: Mapping[Node, Tensor | None], create_graph: bool = False,
-         nodes: Sequence[Node] | None = None) -> list[Tensor | None]:
+         nodes: Sequence[Node] | None = None, masks: FindMasks | None = None) -> list[Tensor | None]:
     """The derivatives of `outputs` in the direction of the tangents: Σ ∂y/∂xᵢ · tᵢ, one for each output, of its shape and dtype.
 
     The result is None for an output that depends on none of the nodes. With `create_graph` it can be differentiated again. It may share memory
-    with a tangent. `nodes` are the nodes that the outputs depend on, oldest first, if they are known.
+    with a tangent. `nodes` are the nodes that the outputs depend on, oldest first, if they are known, and `masks` is that of `pushforward`.
     """
     starts = tangents if create_graph else {node: None if t is None else t._value for node, t in tangents.items()}
     roots = [y._node for y in outputs if y._node is not None]
     selects = any([node.flags & SELECTED for node in roots])
     xp, reading = (traced, read_traced) if create_graph else (numeric, read_saved)
-    out = pushforward(xp, roots, starts, reading, nodes, selects)
+    out = pushforward(xp, roots, starts, reading, nodes, selects, masks)
     found = [None if (t := out.get(y._node)) is None else in_dtype(t, y._value) for y in outputs]  # type: ignore[arg-type]
     return found if create_graph else [None if t is None else wrap(t) for t in found]

@@ -7,35 +7,57 @@ are both 0, but only the first stays 0 under a square root. The masks are comput
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Mapping
+import operator
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 from symgrad.carriers import numeric as xp
-from symgrad.carriers.guarding import unselected
+from symgrad.carriers.guarding import truth, unselected
 from symgrad.engine.saved import read as read_saved
 from symgrad.engine.tensor import wrap
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Node
 
-__all__ = ["unmoved", "unmoved_by", "without"]
+__all__ = ["Masks", "unmoved", "unmoved_behind", "unmoved_by", "without"]
 
 Masks = dict[Node, Any]
 
 
-def unmoved(path: Iterable[Node], moving: Collection[Node]) -> Masks:
-    """For each node that depends on the moving ones the mask of its elements that stay, None where no element stays; `path` is oldest first."""
-    masks: Masks = dict.fromkeys(moving)
+def unmoved(path: Iterable[Node], moving: Mapping[Node, Any]) -> Masks:
+    """For each node that depends on the moving ones, given with their masks, the mask of its elements that stay, None where none does.
+
+    `path` is oldest first.
+    """
+    masks: Masks = dict(moving)
     for node in path:
         if node not in masks and any([p in masks for p in node.parents]):
             masks[node] = masks[node.parents[0]] if type(node) is DerivativeNode else _mask(node, masks)  # type: ignore[index]
     return masks
 
 
+def unmoved_behind(nodes: Iterable[Node], dropped: Mapping[Node, Any], kept: Container[Node], moves: Callable[[Node], bool]) -> Masks:
+    """The masks of nodes with arguments and parents that were dropped and are given here, or were kept; of other nodes `moves` tells if they move."""
+    reached, below = dict[Any, Any](), [*nodes]
+    while below:
+        if (node := below.pop()) is not None and node not in reached:
+            reached[node] = found = (node.args, node.parents) if node in kept else dropped.get(node)
+            below += found[1] if found else ()
+    path = sorted(filter(reached.get, reached), key=operator.attrgetter("sequence_nr"))
+    try:
+        for node in path:
+            node.args, node.parents = reached[node]
+        return unmoved(path, {p: None for p, found in reached.items() if not found and moves(p)})
+    finally:
+        for node in path:
+            if node not in kept:
+                node.args = node.parents = ()
+
+
 def _mask(node: Node, masks: Mapping[Node, Any]) -> Any:
     """The mask of one node, from those of its arguments."""
     op, parents = node.op, node.parents
     known = [masks.get(p) for p in parents]  # type: ignore[arg-type]
-    if op.jvp is None or op.kind == "function" or not op.selects and op.kind not in ("linear", "multilinear") and all([m is None for m in known]):
+    if op.jvp is None or op.kind == "function" or op.kind == "primitive" and not op.selects and all([m is None for m in known]):
         return None
     if op.kind == "elementwise":
         found = [unmoved_by(node, i, m) for i, (p, m) in enumerate(zip(parents, known)) if p in masks]
@@ -47,7 +69,7 @@ def _mask(node: Node, masks: Mapping[Node, Any]) -> Any:
     if op.kind == "multilinear":  # a product by 0 is not a selection
         args = tuple([_numbers(a, i + 1) for i, a in enumerate(args[:len(parents)])]) + args[len(parents):]
     elif op.kind != "linear" and not op.selects:
-        return xp.eq(xp.zeros_like(y), 0) if not any([xp.any(m).item() for m in moves if m is not None]) else None
+        return xp.eq(xp.zeros_like(y), 0) if all([m is not None and truth(m).all() for p, m in zip(parents, known) if p in masks]) else None
     return xp.eq(xp.broadcast_to(op.jvp(xp, moves, y, args), tuple(y.shape)), 0)
 
 

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level
+from symgrad.carriers.guarding import has_nan
 from symgrad.engine.data import as_value
 from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read_traced
@@ -167,18 +169,23 @@ def _sums_along_axes(ev: Evaluation, dim: Dim, caller: str) -> list[Any]:
     places = [ev.path.index(y._node) if y._node in ev.between else -1 for y in ev.outputs[1:]]
     key = CollapsedProgram, repr(dim), form, *[x._value.dtype for x in ev.inputs], *places
     found = None if form is None else programs.get(key)
-    if type(found) is CollapsedProgram:
-        return found.run(ev)
+    if type(found) is CollapsedProgram and not _have_nan(sums := found.run(ev)):
+        return sums
     units = _unit_directions(ev, [_coordinate_axes(x, dim, caller) for x in ev.inputs])[0]
     level, count = units[0].level, units[0].count
     if found == passes.RECORDING_USE - 1 and CollapsedProgram.fits(ev, count):
         program = passes.made(lambda: CollapsedProgram(ev, units))
         programs.put(key, program or False, program.nbytes if program else 0)
-        if program:
-            return program.run(ev)
-    elif form is not None:
+        if program and not _have_nan(sums := program.run(ev)):
+            return sums
+    elif form is not None and type(found) is not CollapsedProgram:
         programs.put(key, False if found is False else (found or 0) + 1)
     return sums_of_second_derivatives(ev, [wrap(t) for t in units], None, level, count)
+
+
+def _have_nan(sums: Sequence[Any]) -> bool:
+    """Whether a sum is NaN, for which a guarded pass may find a number."""
+    return any([s is not None and has_nan(numeric, s) for s in sums])
 
 
 # Traces and antisymmetric parts of a Jacobian

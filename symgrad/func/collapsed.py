@@ -7,7 +7,7 @@ sums of the arguments, so the single second derivatives are never computed. The 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,12 @@ from symgrad.autograd.bundles import Output
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.carriers.guarding import guarded
+from symgrad.carriers.guarding import guarded, has_nan
 from symgrad.carriers.recorded import Recorded
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.engine.unmoved import unmoved, without
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.second import gradient_tangents
 from symgrad.graph.derivative import DerivativeNode
@@ -81,25 +82,36 @@ class _CollapsedPass:
         self.weights, self.level, self.count = weights, level, count
         self.ones: dict[Any, Any] = {}
         self.selects = False
+        self.stays: Any = None  # the elements that do not move, in a guarded pass
 
-    def outputs(self, ev: Evaluation, tangents: dict[Node, Any], read: Read) -> list[Any]:
+    def outputs(self, ev: Evaluation, tangents: Mapping[Node, Any], read: Read) -> list[Any]:
         """The sum of the second derivatives of each output."""
+        found = self.sums(ev, dict(tangents), read)
+        if any([s is not None and not isinstance(s, tuple) and has_nan(self.xp, s) for s in found]):
+            self.stays, self.selects = unmoved(ev.path, dict.fromkeys(ev.nodes)), any([node.selects for node in ev.path])
+            found = self.sums(ev, dict(tangents), read)
+        return [s if s is None else self.broadcast(s, y) for s, y in zip(found, ev.outputs)]
+
+    def sums(self, ev: Evaluation, tangents: dict[Any, Any], read: Read) -> list[Any]:
+        """The sums of the outputs, before they are broadcast; guarded, if the elements that stay are known."""
         sums: dict[Any, Any] = {}
         wanted = _nodes_with_tangents(ev)
-        self.selects = any([node.selects for node in ev.path])
         for node in ev.path:
             parents = node.parents
-            ts, ss = [tangents.get(p) for p in parents], [sums.get(p) for p in parents]  # type: ignore[arg-type]
+            ts, ss = [tangents.get(p) for p in parents], [sums.get(p) for p in parents]
             if any([x is not None for x in ts]) or any([x is not None for x in ss]):
-                tangents[node], sums[node] = self.propagate_guarded(node, ts, ss, node in wanted, read)
-        return [s if s is None else self.broadcast(s, y) for s, y in ((sums.get(y._node), y) for y in ev.outputs)]
+                found = self.propagate(node, ts, ss, node in wanted, read)
+                tangents[node], sums[node] = found if self.stays is None else self.guarded(node, ts, ss, node in wanted, read, found)
+        return [sums.get(y._node) for y in ev.outputs]
 
-    def propagate_guarded(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> tuple[Any, Any]:
-        """As `propagate`, in a guarded pass if an op selects."""
-        found, count = self.propagate(node, ts, ss, wanted, read), len(ts)
-        if not self.selects or node.op.kind == "function" or any([isinstance(x, tuple) for x in found]):
+    def guarded(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read, found: Any) -> Sequence[Any]:
+        """What `propagate` found, without the products of elements that stay."""
+        count, mask = len(ts), self.stays.get(node)
+        if node.op.kind == "function" or any([isinstance(x, tuple) for x in found]):
             return found
-        return tuple(guarded(self.xp, lambda given: self.propagate(node, given[:count], given[count:], wanted, read), [*ts, *ss], found))
+        if self.selects:
+            found = guarded(self.xp, lambda given: self.propagate(node, given[:count], given[count:], wanted, read), [*ts, *ss], found)
+        return found if mask is None else [None if x is None else without(self.xp, self.broadcast(x, node.value), mask) for x in found]
 
     def propagate(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> tuple[Any, Any]:
         """The tangents of a node, if they are needed, and its sum, from those of its arguments."""
@@ -141,7 +153,7 @@ class _CollapsedPass:
             if callable(partial):
                 slopes[i] = partial(self.xp, y, *args)
             if wanted and t is not None:
-                lazy = len(partials) == 1 and not self.tracked and not self.selects and _is_one_row(t, slopes.get(i))
+                lazy = len(partials) == 1 and not self.tracked and self.stays is None and _is_one_row(t, slopes.get(i))
                 t_out = _DeferredProduct(t, slopes[i]) if lazy else _add(t_out, _scale(t, slopes.get(i, partial)))
             if s is not None:
                 s_out = _add(s_out, _scale(s, slopes.get(i, partial)))

@@ -230,7 +230,7 @@ def _propagated_coefficients(func: Callable[..., Any], primals: Sequence[Any], s
     known = _propagate(ev, paths, order, caller)
     ends = [known[y._node].terms[1:] if y._node in known else () for y in ev.outputs]
     if any([has_nan(ev.xp, value(t)) for terms in ends for t in terms]):
-        known = _propagate(ev, paths, order, caller, unmoved(ev.path, ev.nodes))
+        known = _propagate(ev, paths, order, caller, unmoved(ev.path, dict.fromkeys(ev.nodes)))
         ends = [known[y._node].terms[1:] if y._node in known else () for y in ev.outputs]
     rows = [_result_coefficients(ev, y, terms, factors) for y, terms in zip(ev.outputs, ends)]
     del known, paths, ends
