@@ -15,7 +15,7 @@ from symgrad.engine.saved import read as read_saved
 from symgrad.engine.saved import read_traced, unpacking
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.engine.unmoved import Masks, unmoved, unmoved_by, without
+from symgrad.engine.unmoved import Masks, unmoved, unmoved_by, without, zeros_of
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import PACKED, SELECTED, TRACKED, Leaf, Node
@@ -68,8 +68,8 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
     with unpacking():
         out = _pushed(xp, path, tangents, read, selects)
         if (selects or roots) and any([has_nan(xp, t) for node in roots or path if (t := out.get(node)) is not None and not isinstance(t, tuple)]):
-            moving = {node: None for node, t in tangents.items() if t is not None} if masks is None else masks(tangents)
-            return _pushed(xp, path, tangents, read, selects, unmoved(path, moving))
+            moving = {node: zeros_of([t]) for node, t in tangents.items() if t is not None}
+            return _pushed(xp, path, tangents, read, selects, unmoved(path, moving if masks is None else moving | masks(tangents)))
     return out
 
 

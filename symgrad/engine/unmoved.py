@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from symgrad.carriers import numeric as xp
 from symgrad.carriers.guarding import truth, unselected
 from symgrad.engine.saved import read as read_saved
-from symgrad.engine.tensor import wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Node
 
-__all__ = ["Masks", "unmoved", "unmoved_behind", "unmoved_by", "without"]
+__all__ = ["Masks", "unmoved", "unmoved_behind", "unmoved_by", "without", "zeros_of"]
 
 Masks = dict[Node, Any]
 
@@ -53,24 +53,39 @@ def unmoved_behind(nodes: Iterable[Node], dropped: Mapping[Node, Any], kept: Con
                 node.args = node.parents = ()
 
 
+def zeros_of(tangents: Sequence[Any]) -> Any:
+    """The mask of the elements that do not move along tangents of any orders, which are all 0 there; None if there are none, or for a tuple."""
+    if not tangents or any([isinstance(t, tuple) for t in tangents]):
+        return None
+    mask = functools.reduce(xp.logical_and, [xp.eq(t._value if isinstance(t, Tensor) else t, 0) for t in tangents])
+    return mask if truth(mask).any() else None
+
+
 def _mask(node: Node, masks: Mapping[Node, Any]) -> Any:
     """The mask of one node, from those of its arguments."""
     op, parents = node.op, node.parents
     known = [masks.get(p) for p in parents]  # type: ignore[arg-type]
-    if op.jvp is None or op.kind == "function" or op.kind == "primitive" and not op.selects and all([m is None for m in known]):
+    if op.jvp is None or op.kind == "function":
         return None
     if op.kind == "elementwise":
         found = [unmoved_by(node, i, m) for i, (p, m) in enumerate(zip(parents, known)) if p in masks]
         return None if any([m is None for m in found]) else functools.reduce(xp.logical_and, found)
+    if op.kind == "primitive" and not op.selects and all([m is None for m in known]):
+        return None
     y, args = read_saved(node)
     if isinstance(y, tuple):
         return None
-    moves = [_numbers(a, 0, m) if p in masks else None for p, m, a in zip(parents, known, args)]
-    if op.kind == "multilinear":  # a product by 0 is not a selection
-        args = tuple([_numbers(a, i + 1) for i, a in enumerate(args[:len(parents)])]) + args[len(parents):]
-    elif op.kind != "linear" and not op.selects:
-        return xp.eq(xp.zeros_like(y), 0) if all([m is not None and truth(m).all() for p, m in zip(parents, known) if p in masks]) else None
-    return xp.eq(xp.broadcast_to(op.jvp(xp, moves, y, args), tuple(y.shape)), 0)
+    moves, rest = [_numbers(a, 0, m) if p in masks else None for p, m, a in zip(parents, known, args)], args[len(parents):]
+    if op.kind != "linear" and not op.selects:  # a derivative that is zero at a point is not a selection
+        args = tuple([_numbers(a, i + 1) if getattr(getattr(a, "dtype", None), "kind", "") in "fc" else a for i, a in enumerate(args[:len(parents)])])
+        if op.kind == "primitive":
+            try:
+                y = op.forward(xp, *((args,) if op.arity is None else args), *rest)
+            except (ArithmeticError, ValueError, TypeError, RuntimeError):  # other numbers than these are in its domain
+                return None
+        args += rest
+    t = op.jvp(xp, moves, y, args)
+    return None if isinstance(t, tuple) else xp.eq(xp.broadcast_to(t, tuple(node.value.shape)), 0)
 
 
 def unmoved_by(node: Node, i: int, mask: Any) -> Any:
@@ -95,7 +110,7 @@ def _numbers(x: Any, k: int, mask: Any = None) -> Any:
     """Different positive numbers of the shape of `x`, and 0 where the mask is true; no simple relation holds between them."""
     if not hasattr(x, "dtype"):
         return x
-    ones = xp.ones_like(x) if x.dtype.kind in "fc" else xp.ones_like(x) * 1.0
+    ones = xp.ones_like(x) if x.dtype.kind in "fc" else xp.ones_like(x) * 1.0  # the tangent of integers is not used
     places = xp.reshape(xp.cumsum(xp.reshape(ones, (-1,)), 0), tuple(x.shape))
     out = xp.sqrt(places + (0.37 * k + 0.41))
     return out if mask is None else xp.where(mask, xp.zeros_like(out), out)

@@ -27,7 +27,7 @@ from symgrad.engine.recording import NUMBERS, core
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.engine.unmoved import unmoved, without
+from symgrad.engine.unmoved import unmoved, without, zeros_of
 from symgrad.func.curves import coefficient_node
 from symgrad.func.evaluation import Evaluation, evaluate, function_name, unshared_results
 from symgrad.func.transformed import transform
@@ -230,7 +230,7 @@ def _propagated_coefficients(func: Callable[..., Any], primals: Sequence[Any], s
     known = _propagate(ev, paths, order, caller)
     ends = [known[y._node].terms[1:] if y._node in known else () for y in ev.outputs]
     if any([has_nan(ev.xp, value(t)) for terms in ends for t in terms]):
-        known = _propagate(ev, paths, order, caller, unmoved(ev.path, dict.fromkeys(ev.nodes)))
+        known = _propagate(ev, paths, order, caller, unmoved(ev.path, {node: zeros_of(path[1:]) for node, path in zip(ev.nodes, paths)}))
         ends = [known[y._node].terms[1:] if y._node in known else () for y in ev.outputs]
     rows = [_result_coefficients(ev, y, terms, factors) for y, terms in zip(ev.outputs, ends)]
     del known, paths, ends

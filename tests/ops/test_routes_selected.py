@@ -1,0 +1,122 @@
+"""Behind an op that selects every derivative by what it has not selected is 0, also where the function that follows has an infinite slope.
+
+The ops are found by their derivatives: one that is zero at a point and at all points near it is a selection, one that is zero at a point is not.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import func
+from symgrad.carriers import numeric
+from symgrad.engine.recording import core
+from symgrad.graph.op import REGISTRY
+from symgrad.types.domains import REAL
+from tests.support.points import arrays, differentiable, domain, examples, numbers, of_numbers
+from tests.support.routes import GRADIENTS, HESSIANS, TRACES, array, remembered
+
+tensor = symgrad.tensor
+OUTER = {
+    "sqrt": lambda u: u.sqrt(), "log": lambda u: u.log(), "reciprocal": lambda u: 1 / u, "power": lambda u: u ** (1 / 3),
+    "rsqrt": lambda u: u.rsqrt(), "root of abs": lambda u: u.abs() ** 0.37, "entropy": lambda u: u.log() * u.sqrt(),
+    "log of root": lambda u: u.sqrt().log(),
+    "two roots": lambda u: u.sqrt() + (3 * u) ** 0.4, "quotient": lambda u: u / u, "relu": lambda u: u.relu().sqrt(),
+}
+GRADIENTS = GRADIENTS | {"compile": lambda f, x: symgrad.compile(func.grad(f))(x),
+                         "compiled twice": remembered(lambda f: symgrad.compile(func.grad(f))),
+                         "compile of jacfwd": lambda f, x: symgrad.compile(func.jacfwd(f))(x)}
+HESSIANS = HESSIANS | {"compile": lambda f, x: symgrad.compile(func.hessian(f))(x)}
+SHORT = ("backward", "create_graph", "jvp", "jet", "forward_ad", "vmap of grad", "compile", "hessian",
+         "grad of autograd.grad", "grad of jvp", "laplacian")
+ELEMENTWISE = [op for op in REGISTRY.values() if op.kind == "elementwise" and any(map(callable, op.partials)) and of_numbers(op)]
+OTHERS = [op for op in REGISTRY.values() if op.kind in ("primitive", "linear") and op.selects]
+
+
+def regions(op, parameters, rng, count):
+    """Points of moderate numbers in regions where a partial derivative of an elementwise op is 0, with the number of the argument."""
+    columns = []
+    for d in [domain(op, i) for i in range(op.arity)]:
+        drawn = numbers(d, rng, count)
+        columns.append([*drawn, *[0.09 * x for x in drawn], math.nan] if d is REAL else drawn)
+    points = np.array([p for p in zip(*columns) if all(1e-3 < abs(x) < 1e3 or math.isnan(x) for x in p)]).reshape(-1, op.arity)
+    flat = np.ones(points.shape, bool)
+    for size in (0.0, 1e-3, 1e-3):
+        xs = [*(points * (1 + size * rng.uniform(-1, 1, points.shape))).T]
+        y = op.forward(numeric, *xs, *parameters)
+        for i, partial in enumerate(op.partials):
+            flat[:, i] &= partial is not None and np.equal(partial(numeric, y, *xs, *parameters) if callable(partial) else partial, 0)
+    return [(tuple(points[k].tolist()), int(i)) for k, i in np.argwhere(flat)]
+
+
+def test_an_op_selects_if_a_derivative_is_zero_on_a_region():
+    rng = np.random.default_rng(5)
+    with np.errstate(all="ignore"):
+        found = {op.name for op in ELEMENTWISE if any([regions(op, parameters, rng, 12) for parameters in examples(op)])}
+    assert found == {op.name for op in ELEMENTWISE if op.selects}
+
+
+def of_one_number(op, parameters, point, i):
+    """The op as a function of argument i, with the other arguments at a point."""
+    return lambda z: core(op)(*[z if k == i else tensor(x) for k, x in enumerate(point)], *parameters)
+
+
+def of_an_array(op, parameters, xs, i):
+    """The op as a function of array i, as a vector of all values."""
+    return lambda z: core(op)(*[z if k == i else tensor(x) for k, x in enumerate(xs)], *parameters).reshape(-1)
+
+
+def selections(op, rng):
+    """Functions of a number that do not depend on it next to a point, with the point, by each example of an op that selects."""
+    for parameters in examples(op):
+        if op.kind == "elementwise":
+            found = regions(op, parameters, rng, 12)
+            for k in rng.permutation(len(found))[:1]:
+                point, i = found[k]
+                yield of_one_number(op, parameters, point, i), point[i]
+            continue
+        xs = arrays(op, rng)
+        for i in differentiable(xs):
+            flat = of_an_array(op, parameters, xs, i)
+            zero = [func.jacobian(flat)(tensor(x)).numpy().reshape(-1, x.size) == 0 for x in (xs[i], xs[i] * 1.001)]
+            where = np.argwhere(zero[0] & zero[1])
+            if len(where):
+                row, column = where[rng.integers(len(where))]
+                place, x = tensor(np.arange(xs[i].size).reshape(xs[i].shape) == column), tensor(xs[i])
+                yield (lambda z, flat=flat, place=place, x=x, row=int(row): flat(symgrad.where(place, z, x))[row]), xs[i].reshape(-1)[column]
+
+
+def wrong(f, x, names):
+    """The routes to a derivative of f(x₀) + x₁² that give something else than (0, 2 x₁) and the second derivatives 0 and 2, with what they give."""
+    out = {}
+    with np.errstate(all="ignore"):
+        for routes, truth in ((GRADIENTS, [0.0, 2 * x[1].item()]), (HESSIANS, [[0.0, 0.0], [0.0, 2.0]]), (TRACES, 2.0)):
+            for name, route in routes.items():
+                if names is None or name in names:
+                    value = array(route(lambda v: f(v[0]) + v[1] * v[1], x))
+                    if not np.allclose(value, truth):
+                        out[name] = value.tolist()
+    return out
+
+
+def check(op, outer, rng, names):
+    for inner, at in selections(op, rng):
+        x = tensor([at, rng.uniform(0.3, 2.0)])
+        value = inner(x[0]).item()
+        if math.isfinite(value) and math.isfinite(at):
+            assert not wrong(lambda z, inner=inner, value=value: OUTER[outer](inner(z) - value), x, names), (op.name, outer, x.tolist())
+
+
+@pytest.mark.parametrize("op", [op for op in [*ELEMENTWISE, *OTHERS] if op.selects], ids=lambda op: op.name)
+def test_what_is_not_selected_has_no_derivative(op):
+    rng = np.random.default_rng(len(op.name))
+    check(op, list(OUTER)[rng.integers(len(OUTER))], rng, SHORT)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("op", [op for op in [*ELEMENTWISE, *OTHERS] if op.selects], ids=lambda op: op.name)
+def test_what_is_not_selected_has_no_derivative_by_any_route(op):
+    rng = np.random.default_rng(len(op.name) + 1)
+    for outer in rng.permutation(list(OUTER))[:2]:
+        check(op, outer, rng, None)
