@@ -22,9 +22,8 @@ from symgrad.types.failures import UnsupportedDtype
 from symgrad.types.indices import index_message
 from symgrad.types.layouts import row_major
 
-__all__ = ["Deferred", "Lifted", "NUMBERS", "OF_TORCH", "admitted", "by_rows", "constants", "explain", "flag", "narrowed", "operand", "refused",
-           "round_derivatives", "rounded_once", "rule_rounded_once", "takes_steps", "value_and_node", "with_number", "with_parameters",
-           "wrapped"]
+__all__ = ["Deferred", "Lifted", "NUMBERS", "OF_TORCH", "admitted", "by_rows", "constants", "explain", "flag", "operand", "refused",
+           "rounded_once", "rounded_rules", "value_and_node", "with_number", "within", "wrapped"]
 
 NUMBERS = (int, float, complex, bool)
 OF_TORCH = re.compile(  # words that torch begins with, so that the name of the op comes last
@@ -95,6 +94,7 @@ def refused(op: Op, values: Sequence[Any]) -> Exception | None:
     return NotImplementedError(f"\"{kernel}\" not implemented for '{SCALAR_TYPES[dtype_of(kind).name]}'")
 
 
+COMPARED = ("eq", "ne", "lt", "le", "gt", "ge")
 COUNTED = ("square",)  # ops that take booleans for the integers 0 and 1
 
 
@@ -155,7 +155,7 @@ def value_and_node(x: Any) -> tuple[Any, Node | None]:
 
 
 def kept_narrow(y: Any, dtype: np.dtype) -> Any:
-    """The value converted back to bfloat16 if NumPy promoted it with a Python number."""
+    """The value converted back to a narrow dtype if it was computed in float32."""
     return y if y.dtype is dtype or y.dtype != np.float32 else y.astype(dtype)
 
 
@@ -175,7 +175,7 @@ def rounded_once(call: Lifted) -> Lifted:
         dtype = x.dtype
         if dtype.char not in "eE":
             return call(*args)
-        y = call(*[z.astype(np.float32) if getattr(z, "dtype", None) == dtype else z for z in args])
+        y = call(*_widened(args, dtype))
         return tuple([_rounded(each, dtype) for each in y]) if type(y) is tuple else _rounded(y, dtype)
 
     return compute
@@ -187,45 +187,73 @@ def _rounded(y: Any, dtype: np.dtype) -> Any:
 
 def round_derivatives(op: Op) -> None:
     """Have the numeric pullback of an op computed in float32 for float16 and bfloat16. The op stays the registered one, by which passes know it."""
-    rule = op.vjp
-    if rule is None or hasattr(rule, "in_float32"):
-        return
+    if op.vjp is not None and not hasattr(op.vjp, "in_float32"):
+        object.__setattr__(op, "vjp", _wide_pullback(op.vjp))
+        object.__setattr__(op, "jvp", _wide_pushforward(op.jvp))  # type: ignore[arg-type]
 
+
+def _wide_pullback(rule: Lifted) -> Lifted:
     def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
         if xp is not numeric or g.dtype.char not in "eE":
             return rule(xp, g, y, args, needs)
         dtype = g.dtype
-        wide = [z.astype(np.float32) if getattr(z, "dtype", None) == dtype else z for z in (g, y, *args)]
-        return tuple([None if c is None else _rounded(c, dtype) for c in rule(xp, wide[0], wide[1], tuple(wide[2:]), needs)])
+        wide = _widened((g, y, *args), dtype)
+        return tuple([None if c is None else _rounded(c, dtype) for c in rule(xp, wide[0], wide[1], wide[2:], needs)])
 
     vjp.in_float32 = True  # type: ignore[attr-defined]
-    object.__setattr__(op, "vjp", vjp)
+    return vjp
+
+
+def _wide_pushforward(rule: Lifted) -> Lifted:
+    def jvp(xp: Any, tangents: Any, y: Any, args: tuple) -> Any:
+        if xp is not numeric or y.dtype.char not in "eE":
+            return rule(xp, tangents, y, args)
+        t = rule(xp, _widened(tangents, y.dtype), *_widened((y,), y.dtype), _widened(args, y.dtype))
+        return t if t is None else _rounded(t, y.dtype)
+
+    return jvp
+
+
+def _widened(xs: Any, dtype: np.dtype) -> tuple[Any, ...]:
+    return tuple([z.astype(np.float32) if getattr(z, "dtype", None) == dtype else z for z in xs])
 
 
 def narrowed(op: Op) -> Op:
-    """The op with a pullback that keeps the dtype of the cotangent, and a pushforward that keeps that of the value."""
+    """The op with a pullback that keeps the dtype of the cotangent, and a pushforward that keeps that of the value; a Python number is not rounded
+    to float16 or bfloat16 before it is used."""
+    if op.vjp is None:
+        return op
+    pull, push = _wide_pullback(op.vjp), _wide_pushforward(op.jvp)  # type: ignore[arg-type]
+
     def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
-        found = op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
+        found = pull(xp, g, y, args, needs)
         for c in found:
             if c is not None and c.dtype != g.dtype:
                 return tuple([c if c is None or c.dtype == g.dtype else xp.astype(c, g.dtype) for c in found])
         return found
 
     def jvp(xp: Any, tangents: Any, y: Any, args: tuple) -> Any:
-        t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
+        t = push(xp, tangents, y, args)
         return t if t is None or t.dtype == y.dtype else xp.astype(t, y.dtype)
 
     if op.parameters:
         vjp.partials = getattr(op.vjp, "partials", None)  # type: ignore[attr-defined]
-    return op if op.vjp is None else replace(op, vjp=vjp, jvp=jvp)
+    return replace(op, vjp=vjp, jvp=jvp)
 
 
 def with_number(op: Op, call: Lifted) -> Lifted:
-    """A binary op on a bfloat16 tensor and a Python number: the number is not rounded first, and the value is rounded once."""
-    narrow = narrowed(op)
+    """A binary op on a float16 or bfloat16 tensor and a Python number: the number is not rounded first, and the value is rounded once.
+
+    A number that is compared is rounded to the dtype, as in torch, so that 0.1 equals a tensor's 0.1.
+    """
+    narrow, compares = narrowed(op), op.name in COMPARED
 
     def function(x: Any, p: Node | None, z: Any, q: Node | None) -> Tensor:
-        y = kept_narrow(call(x, z), z.dtype if type(x) in NUMBERS else x.dtype)
+        dtype = (z if type(x) in NUMBERS else x).dtype
+        if compares:
+            y = call(*[np.asarray(e).astype(dtype) if type(e) in NUMBERS else e for e in (x, z)])
+        else:
+            y = kept_narrow(call(*_widened((x, z), dtype)), dtype)
         return wrap(y, recorded(narrow, (x, z), (p, q), y))
 
     return function
@@ -241,15 +269,42 @@ def with_parameters(forward: Lifted) -> Lifted:
     return rule
 
 
-def takes_steps(op: Op) -> bool:
-    """Whether the value of float16 and bfloat16 has to be rounded once, after all steps."""
-    return op.kind in ("elementwise", "primitive") and op.arity is not None and not any(p.name == "dtype" for p in op.parameters)
+FACTORS = ("alpha", "factor", "value", "weight", "total", "reduction")  # parameters that are numbers combined with a tensor
 
 
-def rule_rounded_once(forward: Lifted) -> Lifted:
-    """As `rounded_once`, of a rule."""
-    call = rounded_once(functools.partial(forward, numeric))
-    return lambda xp, *args: call(*args)
+def rounded_rules(op: Op) -> tuple[Lifted, Op]:
+    """The rule of an op, and the op of its nodes, such that float16 and bfloat16 are rounded once, after all steps."""
+    forward, factors = op.forward, any(p.name in FACTORS for p in op.parameters)
+    if op.parameters and op.kind == "elementwise" or factors:
+        forward, op = with_parameters(op.forward), narrowed(op)
+    if factors or op.kind in ("elementwise", "primitive") and op.arity is not None and not any(p.name == "dtype" for p in op.parameters):
+        call = rounded_once(functools.partial(forward, numeric))
+        if op.kind == "primitive":
+            round_derivatives(op)
+        return lambda xp, *args: call(*args), op
+    return forward, op
+
+
+def within(op: Op, parameters: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+    """The parameters of an op on integers, in the dtype: a bound beyond its ends bounds nothing, and other integers are taken modulo a power of two.
+
+    Raises RuntimeError for a bound to which no integer of the dtype can be raised or lowered.
+    """
+    if not parameters or not values or (dtype := getattr(values[0], "dtype", np.dtype(float))).kind not in "iu":
+        return parameters
+    ends, out = np.iinfo(dtype), list(parameters)
+    for i, (p, x) in enumerate(zip(op.parameters, parameters)):
+        if type(x) is not int or ends.min <= x <= ends.max:
+            continue
+        if p.name in ("min", "max"):
+            if (p.name == "min") is (x > ends.max):
+                name = {"clamp_below": "clamp_min", "clamp_above": "clamp_max"}.get(op.name, public_name(op))
+                raise RuntimeError(f"{name}: {p.name}={x} cannot be converted to {dtype_of(dtype)} without overflow. Convert the tensor "
+                                   f"first, as by .to(torch.int64).")
+            out[i] = ends.min if p.name == "min" else ends.max
+        elif p.name in ("alpha", "factor", "value"):
+            out[i] = wrapped(x, dtype)
+    return tuple(out)
 
 
 def wrapped(number: int, dtype: np.dtype) -> int:

@@ -26,17 +26,14 @@ from symgrad.engine.operands import (
     by_rows,
     constants,
     explain,
-    narrowed,
     number,
     operand,
     refused,
-    round_derivatives,
     rounded_once,
-    rule_rounded_once,
-    takes_steps,
+    rounded_rules,
     value_and_node,
     with_number,
-    with_parameters,
+    within,
     wrapped,
 )
 from symgrad.engine.residuals import with_residual
@@ -97,7 +94,7 @@ def _binary(op: Op, call: Lifted) -> Lifted:
     make, make_broadcast = constructor(node_class(op, broadcasts=False)), constructor(node_class(op))
     mask = TRACKED if op.differentiable else NAMED
     keeps, refuses = op.integers, op.refuses.lower()
-    plain = "f" if "c" in refuses else "fc"
+    plain = "df" if "c" in refuses else "dfDF"
 
     @specialized
     def function(input: Any, other: Any, out: Any = None) -> Tensor:
@@ -110,15 +107,15 @@ def _binary(op: Op, call: Lifted) -> Lifted:
                 if x.dtype is not z.dtype or (p is None and not keeps and x.dtype.kind in "biu") or (refuses and x.dtype.kind in refuses):
                     x, p, z, q = _settle(op, input, other)
                     alike = False
-            elif type(other) in PLAIN and isinstance(input, Tensor) and (x := input._value).dtype.kind in plain:
+            elif type(other) in PLAIN and isinstance(input, Tensor) and (x := input._value).dtype.char in plain:
                 p, z, q = input._node_slot, other, None
                 alike = True
-            elif type(input) in PLAIN and isinstance(other, Tensor) and (z := other._value).dtype.kind in plain:
+            elif type(input) in PLAIN and isinstance(other, Tensor) and (z := other._value).dtype.char in plain:
                 x, p, q = input, None, other._node_slot
                 alike = True
             else:
                 x, p, z, q = _settle(op, input, other)
-                if type(x) in NUMBERS and z.dtype.kind == "V" or type(z) in NUMBERS and x.dtype.kind == "V":
+                if type(x) in NUMBERS and z.dtype.char in "eE" or type(z) in NUMBERS and x.dtype.char in "eE":
                     return with_float(x, p, z, q)
                 alike = False
         except Deferred:
@@ -195,7 +192,6 @@ def _unary(op: Op, call: Lifted) -> Lifted:
 
 
 BOUNDS = frozenset(("min", "max", "other"))  # parameters that are numbers of the kind of the tensor, which they promote
-FACTORS = ("alpha", "factor", "value", "weight", "total", "reduction")  # parameters that are numbers combined with a tensor
 
 
 def _finishing(op: Op) -> Lifted:
@@ -217,14 +213,8 @@ def _finishing(op: Op) -> Lifted:
 
 def _general(op: Op) -> Lifted:
     """The function of any op, called with the arguments of the rule: tensors (or one sequence of them), then parameters."""
-    plain, forward, arity, arrange = op.forward, op.forward, op.arity, LAYOUTS[op.layout]
-    registered = op
-    if op.parameters and op.kind == "elementwise" or any(p.name in FACTORS for p in op.parameters):
-        forward, op = with_parameters(op.forward), narrowed(op)
-    if takes_steps(op):
-        forward = rule_rounded_once(forward)
-        if op.kind == "primitive":
-            round_derivatives(op)
+    plain, arity, arrange, registered = op.forward, op.arity, LAYOUTS[op.layout], op
+    forward, op = rounded_rules(op)
     finish, first = _finishing(op), int(op.name == "where")  # whose condition keeps its own dtype
     bounded = op.kind == "elementwise" and any(p.name in BOUNDS for p in op.parameters)
     promotes = op.kind == "elementwise" and (bounded or not op.integers)
@@ -243,7 +233,9 @@ def _general(op: Op) -> Lifted:
         values, parents, flags, dtype = gathered(given) or gathered(settle(given), True)  # type: ignore[misc]
         if refuses and values[0].dtype.kind in refuses:
             raise refused(op, [values[0]])  # type: ignore[misc]
-        call = plain if dtype is not None and dtype.char in "df" else forward
+        call = plain
+        if dtype is None or dtype.char not in "df":
+            call, rest = forward, within(op, rest, values)
         if computers:
             call = functools.partial(computed, op, call)
         try:

@@ -32,6 +32,9 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
     >>> symgrad.segment_reduce(symgrad.tensor([1.0, 2.0, 3.0]), "sum", lengths=symgrad.tensor([1, 2]))
     tensor([1., 5.])
     """
+    if reduce == "mean" and data.dtype.name in ("float16", "bfloat16"):  # neither the sum nor the count is rounded
+        return segment_reduce(data.float(), reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis, unsafe=unsafe,
+                              initial=initial).to(data.dtype)
     if reduce not in EMPTY:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if indices is not None:

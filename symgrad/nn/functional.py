@@ -103,6 +103,7 @@ from symgrad.nn.regression import (
     triplet_margin_with_distance_loss,
 )
 from symgrad.nn.sampling import affine_grid, grid_sample, interpolate, upsample, upsample_bilinear, upsample_nearest
+from symgrad.ops.rules import in_float32
 from symgrad.types.absent import explained
 
 __all__ = ["alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_",
@@ -199,6 +200,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     return traced.log_softmax(input, _axis("log_softmax", input, dim, _stacklevel), dtype)
 
 
+@in_float32
 def _weighted(errors: Tensor, weight: Tensor, reduction: str) -> Tensor:
     """Errors times weights; the mean is divided by the sum of the weights."""
     if errors.shape != weight.shape:

@@ -15,6 +15,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
 from symgrad.nn.reductions import checked_reduction, of_one_size, reduction_of
+from symgrad.ops.rules import in_float32
 
 __all__ = ["cross_entropy", "nll_loss"]
 
@@ -47,8 +48,13 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     given = (input,) if weight is None else (input, wrap(weight.value[chosen]))
     if reduction == "none" and input.ndim > 1:
         return loss(*given, index, None, (at, target.shape))
-    total = len(chosen) if weight is None else weight.value[chosen].sum()
+    total = len(chosen) if weight is None else _total(weight.value[chosen])
     return loss(*given, index, float(total) if reduction == "mean" else 1.0, None)
+
+
+def _total(weights: Any) -> Any:
+    """The sum of the weights, of which that of float16 may overflow, and bfloat16 has few digits."""
+    return (weights.astype(np.float32) if weights.dtype.itemsize == 2 else weights).sum()
 
 
 def _batched_nll_loss(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> Tensor:
@@ -63,7 +69,12 @@ def _batched_nll_loss(input: Tensor, target: Tensor, weight: Tensor | None, igno
     each = -traced.gather(input, axis, at) * (weights if weight is not None else weights.to(input.dtype))
     if reduction == "none":
         return traced.squeeze(each, axis)
-    return each.sum() if reduction == "sum" else each.sum() / weights.sum()
+    return each.sum() if reduction == "sum" else _ratio_of_sums(each, weights)
+
+
+@in_float32
+def _ratio_of_sums(each: Tensor, weights: Tensor) -> Tensor:
+    return each.sum() / weights.sum()
 
 
 def _target_weights(target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
@@ -171,6 +182,7 @@ def _along_classes(weight: Tensor | None, logs: Tensor) -> Tensor | None:
     return weight if weight is None or logs.ndim == 1 else weight.reshape(-1, *[1] * (logs.ndim - 2))
 
 
+@in_float32
 def _of_class_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, axis: int, reduction: str, smoothing: float) -> Tensor:
     classes = logs.shape[axis]
     if smoothing:
@@ -183,6 +195,7 @@ def _of_class_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None,
     return total if reduction == "sum" else total / (count or math.nan)
 
 
+@in_float32
 def _smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, axis: int, reduction: str,
               smoothing: float) -> Tensor:
     """The loss with label smoothing: a share of it is the loss for the uniform distribution over the classes."""
@@ -196,7 +209,7 @@ def _smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None,
         uniform = uniform.sum() / _target_weights(target, weight, ignore_index)[1].sum()
     elif reduction == "mean":
         counted = target.value[~ignored.value]
-        uniform = uniform.sum() / float(len(counted) if weight is None else weight.value[counted].sum())
+        uniform = uniform.sum() / float(len(counted) if weight is None else _total(weight.value[counted]))
     elif reduction == "sum":
         uniform = uniform.sum()
     return (1 - smoothing) * loss + uniform * (smoothing / logs.shape[axis])

@@ -16,6 +16,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.random_tensors import rand
 from symgrad.graph.op import REGISTRY
+from symgrad.ops.rules import in_float32
 from symgrad.types.indices import first_outside
 from symgrad.types.taps import pooled_size
 from symgrad.types.windows import flat_index, largest_in_parts, largest_in_places, largest_in_windows, without_elements
@@ -309,16 +310,15 @@ def _define_average(rank: int, sizes: str) -> tuple[Callable[..., Tensor], Calla
                                       for n, m, k, s, p in zip(input.shape[input.ndim - rank:], places, kernel, strides, borders)), False)
 
         if input.is_floating_point():
-            out = over_windows(input, divisor_override is not None)
-            return out if divisor_override is None else out / divisor_override
+            return over_windows(input, False) if divisor_override is None else in_float32(lambda x: over_windows(x, True) / divisor_override)(input)
         x = input.double()  # exact sums are divided, for a mean of rounded weights may lie below an integer
         ones = traced.ones_like(x)
         divisor = divisor_override or traced.round(over_windows(ones, True) / over_windows(ones, False))
         return traced.trunc(over_windows(x, True) / divisor).to(input.dtype)
 
+    @in_float32
     def norm(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False) -> Tensor:
-        sums = pool(input ** norm_type, kernel_size, stride, 0, ceil_mode)
-        count = math.prod(_each(norm_name, "kernel_size", kernel_size, rank))
+        sums, count = pool(input ** norm_type, kernel_size, stride, 0, ceil_mode), math.prod(_each(norm_name, "kernel_size", kernel_size, rank))
         return (traced.sign(sums) * traced.relu(traced.abs(sums)) * count) ** (1.0 / norm_type)
 
     average.__name__ = average.__qualname__ = name

@@ -4,7 +4,8 @@ import math
 
 from symgrad.graph.op import composite, elementwise, linear, multilinear, primitive
 from symgrad.ops.arithmetic import _is_integer
-from symgrad.ops.rules import axes, in_one_dtype, is_complex
+from symgrad.ops.reduction import sum_over_count
+from symgrad.ops.rules import axes, divided_by_count, in_one_dtype, is_complex
 from symgrad.types.domains import REAL, Domain, Interval
 
 elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y),
@@ -96,12 +97,12 @@ primitive("log_softmax", lambda xp, input, dim: xp.log_softmax(input, dim),
 def _reduce(xp, x, reduction):
     if reduction == "none":
         return x
-    total = xp.sum(x, tuple(range(x.ndim)), False)
-    return total if reduction == "sum" else total / math.prod(x.shape)
+    dims = tuple(range(x.ndim))
+    return xp.sum(x, dims, False) if reduction == "sum" else sum_over_count(xp, x, dims, False, math.prod(x.shape))
 
 
-def _reduction_cotangent(g, shape, reduction):
-    return g / (math.prod(shape) or 1) if reduction == "mean" else g
+def _reduction_cotangent(xp, g, shape, reduction):
+    return divided_by_count(xp, g, math.prod(shape) or 1) if reduction == "mean" else g
 
 
 def _loss_arguments(xp, input, target, reduction="mean"):
@@ -119,7 +120,7 @@ def _mse_arguments(xp, input, target, reduction="mean"):
 
 def _mse_vjp(xp, g, y, x, target, reduction):
     difference = x - target
-    cotangent = 2 * _reduction_cotangent(g, difference.shape, reduction) * difference
+    cotangent = 2 * _reduction_cotangent(xp, g, difference.shape, reduction) * difference
     return cotangent, -cotangent
 
 
@@ -141,10 +142,10 @@ def _entropy_vjp(rule):
         each, *partials = rule(xp, x, target, *positive)
         found = [partial() for partial in partials]
         if isinstance(weight, float):
-            scaled = _reduction_cotangent(g, found[0].shape, reduction)
+            scaled = _reduction_cotangent(xp, g, found[0].shape, reduction)
             by_x, by_target, *by_positive = (scaled * (weight * partial if weight != 1 else partial) for partial in found)
             return by_x, by_target, None, *by_positive
-        scaled = _reduction_cotangent(g, (weight * found[0]).shape, reduction)
+        scaled = _reduction_cotangent(xp, g, (weight * found[0]).shape, reduction)
         by_x, by_target, *by_positive = (scaled * weight * partial for partial in found)
         return by_x, by_target, scaled * each(), *by_positive
 
@@ -197,12 +198,12 @@ def _zeros_with(xp, values, index, shape):
 
 def _nll(xp, each, total, at):
     """-Σ each / total; without a total the separate losses, written to zeros at `at` (an index, and the shape)."""
-    return xp.sum(-each, (0,), False) / total if at is None else _zeros_with(xp, -each, *at)
+    return sum_over_count(xp, -each, (0,), False, total) if at is None else _zeros_with(xp, -each, *at)
 
 
 def _nll_transpose(xp, g, index, total, at):
     """The transpose of `_nll`: a cotangent for each of the elements that `index` names."""
-    return -(xp.broadcast_to(g / total, (len(index[0]),)) if at is None else xp.getitem(g, at[0]))
+    return -(xp.broadcast_to(divided_by_count(xp, g, total), (len(index[0]),)) if at is None else xp.getitem(g, at[0]))
 
 
 _CLASSES = ([0, 1, 2], [1, 0, 1])

@@ -3,7 +3,7 @@
 import math
 
 from symgrad.graph.op import composite, linear
-from symgrad.ops.rules import axis, expect_dtype
+from symgrad.ops.rules import axis, expect_dtype, in_float32
 from symgrad.types.indices import (
     check_bounds,
     diagonal_positions,
@@ -214,6 +214,12 @@ def index_fill(xp, input, dim, index, value):
 # Reductions of the elements that are sent to one position
 
 
+@in_float32
+def _mean_at(xp, flat, sent, added):
+    whole = not (flat.is_floating_point() or flat.is_complex())
+    return xp.div(added(flat, sent), added(xp.ones_like(flat), xp.ones_like(sent)), rounding_mode="floor" if whole else None)
+
+
 def _reduce_at(xp, name, input, src, places, reduce, include_self, known):
     """The input with the reductions of its own element (if `include_self`) and of the elements of `src` sent to one place."""
     if reduce not in known:
@@ -228,12 +234,10 @@ def _reduce_at(xp, name, input, src, places, reduce, include_self, known):
     def added(x, others):
         return xp.index_add(x if include_self else xp.index_fill(x, 0, positions, 0), 0, positions, others)
 
-    if reduce in ("sum", "mean"):
-        out = added(flat, sent)
-        if reduce == "mean":
-            whole = not (input.is_floating_point() or input.is_complex())
-            out = xp.div(out, added(xp.ones_like(flat), xp.ones_like(sent)), rounding_mode="floor" if whole else None)
-        return xp.reshape(out, shape)
+    if reduce == "mean":
+        return xp.reshape(_mean_at(xp, flat, sent, added), shape)
+    if reduce == "sum":
+        return xp.reshape(added(flat, sent), shape)
     distinct, rows, filled = members(positions, input.numel(), include_self)
     found = xp.getitem(xp.cat([flat, sent], 0), (rows,))
     if reduce == "prod" or input.is_floating_point():  # an integer extreme is that of repeated elements, too

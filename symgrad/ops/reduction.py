@@ -7,6 +7,7 @@ from symgrad.ops.rules import (
     axes,
     axis,
     cast,
+    divided_by_count,
     equal_or_nan,
     expand_reduced,
     numbered_node_name,
@@ -60,14 +61,23 @@ linear("sum", lambda xp, input, dim, keepdim: xp.sum(input, dim, keepdim), lambd
        usage="symgrad.sum(a, dim=0)", doc="The sum over `dim`, or over all elements.")
 
 
-def mean(xp, input, dim, keepdim):
-    count, dtype = reduced_count(input.shape, dim) or math.nan, getattr(input, "dtype", None)
-    if getattr(dtype, "char", "") in ("e", "E"):  # whose sum may overflow
+def sum_over_count(xp, input, dim, keepdim, count):
+    """The sum divided by a number, neither of which is rounded to float16 or bfloat16 by itself."""
+    dtype = getattr(input, "dtype", None)
+    if getattr(dtype, "char", "") in ("e", "E"):
         return xp.astype(xp.sum(xp.astype(input, DTYPES["float32"].numpy), dim, keepdim) / count, dtype)
     return xp.sum(input, dim, keepdim) / count
 
 
-linear("mean", mean, lambda xp, g, shape, dim, keepdim: expand_reduced(xp, g / (reduced_count(shape, dim) or 1), shape, dim, keepdim),
+def mean(xp, input, dim, keepdim):
+    return sum_over_count(xp, input, dim, keepdim, reduced_count(input.shape, dim) or math.nan)
+
+
+def mean_transpose(xp, g, shape, dim, keepdim):
+    return expand_reduced(xp, divided_by_count(xp, g, reduced_count(shape, dim) or 1), shape, dim, keepdim)
+
+
+linear("mean", mean, mean_transpose,
        prepare=mean_arguments, examples=EXAMPLES, layout="rows", names=numbered_node_name("Mean"),
        usage="symgrad.mean(a, dim=1, keepdim=True)", doc="The mean over `dim`, or over all elements; NaN for an empty input.")
 

@@ -70,6 +70,13 @@ def inverse_permutation(order):
     return tuple(order.index(i) for i in range(len(order)))
 
 
+def divided_by_count(xp, x, count):
+    """x / count; a count that float16 or bfloat16 rounds, or does not hold, is not converted to it."""
+    if count <= 256 or getattr(getattr(x, "dtype", None), "char", "") not in ("e", "E"):
+        return x / count
+    return xp.astype(xp.astype(x, DTYPES["float32"].numpy) / count, x.dtype)
+
+
 def reduced_count(shape, dim):
     """The number of elements of which each reduced value is made."""
     return math.prod([shape[i] for i in dim])

@@ -4,8 +4,9 @@ import math
 
 from symgrad.graph.op import composite, linear, primitive
 from symgrad.ops.norms import largest, ratios
-from symgrad.ops.reduction import EXAMPLES, check_floating, mean, mean_arguments, or_infinity
+from symgrad.ops.reduction import EXAMPLES, check_floating, mean, mean_arguments, mean_transpose, or_infinity
 from symgrad.ops.rules import axes, expand_reduced, is_complex, real_product, reduced_count, unsqueeze_reduced
+from symgrad.types.dtypes import DTYPES
 from symgrad.types.layouts import is_plain
 
 
@@ -20,7 +21,14 @@ def _variance_arguments(xp, input, dim=None, unbiased=None, keepdim=False, *, co
     return input, axes(dim, input.ndim), correction, bool(keepdim)
 
 
-linear("centred", lambda xp, input, dim: xp.centred(input, dim), lambda xp, g, shape, dim: xp.centred(g, dim), public=False,
+def _centred(xp, x, dim):
+    """The distances from the mean, whose count float16 and bfloat16 do not hold."""
+    if reduced_count(x.shape, dim) > 256 and getattr(getattr(x, "dtype", None), "char", "") in ("e", "E"):
+        return xp.astype(xp.centred(xp.astype(x, DTYPES["float32"].numpy), dim), x.dtype)
+    return xp.centred(x, dim)
+
+
+linear("centred", _centred, lambda xp, g, shape, dim: _centred(xp, g, dim), public=False,
        examples=(((0,),), ((0, 1),)), doc="The difference of every element and the mean along `dim`.")
 
 
@@ -99,8 +107,7 @@ def _define_with_mean(name, vjp, jvp, forward, node_name, saved):
     """The pair of a spread and the mean, whose nodes are both named after the pair."""
     primitive(f"{name}_of_both", forward, vjp=vjp, jvp=jvp, prepare=_variance_arguments, examples=VARIANCE_EXAMPLES[:1], layout="rows", public=False,
               saved=saved, node_name=node_name, doc=f"The `{name}` that `{name}_mean` gives.")
-    linear(f"mean_with_{name}", mean,
-           lambda xp, g, shape, dim, keepdim: expand_reduced(xp, g / (reduced_count(shape, dim) or 1), shape, dim, keepdim),
+    linear(f"mean_with_{name}", mean, mean_transpose,
            prepare=mean_arguments, examples=EXAMPLES[:1], layout="rows", public=False, node_name=node_name,
            doc=f"The mean that `{name}_mean` gives.")
 

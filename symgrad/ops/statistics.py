@@ -8,7 +8,7 @@ from symgrad.ops.arithmetic import _is_integer, common
 from symgrad.ops.norms import unit_vectors
 from symgrad.ops.products import recurrence
 from symgrad.ops.reduction import EXAMPLES
-from symgrad.ops.rules import axes, axis, expand_reduced, is_complex
+from symgrad.ops.rules import axes, axis, expand_reduced, in_float32, is_complex
 from symgrad.types.indices import gather_index
 
 # Elements that are NaN
@@ -40,7 +40,12 @@ def nanmean(xp, input, dim=None, keepdim=False, *, dtype=None):
     """The mean of the elements that are not NaN; NaN if there are none."""
     if not (input.is_floating_point() or input.is_complex()):
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_type}")
-    total = xp.nansum(input, dim, keepdim, dtype=dtype)
+    return _mean_without_nan(xp, input if dtype is None else input.to(dtype), dim, keepdim)
+
+
+@in_float32
+def _mean_without_nan(xp, input, dim, keepdim):
+    total = xp.nansum(input, dim, keepdim)
     return total / xp.sum(xp.logical_not(xp.isnan(input)), dim, keepdim).to(total.dtype)
 
 
@@ -219,6 +224,7 @@ def cumulative_trapezoid(xp, y, x=None, *, dx=None, dim=-1):
 
 
 @composite("cov", usage="symgrad.cov(a)")
+@in_float32
 def cov(xp, input, *, correction=1, fweights=None, aweights=None):
     """The covariances of the rows, which are variables; columns are observations, with frequencies and weights."""
     if input.ndim > 2:
@@ -270,6 +276,7 @@ def cov(xp, input, *, correction=1, fweights=None, aweights=None):
 
 
 @composite("corrcoef", usage="symgrad.corrcoef(a)")
+@in_float32
 def corrcoef(xp, input):
     """Pearson's correlations of the rows, which are variables."""
     if input.ndim > 2:
