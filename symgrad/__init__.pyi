@@ -686,32 +686,6 @@ def inner(input: TensorLike, other: TensorLike) -> Tensor:
     """The sums of products over the last dimensions of both."""
 def kron(input: TensorLike, other: TensorLike) -> Tensor:
     """The Kronecker product: each element of the input times `other`."""
-def relu(input: TensorLike) -> Tensor:
-    """max(input, 0); the derivative at 0 is 0."""
-def sigmoid(input: TensorLike) -> Tensor:
-    """1 / (1 + exp(-input))."""
-def expit(input: TensorLike) -> Tensor:
-    """1 / (1 + exp(-input))."""
-def logsigmoid(input: TensorLike) -> Tensor:
-    """log(sigmoid(input)), without cancellation."""
-def softplus(input: TensorLike, beta: Number = 1.0, threshold: Number = 20.0) -> Tensor:
-    """log(1 + exp(beta input)) / beta. It is exact everywhere, so `threshold` has no effect."""
-def logaddexp(input: TensorLike, other: TensorLike) -> Tensor:
-    """log(exp(input) + exp(other)), without overflow; equal infinite numbers share the gradient equally."""
-@overload
-def softmax(input: TensorLike, dim: builtins.int | None = None, dtype: DType | type | None = None) -> Tensor:
-    """exp(input) / Σ exp(input) along `dim`."""
-@overload
-def softmax(input: TensorLike, axis: builtins.int | None = None, dtype: DType | type | None = None) -> Tensor:
-    """exp(input) / Σ exp(input) along `dim`."""
-@overload
-def log_softmax(input: TensorLike, dim: builtins.int | None = None, dtype: DType | type | None = None) -> Tensor:
-    """log(softmax(input)) along `dim`, without cancellation."""
-@overload
-def log_softmax(input: TensorLike, axis: builtins.int | None = None, dtype: DType | type | None = None) -> Tensor:
-    """log(softmax(input)) along `dim`, without cancellation."""
-def mse_loss(input: TensorLike, target: TensorLike, reduction: str = 'mean') -> Tensor:
-    """(input - target)², reduced by the mean, the sum, or not."""
 @overload
 def sum(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
     """The sum over `dim`, or over all elements."""
@@ -814,6 +788,32 @@ def cumsum(input: TensorLike, dim: builtins.int, *, dtype: DType | type | None =
 @overload
 def cumsum(input: TensorLike, axis: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
     """The running sum along `dim`."""
+def relu(input: TensorLike) -> Tensor:
+    """max(input, 0); the derivative at 0 is 0."""
+def sigmoid(input: TensorLike) -> Tensor:
+    """1 / (1 + exp(-input))."""
+def expit(input: TensorLike) -> Tensor:
+    """1 / (1 + exp(-input))."""
+def logsigmoid(input: TensorLike) -> Tensor:
+    """log(sigmoid(input)), without cancellation."""
+def softplus(input: TensorLike, beta: Number = 1.0, threshold: Number = 20.0) -> Tensor:
+    """log(1 + exp(beta input)) / beta. It is exact everywhere, so `threshold` has no effect."""
+def logaddexp(input: TensorLike, other: TensorLike) -> Tensor:
+    """log(exp(input) + exp(other)), without overflow; equal infinite numbers share the gradient equally."""
+@overload
+def softmax(input: TensorLike, dim: builtins.int | None = None, dtype: DType | type | None = None) -> Tensor:
+    """exp(input) / Σ exp(input) along `dim`."""
+@overload
+def softmax(input: TensorLike, axis: builtins.int | None = None, dtype: DType | type | None = None) -> Tensor:
+    """exp(input) / Σ exp(input) along `dim`."""
+@overload
+def log_softmax(input: TensorLike, dim: builtins.int | None = None, dtype: DType | type | None = None) -> Tensor:
+    """log(softmax(input)) along `dim`, without cancellation."""
+@overload
+def log_softmax(input: TensorLike, axis: builtins.int | None = None, dtype: DType | type | None = None) -> Tensor:
+    """log(softmax(input)) along `dim`, without cancellation."""
+def mse_loss(input: TensorLike, target: TensorLike, reduction: str = 'mean') -> Tensor:
+    """(input - target)², reduced by the mean, the sum, or not."""
 @overload
 def norm(input: TensorLike, p: builtins.float | str = 2, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
     """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over all elements; p may be a number, inf, -inf, "fro", or "nuc" for matrices."""

@@ -411,30 +411,6 @@ class Tensor:
         """The sums of products over the last dimensions of both."""
     def kron(self, other: TensorLike) -> Tensor:
         """The Kronecker product: each element of the input times `other`."""
-    def relu(self) -> Tensor:
-        """max(input, 0); the derivative at 0 is 0."""
-    def sigmoid(self) -> Tensor:
-        """1 / (1 + exp(-input))."""
-    def expit(self) -> Tensor:
-        """1 / (1 + exp(-input))."""
-    def logsigmoid(self) -> Tensor:
-        """log(sigmoid(input)), without cancellation."""
-    def softplus(self, beta: Number = 1.0, threshold: Number = 20.0) -> Tensor:
-        """log(1 + exp(beta input)) / beta. It is exact everywhere, so `threshold` has no effect."""
-    def logaddexp(self, other: TensorLike) -> Tensor:
-        """log(exp(input) + exp(other)), without overflow; equal infinite numbers share the gradient equally."""
-    @overload
-    def softmax(self, dim: builtins.int | None = None, dtype: DType | builtins.type | None = None) -> Tensor:
-        """exp(input) / Σ exp(input) along `dim`."""
-    @overload
-    def softmax(self, axis: builtins.int | None = None, dtype: DType | builtins.type | None = None) -> Tensor:
-        """exp(input) / Σ exp(input) along `dim`."""
-    @overload
-    def log_softmax(self, dim: builtins.int | None = None, dtype: DType | builtins.type | None = None) -> Tensor:
-        """log(softmax(input)) along `dim`, without cancellation."""
-    @overload
-    def log_softmax(self, axis: builtins.int | None = None, dtype: DType | builtins.type | None = None) -> Tensor:
-        """log(softmax(input)) along `dim`, without cancellation."""
     @overload
     def sum(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
         """The sum over `dim`, or over all elements."""
@@ -537,6 +513,30 @@ class Tensor:
     @overload
     def cumsum(self, axis: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
         """The running sum along `dim`."""
+    def relu(self) -> Tensor:
+        """max(input, 0); the derivative at 0 is 0."""
+    def sigmoid(self) -> Tensor:
+        """1 / (1 + exp(-input))."""
+    def expit(self) -> Tensor:
+        """1 / (1 + exp(-input))."""
+    def logsigmoid(self) -> Tensor:
+        """log(sigmoid(input)), without cancellation."""
+    def softplus(self, beta: Number = 1.0, threshold: Number = 20.0) -> Tensor:
+        """log(1 + exp(beta input)) / beta. It is exact everywhere, so `threshold` has no effect."""
+    def logaddexp(self, other: TensorLike) -> Tensor:
+        """log(exp(input) + exp(other)), without overflow; equal infinite numbers share the gradient equally."""
+    @overload
+    def softmax(self, dim: builtins.int | None = None, dtype: DType | builtins.type | None = None) -> Tensor:
+        """exp(input) / Σ exp(input) along `dim`."""
+    @overload
+    def softmax(self, axis: builtins.int | None = None, dtype: DType | builtins.type | None = None) -> Tensor:
+        """exp(input) / Σ exp(input) along `dim`."""
+    @overload
+    def log_softmax(self, dim: builtins.int | None = None, dtype: DType | builtins.type | None = None) -> Tensor:
+        """log(softmax(input)) along `dim`, without cancellation."""
+    @overload
+    def log_softmax(self, axis: builtins.int | None = None, dtype: DType | builtins.type | None = None) -> Tensor:
+        """log(softmax(input)) along `dim`, without cancellation."""
     @overload
     def norm(self, p: builtins.float | str = 2, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
         """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over all elements; p may be a number, inf, -inf, "fro", or "nuc" for matrices."""
@@ -1167,6 +1167,7 @@ class Tensor:
     def addmv_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def addr_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def baddbmm_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def cumsum_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def relu_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def sigmoid_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def expit_(self, *args: Any, **kwargs: Any) -> Tensor: ...
@@ -1175,7 +1176,6 @@ class Tensor:
     def logaddexp_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def softmax_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def log_softmax_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def cumsum_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def sgn_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def scatter_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def scatter_add_(self, *args: Any, **kwargs: Any) -> Tensor: ...
