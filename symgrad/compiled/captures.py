@@ -7,6 +7,7 @@ value that cannot be compared is refused.
 from __future__ import annotations
 
 import builtins
+import collections
 import functools
 import operator
 import sys
@@ -19,6 +20,7 @@ from symgrad.carriers.duck import Unrecordable
 from symgrad.compiled.code import reads
 from symgrad.compiled.contents import MISSING, Check, Part, alike, cells_of
 from symgrad.compiled.kinds import State, is_library, kind_of, state_of
+from symgrad.compiled.outside import calls_outside, library_states, parts_of_libraries
 from symgrad.engine.tensor import Tensor
 from symgrad.func.transformed import Transformed
 from symgrad.graph.op import Op
@@ -27,6 +29,8 @@ from symgrad.types import dtypes
 __all__ = ["Captures", "Unwatched"]
 
 LARGEST = 4000  # values that are compared before each run
+HEAP_TYPE = 1 << 9  # the flag of classes that Python code has made
+EMPTY = (dict, collections.OrderedDict, list, set)
 SETTINGS = {"symgrad.compiled": ("function",)}  # what the library's own objects depend on; the rest they remember
 RULES = ("forward", "backward", "vjp", "jvp", "vmap", "setup_context", "symbolic")  # methods of a `Function` that the library calls
 Read = Callable[[], Any]
@@ -43,15 +47,23 @@ class Captures:
         self.tensors: list[Read] = []
         self.same: list[tuple[Read, Any, str]] = []  # values that must be the same objects, or equal numbers; each with its name
         self.checks: list[tuple[Check, str]] = []  # of the contents of objects
+        self.empty: list[Any] = []  # containers without elements
+        self.names_of_empty: list[str] = []
+        self.typed: list[Any] = []  # objects whose class may be exchanged, and their classes
+        self.types: list[type] = []
         self.undos: list[Callable[[], None]] = []  # put the contents back
         self.states: list[tuple[State, Any, str]] = []  # of sources of random numbers, at the beginning
         self.objects: dict[int, Any] = {}  # what was reached, by id
         self.names: dict[str, str] = {"__call__": ""}  # that reached code may read, or calls without a name; with a place
+        self.looks = False  # whether the function may call clocks and the like
         self._paths: dict[int, Read] = {}  # how a captured tensor is read
         self._classes: list[type] = []
         if function is not None:
             self.same.append((functools.partial(operator.getitem, dtypes.__dict__, "_default"), dtypes.get_default_dtype(), "the default dtype"))
             self._search([Part("", function), *[Part(name, x) for name, x in given]])
+            self._search([Part(name, x) for name, x in parts_of_libraries(self.objects, self.names)])
+            self.states += library_states(self.objects, self.names)
+            self.looks = calls_outside(self.objects, self.names)
             self._watch_classes()
 
     def _search(self, roots: list[Part]) -> None:
@@ -116,10 +128,17 @@ class Captures:
                 self.states.append((state, state.read(), name))
             content = kind.content(value)
             if content is not None:
-                self.checks.append((content.check, name))
+                if type(value) in EMPTY and not value:
+                    self.empty.append(value)
+                    self.names_of_empty.append(name)
+                else:
+                    self.checks.append((content.check, name))
                 if content.undo is not None:
                     self.undos.append(content.undo)
             found = [(x, where) for x in (*kind.parts(value), *shared_parts(value))]
+            if type(value).__flags__ & HEAP_TYPE and not isinstance(value, type):
+                self.typed.append(value)
+                self.types.append(type(value))
             if not isinstance(value, types.ModuleType):
                 self._classes += classes_of(value)
         for below, place in found:
@@ -180,6 +199,10 @@ class Captures:
             for check, name in self.checks:
                 if (at := check()) is not None:
                     return (name + at).lstrip(".")
+            if [*map(type, self.typed)] != self.types:
+                return "an object, whose class was exchanged,"
+            if any(self.empty):
+                return next(name for x, name in zip(self.empty, self.names_of_empty) if x).lstrip(".")
         except (LookupError, AttributeError, ValueError, RuntimeError, TypeError):  # it is not there any more
             return name.lstrip(".")
         return None

@@ -30,6 +30,9 @@ PLAIN = {int, float, complex, bool, str, bytes, type(None), type(...), type(NotI
          DType, datetime.date, datetime.time, datetime.datetime, datetime.timedelta, datetime.timezone}
 VALUES = (np.generic, np.dtype)  # with their subclasses
 
+MOST_ENTRIES = 50  # of a dictionary that is compared by a function of its own
+GETTERS = (dict.__getitem__, collections.OrderedDict.__getitem__)
+
 Check = Callable[[], "str | None"]
 
 
@@ -111,22 +114,38 @@ def sequence_content(x: Any) -> Content:
     return Content(check, undo)
 
 
+@functools.lru_cache(1024)
+def _entries_check(count: int) -> Callable[..., Callable[[], bool]]:
+    """A function that makes the comparison of a dictionary of so many entries, by the identity of its values; the fastest that Python has."""
+    values, keys = [f"v{i}" for i in range(count)], [f"k{i}" for i in range(count)]
+    terms = " and ".join([f"len(d) == {count}", *[f"d[{key}] is {value}" for key, value in zip(keys, values)]])
+    source = f"lambda d, {''.join(f'{x}, ' for x in (*keys, *values))}*rest: lambda: {terms}"
+    return eval(source, {"len": len})
+
+
 def mapping_content(d: Any, spelled: str = "[{!r:.40}]") -> Content:
-    """The content of a dictionary."""
+    """The content of a dictionary; the order of its keys counts if it is not that of attributes."""
     keys, before = tuple(dict.keys(d)), list(dict.values(d))
-    count = len(keys)
+    count, ordered = len(keys), not spelled.startswith(".")
+    names = set(map(type, keys)) <= {str}
+    fast: Any = _entries_check(count)(d, *keys, *before) if names and count <= MOST_ENTRIES and type(d).__getitem__ in GETTERS else lambda: False
 
     def check() -> str | None:
-        if len(d) != count:
+        nonlocal fast
+        try:
+            if fast() and (not ordered or tuple(d) == keys):
+                return None
+        except KeyError:
             return ""
-        if all(map(operator.is_, dict.values(d), before)) and tuple(d) == keys and all(map(operator.is_, d, keys)):
-            return None
-        if not _same_keys(tuple(d), keys):
+        now = dict.values(d)
+        if len(d) != count or not _same_keys(tuple(d), keys):
             return ""
-        for i, now in enumerate(dict.values(d)):
-            if not alike(before[i], now):
+        for i, x in enumerate(now):
+            if not alike(before[i], x):
                 return spelled.format(keys[i])
-            before[i] = now
+            before[i] = x
+        if names and count <= MOST_ENTRIES and type(d).__getitem__ in GETTERS:
+            fast = _entries_check(count)(d, *keys, *before)
         return None
 
     saved = dict(zip(keys, before))

@@ -28,24 +28,23 @@ class CompiledCall(Rule):
     def __init__(self, recorder: Recorder, variant: Variant, form: Any, leaves: Sequence[Any], places: Sequence[int], captured: Sequence[Tensor],
                  outputs: Sequence[int]):
         self.recorder, self.variant, self.form, self.places, self.outputs = recorder, variant, form, places, outputs
-        tracked = [is_tracked(t) for t in captured]
         # where the function reads the captured tensors that are differentiated, and the others
-        self.paths = tuple([i for i, there in zip(variant.used, tracked) if there] + [i for i, there in zip(variant.used, tracked) if not there])
-        self.others = [None if i in places else x for i, x in enumerate(leaves)], [t for t, there in zip(captured, tracked) if not there]
+        tracked = [is_tracked(t) for t in captured]
         self.tensors = [t for t, there in zip(captured, tracked) if there]
+        fixed = [t for t, there in zip(captured, tracked) if not there]
+        self.paths = tuple([i for i, there in zip(variant.used, tracked) if there] + [i for i, there in zip(variant.used, tracked) if not there])
+        self.others = tuple([x for i, x in enumerate(leaves) if i not in places] + fixed)
         self.values = tuple([leaves[i]._value for i in places] + [t._value for t in self.tensors])
         self.since = next_sequence()
 
-    def evaluate(self, tensors: Tensors, others: Any = None) -> Tensors:
+    def evaluate(self, tensors: Tensors, others: Sequence[Any] | None = None) -> Tensors:
         self._check_unchanged()
-        count, (rest, fixed) = len(self.places), self.others if others is None else others
-        leaves = list(rest)
-        for i, t in zip(self.places, tensors):
-            leaves[i] = t
+        rest, given = iter(self.others if others is None else others), dict(zip(self.places, tensors))
+        leaves = [given[i] if i in given else next(rest) for i in range(self.form.count)]
         now = [self.variant.captures.tensors[i]() for i in self.paths]  # other tensors than in the call, if a variable got another one
         if len(set(map(id, now))) < len(now):
             raise self._changed("tensor")
-        with substituted(now, [*tensors[count:], *fixed]):
+        with substituted(now, [*tensors[len(self.places):], *rest]):
             found = flatten(call_tree(self.recorder.function, self.form.unflatten(leaves)))[0]
         return [found[i] for i in self.outputs]
 
@@ -54,13 +53,13 @@ class CompiledCall(Rule):
         if thread.modes.program is None:
             if (name := self.variant.captures.changed()) is not None:
                 raise self._changed(name)
-            check_unwritten([x for each in self.others for x in each], self.since)
+            check_unwritten(self.others, self.since)
 
     def _changed(self, name: str) -> RuntimeError:
         return RuntimeError(f"{self.recorder.label}: the captured value {name} was changed between the call of the compiled function and its "
                             f"derivative. Compute the derivative first, or pass the value as an argument")
 
-    def pull(self, tensors: Tensors, others: Any, cotangents: Some, by: tuple[int, ...]) -> list[Tensor | None]:
+    def pull(self, tensors: Tensors, others: Sequence[Any], cotangents: Some, by: tuple[int, ...]) -> list[Tensor | None]:
         """The cotangents of some tensors, by the function's graph."""
         create = thread.modes.grad
         places = [fresh_input(t) for t in tensors]
@@ -87,7 +86,7 @@ class CompiledCall(Rule):
         known = self.recorder.pullbacks
         if key not in known:
             bare = copy.copy(self)  # without the values of this call
-            bare.others, bare.tensors, bare.values = ((), ()), (), ()
+            bare.others, bare.tensors, bare.values = (), [], ()
             known[key] = Recorder(lambda tensors, others, cotangents: tuple(bare.pull(tensors, others, cotangents, by)), self.recorder.subject,
                                   f"pullback of {self.recorder.name}", self.recorder.backend, self.recorder.max_programs)
         return known[key]

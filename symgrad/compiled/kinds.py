@@ -54,23 +54,24 @@ from symgrad.graph.op import Op
 
 __all__ = ["Kind", "State", "is_library", "is_plain_object", "kind_of", "state_of"]
 
-NUMBERS = (bool, int, float, complex, str, bytes)  # a subclass may have attributes of its own
-# instances that do not change, or from which no number is read
-CONSTANT_MODULES = frozenset("sympy mpmath typing inspect logging ast string pathlib uuid zoneinfo warnings contextlib abc pytest _pytest".split())
-LOCKS = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Event, threading.Semaphore)
-C_FUNCTIONS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
-               types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, np.ufunc, type(np.sum))
-CONSTANTS = (*LOCKS, enum.Enum, types.GenericAlias, types.UnionType, types.CodeType, operator.itemgetter)
-RANDOM = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, Generator)
-RULES = ("forward", "vjp", "jvp", "prepare", "inverse")  # of an op
-OPAQUE = frozenset("builtins numpy scipy sympy mpmath functools itertools operator math collections typing threading".split())
-
-
 class State(NamedTuple):
     """The state of a source of random numbers."""
 
     read: Callable[[], Any]
     write: Callable[[Any], None]
+
+
+NUMBERS = (bool, int, float, complex, str, bytes)  # a subclass may have attributes of its own
+# instances that do not change, or from which no number is read
+CONSTANT_MODULES = frozenset("sympy mpmath typing inspect logging ast string pathlib uuid zoneinfo warnings contextlib abc pytest _pytest".split())
+LOCKS = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Event, threading.Semaphore)
+C_FUNCTIONS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
+               types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, np.ufunc, type(np.sum),
+               type(State.read))
+CONSTANTS = (*LOCKS, enum.Enum, types.GenericAlias, types.UnionType, types.CodeType, operator.itemgetter)
+RANDOM = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, Generator)
+RULES = ("forward", "vjp", "jvp", "prepare", "inverse")  # of an op
+OPAQUE = frozenset("builtins numpy scipy sympy mpmath functools itertools operator math collections typing threading".split())
 
 
 class Kind(NamedTuple):

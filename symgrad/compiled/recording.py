@@ -19,6 +19,7 @@ from symgrad.carriers.recorded import Recorded
 from symgrad.compiled.arguments import KEYS, kinds_of_arguments
 from symgrad.compiled.captures import Captures, Unwatched
 from symgrad.compiled.effects import HasEffects, effects_undone, reaches_recorded
+from symgrad.compiled.outside import looking
 from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import DEFAULT, in_mode, special, thread
@@ -46,6 +47,9 @@ class Variant:
         self.running, self.captures, self.used, self.captured = running, captures, used, captured
         self.reads, self.form, self.leaves, self.guarded = reads, form, leaves, guarded
         self.seconds, self.recorded, self.runs = seconds, recorded, 0
+        # captured tensors whose shapes and dtypes alone were read, if at all
+        self.unused = [(read, t._value.shape, t._value.dtype) for i, (read, t) in enumerate(zip(captures.tensors, captures.present()))
+                       if i not in set(used)]
         self.single = form is LEAF and leaves[0] is OUTPUT
         self.mismatch = self.why = ""  # why it did not hold for a call, and why it was recorded beside another
 
@@ -71,6 +75,11 @@ class Variant:
         if (name := captures.changed()) is not None:
             self.mismatch = f"the captured value {name} has changed"
             return NotImplemented
+        for read, shape, dtype in self.unused:
+            value = read()._value
+            if value.shape != shape or value.dtype != dtype:
+                self.mismatch = f"a captured tensor had shape {list(shape)} and dtype {dtype}"
+                return NotImplemented
         if self.used:
             present = [captures.tensors[i]() for i in self.used]
             for t, spec in zip(present, self.captured):
@@ -239,6 +248,7 @@ class Recorder:
             return None, str(error) if self._effects >= EFFECTS else ""
         except Exception as error:  # whatever a function does not support on recorded values, it may support on others
             return None, f"{type(error).__name__}: {error}"
+        self._effects = 0
         variant.why = found[0].mismatch if found else ""
         self._keep(key, [variant, *found])
         return variant, ""
@@ -301,7 +311,8 @@ class Recorder:
         tree = form.unflatten(given)
         with effects_undone(captures, tree, given, present):
             with collection_paused(), in_mode(program=recorder), substituted(present, list(inputs)):
-                output = call_tree(self.function, tree)
+                with looking(Unwatched) if captures.looks else contextlib.nullcontext():
+                    output = call_tree(self.function, tree)
                 found, shape = flatten(output)
             if recorder.refused:
                 raise Unrecordable(recorder.refused)

@@ -1,0 +1,91 @@
+"""What a function reads of the world outside of the program: clocks, files, and random numbers of other libraries.
+
+A function that may read them, by the names in its code, is recorded with a look at each C function that it calls.
+"""
+
+from __future__ import annotations
+
+import _io
+import builtins
+import contextlib
+import datetime
+import os
+import random
+import sys
+import time
+import types
+from collections.abc import Container, Iterator
+from typing import Any
+
+import numpy as np
+
+from symgrad.compiled.kinds import State, is_library, state_of
+
+__all__ = ["calls_outside", "library_states", "looking", "parts_of_libraries"]
+
+CLOCKS = tuple(f for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "time_ns", "perf_counter_ns", "monotonic_ns",
+                              "process_time_ns", "thread_time_ns", "localtime", "gmtime", "ctime") if (f := getattr(time, name, None)) is not None)
+OUTSIDE = frozenset(map(id, (*CLOCKS, os.urandom, os.open, os.getpid, _io.open, builtins.input, np.fromfile)))
+OF_DATES = ("now", "utcnow", "today")  # class methods, which are made anew for each call
+# modules whose functions read clocks and files, and names under which code finds such functions elsewhere
+MODULES = frozenset("time datetime os io secrets uuid pathlib tempfile".split())
+NAMES = frozenset(("open input load loadtxt genfromtxt fromfile read_text read_bytes read_csv urandom SystemRandom getpid "
+                  "default_rng RandomState SeedSequence").split())
+
+
+def calls_outside(objects: dict[int, Any], names: Container[str]) -> bool:
+    """Whether a function may read the world outside: by the modules, functions and names that its code has."""
+    return any(name in names for name in NAMES) or any(
+        id(x) in OUTSIDE or x in (datetime.datetime, datetime.date) if isinstance(x, (types.BuiltinFunctionType, type)) else
+        isinstance(x, (types.ModuleType, types.FunctionType)) and (x.__name__ if isinstance(x, types.ModuleType) else x.__module__) in MODULES
+        for x in list(objects.values()))
+
+
+def library_states(objects: dict[int, Any], names: Container[str]) -> Iterator[tuple[State, Any, str]]:
+    """The states of the random numbers that modules share, if a function may draw such numbers."""
+    modules = [x.__name__.partition(".")[0] for x in objects.values() if isinstance(x, types.ModuleType)]
+    found = {"random": (random._inst, "random" in modules), "numpy.random": (np.random.mtrand._rand, "random" in names and "numpy" in modules  # type: ignore
+                                                                             or "rvs" in names)}
+    for name, (source, drawn) in found.items():
+        if drawn and (state := state_of(source)) is not None:
+            yield state, state.read(), name
+
+
+def parts_of_libraries(objects: dict[int, Any], names: Container[str]) -> Iterator[tuple[str, Any]]:
+    """Variables of libraries on which results depend, if a function may read them, each with its name."""
+    for x in list(objects.values()):
+        if isinstance(x, types.ModuleType):
+            if x is os and ("environ" in names or "getenv" in names):
+                yield "os.environ", os.environ
+            elif x.__name__ == "mpmath":
+                yield "mpmath.mp.prec", x.mp._prec_rounding
+
+
+@contextlib.contextmanager
+def looking(error: type[Exception]) -> Iterator[None]:
+    """Refuse calls of clocks and the like in a `with` block, before they happen."""
+    before = sys.getprofile()
+    refused: list[Exception] = []
+
+    def look(frame: types.FrameType, event: str, called: Any) -> None:
+        if event == "c_call" and (id(called) in OUTSIDE or called.__name__ in OF_DATES and isinstance(called.__self__, type)
+                                  and issubclass(called.__self__, datetime.date)):
+            place: Any = frame
+            while place.f_back is not None and is_library(module := place.f_globals.get("__name__") or ""):
+                if module.startswith("importlib"):  # an import that happens to come while the function is recorded
+                    return
+                place = place.f_back
+            name = f"{getattr(called, '__module__', None) or getattr(called.__self__, '__name__', '')}.{called.__name__}"
+            refused.append(error(f"{name} is called in {place.f_code.co_qualname} (line {place.f_lineno} of {place.f_code.co_filename}), and what it "
+                                 f"returns differs from call to call. Pass the value as an argument"))
+            raise refused[0]
+        if before is not None:
+            before(frame, event, called)
+
+    sys.setprofile(look)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+        if refused:
+            raise refused[0]

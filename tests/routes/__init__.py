@@ -1,0 +1,1 @@
+"""Tests that compute one thing by every route."""
