@@ -213,14 +213,16 @@ def compile(function: Callable[..., Any] | None = None, *, derivatives: Sequence
     The first call with arguments of certain shapes and dtypes records the function, and its derivatives when they are first asked for, as a list
     of steps without control flow; later calls run it. Where the function reads a value, as `if x.sum() > 0` does, the program is valid
     for the values that were read, and others have another program, at most `max_programs` for one set of shapes. Captured tensors are read again in
-    each run; other captured values are compared. What cannot be recorded runs as before; `report` says what and why. The result takes part in
-    other transforms: it is differentiable to any order, and may be batched.
+    each run; other captured values, and objects among the arguments, are compared by their contents. What cannot be recorded, and a function that
+    changes what it captures, runs as before, once in each call; `report` says what and why. The result takes part in other transforms: it is
+    differentiable to any order, and may be batched.
 
     `derivatives` are those that may be asked for, by the arguments `argnums`; `structure` is as in `func.hessian`. `backend` is "numpy"
     (generated Python source), "c" (compiled by the C compiler that is found), "interpreter", or "auto". With `shapes`, a tuple with the shape of
     each argument, everything is recorded at once, for float64.
 
-    Raises ValueError for unknown derivatives and back ends.
+    Raises ValueError for unknown derivatives and back ends. The result raises Unrecordable if the function reads a value whose changes cannot be
+    noticed (an iterator, an object of a C library), a clock, a file, or random numbers of another library.
 
     >>> import symgrad
     >>> energy = symgrad.compile(lambda x: (x.sin() ** 2).sum())
