@@ -127,8 +127,7 @@ class Level(Recorder):
 
     def masks(self, known: Mapping[Node, Tensor | None]) -> Masks:
         """The masks of nodes with tangents: of their elements that do not depend on dual tensors."""
-        found = unmoved_behind(known, self.dropped, self.provisional, lambda node: self.tangents.get(node) is not None)
-        return {node: found.get(node) for node, t in known.items() if t is not None}
+        return unmoved_behind([node for node, t in known.items() if t is not None], self.dropped, self.provisional, self.tangents.get, Dual)
 
     def after_write(self, tensor: Tensor, former: Node | None) -> None:
         """Write the new tangent of a tensor that was written in place into the memory of its former tangent."""

@@ -68,8 +68,8 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
     with unpacking():
         out = _pushed(xp, path, tangents, read, selects)
         if (selects or roots) and any([has_nan(xp, t) for node in roots or path if (t := out.get(node)) is not None and not isinstance(t, tuple)]):
-            moving = {node: zeros_of([t]) for node, t in tangents.items() if t is not None}
-            return _pushed(xp, path, tangents, read, selects, unmoved(path, moving if masks is None else moving | masks(tangents)))
+            moving = masks(tangents) if masks is not None else {node: zeros_of([t]) for node, t in tangents.items() if t is not None}
+            return _pushed(xp, path, tangents, read, selects, unmoved(path, moving))
     return out
 
 

@@ -35,8 +35,12 @@ def unmoved(path: Iterable[Node], moving: Mapping[Node, Any]) -> Masks:
     return masks
 
 
-def unmoved_behind(nodes: Iterable[Node], dropped: Mapping[Node, Any], kept: Container[Node], moves: Callable[[Node], bool]) -> Masks:
-    """The masks of nodes with arguments and parents that were dropped and are given here, or were kept; of other nodes `moves` tells if they move."""
+def unmoved_behind(nodes: Iterable[Node], dropped: Mapping[Node, Any], kept: Container[Node], tangent_of: Callable[[Node], Tensor | None],
+                   inputs: type[Node]) -> Masks:
+    """The masks of nodes with arguments and parents that were dropped and are given here, or were kept; other nodes move if they have a tangent.
+
+    Only of `inputs` a tangent that is zero says that an element does not move.
+    """
     reached, below = dict[Any, Any](), [*nodes]
     while below:
         if (node := below.pop()) is not None and node not in reached:
@@ -46,7 +50,8 @@ def unmoved_behind(nodes: Iterable[Node], dropped: Mapping[Node, Any], kept: Con
     try:
         for node in path:
             node.args, node.parents = reached[node]
-        return unmoved(path, {p: None for p, found in reached.items() if not found and moves(p)})
+        ends = {p: t for p, found in reached.items() if not found and (t := tangent_of(p)) is not None}
+        return unmoved(path, {p: zeros_of([t]) if type(p) is inputs else None for p, t in ends.items()})
     finally:
         for node in path:
             if node not in kept:
