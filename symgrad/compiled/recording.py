@@ -43,20 +43,22 @@ class Variant:
     """A recorded program: what it is valid for, and how its outputs become the function's result."""
 
     def __init__(self, running: Running, captures: Captures, used: Sequence[int], captured: Sequence[Spec], reads: Sequence[Any], form: Form,
-                 leaves: Sequence[Any], guarded: bool, seconds: float, recorded: int):
+                 leaves: Sequence[Any], guarded: bool, seconds: float, recorded: int, left: Sequence[int] = ()):
         self.running, self.captures, self.used, self.captured = running, captures, used, captured
         self.reads, self.form, self.leaves, self.guarded = reads, form, leaves, guarded
         self.seconds, self.recorded, self.runs = seconds, recorded, 0
         # captured tensors whose shapes and dtypes alone were read, if at all
         self.unused = [(read, t._value.shape, t._value.dtype) for i, (read, t) in enumerate(zip(captures.tensors, captures.present()))
                        if i not in set(used)]
+        self.left = left  # the inputs of which numbers left the graph
         self.single = form is LEAF and leaves[0] is OUTPUT
         self.mismatch = self.why = ""  # why it did not hold for a call, and why it was recorded beside another
 
     def saved(self) -> tuple[Any, ...]:
         """The variant as data: captured tensors are constants with their present values."""
         values = [np.array(self.captures.tensors[i]()._value) for i in self.used]
-        return self.running.program.with_constants(values), self.running.wanted, self.reads, self.form, self.leaves, self.guarded, self.recorded
+        return self.running.program.with_constants(values), self.running.wanted, self.reads, self.form, self.leaves, self.guarded, \
+            self.recorded, [i for i in self.left if i < len(self.running.program.inputs) - len(self.used)]
 
     @property
     def program(self) -> Program:
@@ -65,9 +67,15 @@ class Variant:
         return Program(whole.inputs, whole.constants, whole.steps, whole.outputs[:len(whole.outputs) - len(self.reads)])
 
     @classmethod
-    def restored(cls, program: Any, backend: str, reads: Any, form: Any, leaves: Any, guarded: bool, recorded: int) -> Variant:
+    def restored(cls, program: Any, backend: str, reads: Any, form: Any, leaves: Any, guarded: bool, recorded: int,
+                 left: Sequence[int] = ()) -> Variant:
         """The variant of saved data."""
-        return cls(Running(program, backend), Captures(None), (), (), reads, form, leaves, guarded, 0.0, recorded)
+        return cls(Running(program, backend), Captures(None), (), (), reads, form, leaves, guarded, 0.0, recorded, left)
+
+    def loses_derivatives(self, leaves: Sequence[Any], arguments: Sequence[Any]) -> bool:
+        """Whether numbers left the graph of a tensor that requires a gradient: the function itself warns or raises, as in an eager call."""
+        given = [x for x, a in zip(leaves, arguments) if a[0] != "fixed"] + [t() for t in self.captures.tensors]
+        return thread.modes.grad and any([isinstance(given[i], Tensor) and given[i].requires_grad for i in self.left])
 
     def run(self, values: Sequence[Any]) -> Any:
         """The result for the values of the arguments; NotImplemented where the program is not valid for them, or GUARDED."""
@@ -216,6 +224,8 @@ class Recorder:
             else:
                 self._newest = form, arguments, key, found
         for variant in found:
+            if variant.left and variant.loses_derivatives(leaves, arguments):
+                break
             out = variant.run(values)
             if out is GUARDED:
                 break
@@ -223,7 +233,7 @@ class Recorder:
                 return out, variant if tracked or variant.used else None, leaves, form
         else:
             variant, reason = self._new_variant(leaves, form, arguments, values, key, found)
-            out = GUARDED if variant is None else variant.run(values)
+            out = GUARDED if variant is None or variant.left and variant.loses_derivatives(leaves, arguments) else variant.run(values)
             if variant is not None and out is not NotImplemented and out is not GUARDED:
                 return out, variant if tracked or variant.used else None, leaves, form
             if reason:
@@ -328,4 +338,4 @@ class Recorder:
         on = [i - len(specs) for i in used[len(specs):]]
         return Variant(Running(program, self.backend), captures, on, [captured[i] for i in on], [v for _, v in recorder.reads], shape,
                        [OUTPUT if there else y for y, there in zip(outputs, places)], recorder.guarded, time.perf_counter() - start,
-                       recorder.count)
+                       recorder.count, recorder.inputs_of(recorder.left))

@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.recorded import Recorded
 from symgrad.graph.modes import DEFAULT, Recorder, Scope, in_mode, special, thread
 from symgrad.graph.node import GRADIENT, TRACKED, TRANSFORMED, Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.types.frames import LIBRARIES, PACKAGE, line_of, outer_frame, user_frame
 
-__all__ = ["CONSTANTS", "FAR", "ArrayNeeded", "Escapes", "array_refusal", "check_connected", "constant_made", "departure", "difference",
+__all__ = ["CONSTANTS", "FAR", "ArrayNeeded", "Escapes", "array_read", "array_refusal", "check_connected", "constant_made", "departure", "difference",
            "explaining_arrays", "number_read", "observing", "refuse_array", "refusal_behind"]
 
 CONSTANTS = "constants"  # the mode `rule` of code whose numbers are constants, such as a solver whose solution is differentiated by its equation
@@ -93,24 +94,40 @@ def _refuse_number(tensor: Any, frame: Any) -> None:
 
 
 def number_read(tensor: Any, what: str, always: bool | None) -> None:
-    """A number of a tensor with a node is read by `what`, such as "float()": warn if the tensor depends on an argument of a running transform.
+    """A number of a tensor with a node, or one that a program computes, is read by `what`, such as "float()".
 
-    With `always` warn, too, if it is differentiated by plain autograd, as torch does; with None never. The library's own lines read numbers to check
-    them.
+    Warn if the tensor depends on an argument of a running transform; with `always`, too, if it is differentiated by plain autograd, as torch does;
+    with None never. The library's own lines read numbers to check them.
 
     Raises RuntimeError where the number is assigned to an element of an array within a transform.
     """
-    frame = _caller()
-    if thread.modes.rule is True:
+    frame, node = _caller(), tensor._node
+    if node is not None and thread.modes.rule is True:
         _refuse_number(tensor, frame)
     if special:
         tensor._escape()
-    if always is not None and tensor._node.flags & GRADIENT and not frame.f_code.co_filename.startswith(PACKAGE):
-        _number_left(tensor, what, always, frame)
+    if always is not None and not frame.f_code.co_filename.startswith(PACKAGE):
+        _tell_program(tensor)
+        if node is not None and node.flags & GRADIENT:
+            _number_left(tensor, what, always, frame)
+
+
+def array_read(tensor: Any) -> None:
+    """The elements of a tensor that is no array are read as one by a line of the user's."""
+    if not _caller().f_code.co_filename.startswith(PACKAGE):
+        _tell_program(tensor)
+
+
+def _tell_program(tensor: Any) -> None:
+    """Let the program that is being recorded know that its values leave the graph: its derivatives are not those of the function."""
+    value = tensor._value
+    if type(value) is Recorded and value.dtype.kind in "fc" and not _is_silent():
+        value.recorder.left.append(value.entry)
 
 
 def constant_made(tensor: Any, what: str, always: bool = False) -> bool:
     """A function of the library makes a constant of a tensor: as `number_read`, whoever calls it; returns whether there was a warning."""
+    _tell_program(tensor)
     return tensor._node is not None and bool(tensor._node.flags & GRADIENT) and _number_left(tensor, what, always, None)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.branches import branched
 from symgrad.engine.data import as_value
-from symgrad.engine.escapes import array_refusal, number_read, refuse_array
+from symgrad.engine.escapes import array_read, array_refusal, number_read, refuse_array
 from symgrad.engine.storage.versions import Alias, carry_over
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
@@ -80,7 +80,7 @@ def _number(self: Tensor, what: str, always: bool | None = False) -> Any:
     """The only element, as a Python number that leaves the graph."""
     if self._value.size != 1:
         raise RuntimeError(f"a Tensor with {self._value.size} elements cannot be converted to Scalar; index it first")
-    if self._node is not None:
+    if self._node is not None or isinstance(self._value, DuckArray):
         number_read(self, what, always)
     return self._value.item()
 
@@ -101,7 +101,7 @@ def tolist(self: Tensor) -> Any:
 
     Raises RuntimeError within a transform of `symgrad.func` for several elements that depend on what is differentiated; use `detach` first.
     """
-    if self._node is not None:
+    if self._node is not None or isinstance(self._value, DuckArray):
         if self._value.ndim:
             refuse_array(self, "tolist()")
         number_read(self, "tolist()", False)
@@ -118,7 +118,10 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         raise array_refusal("numpy()")
     if special:
         self._escape(shared=True)
-    return self._array() if not isinstance(self._value, DuckArray) else self._value.__array__()
+    if not isinstance(self._value, DuckArray):
+        return self._array()
+    array_read(self)
+    return self._value.__array__()
 
 
 @METHODS.define

@@ -55,6 +55,7 @@ class ProgramRecorder:
         self._kept: dict[int, Any] = {}  # tensors that exist outside of the recording, by id
         self._groups: dict[int, tuple[Any, list[Any]]] = {}  # a tensor with the group of those that share its memory, all weakly, by id
         self.reads: list[tuple[Entry, Any]] = []  # each with the value that was read
+        self.left: list[Entry] = []  # those that the user's code read as plain numbers, which are constants to every derivative
 
     def _new(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec, value: Any = None) -> Entry:
         self.count += 1
@@ -211,6 +212,11 @@ class ProgramRecorder:
         read = {e.params[0] for e in used if e.name == "input"}
         numbers = [i for i in range(len(self.inputs)) if i < required or i in read]
         return self._program(ends, [self.inputs[i].entry for i in numbers], used), numbers
+
+    @staticmethod
+    def inputs_of(entries: Sequence[Entry]) -> list[int]:
+        """The numbers of the inputs on which some entries depend."""
+        return [e.params[0] for e in _upstream(entries) if e.name == "input"]
 
     def stages(self, rows: Sequence[Sequence[Any]]) -> list[Program]:
         """A program for each row of outputs: its inputs are those of the recording and the last outputs of the programs before it."""

@@ -219,7 +219,7 @@ def test_scipy_minimizes_a_function_of_a_tree_and_calls_it_once_for_each_point(m
         first, (second, third) = tree["a"], tree["b"]
         x = symgrad.cat([first.reshape(4), second.reshape(1), third])
         assert first.shape == (2, 2) and second.shape == () and third.dtype is symgrad.float32
-        seen.append(tuple(x.tolist()))
+        seen.append(tuple(x.detach().tolist()))
         return rosenbrock(x)
 
     start = {"a": symgrad.full((2, 2), 0.5), "b": [0.25, symgrad.tensor([0.5], dtype=symgrad.float32)]}
