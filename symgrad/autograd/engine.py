@@ -228,6 +228,8 @@ def _derivative(g: Tensor | None, x: Tensor, inputs: Sequence[Node]) -> Tensor:
         return wrap(value := np.zeros_like(x._value), DerivativeNode(value, None, inputs))
     like = g._value if x._value is freed else x._value
     g = in_dtype(g, like)
+    if isinstance(g._node, Leaf):  # the given cotangent itself, of which the derivative is a copy
+        g = traced.overwrite(np.zeros_like(g._value), g)
     held = g._value
     value = _own_memory(held, like)
     return wrap(value, DerivativeNode(value, g._node, inputs))

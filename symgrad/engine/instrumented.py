@@ -99,9 +99,9 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         absent = found is None
         found = found or (None,) * len(parents)
         if own is not None:
-            found = own.outgoing(found, None if absent else g)
+            found = _after_hooks(node, own, found, None if absent else g)
         elif hooks is not None and node.flags & HOOKED:  # an unpack hook has registered a posthook
-            found = hooks_at(node).outgoing(found, Bundle(()))
+            found = _after_hooks(node, hooks_at(node), found, Bundle(()))
         for p, c in zip(parents, found):
             if p is not None:
                 if c is None:
@@ -190,6 +190,17 @@ def _call_of(node: Node) -> CommonNode | None:
     """The node of the call of which a node is one of several outputs; None for any other node."""
     call, _ = getattr(node, "output_of", (None, 0))
     return call if isinstance(call, CommonNode) else None
+
+
+def _after_hooks(node: Node, own: Any, found: Sequence[Any], g: Any) -> Sequence[Any]:
+    """The cotangents of the arguments after the posthooks, which see those of torch's edges."""
+    edges = node.edges()
+    if edges is None or len(found) < len(node.parents):
+        return own.outgoing(found, g)
+    out = list(found)
+    for i, c in zip(edges, own.outgoing([found[i] for i in edges], g)):
+        out[i] = c
+    return out
 
 
 def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Sequence[Any], hooked: bool) -> Sequence[Any]:

@@ -12,6 +12,10 @@ __all__ = ["Metadata", "NamedAsInTorch", "renamed"]
 
 PREFIXED = ("AccumulateGrad", "CopySlices", "CopyBackwards", "NotImplemented")  # whose full name in torch has a namespace
 
+LEFT_OUT = {"where": 0, "masked_fill_number": 1, "index_fill_number": 1, "scatter_number": 1}  # the place of a mask, or of a number
+OF_NUMBERS = ("pow", "sub", "remainder", "xlogy", "floor_divide")  # beside a number; `sub` if that is the first
+PYTHON_NUMBERS = (int, float, complex, bool)
+
 
 class Metadata(NamedTuple):
     """What is known of a gradient before it is computed."""
@@ -71,7 +75,21 @@ class NamedAsInTorch:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes of the operands, each with its output number; None for a constant."""
-        return tuple((None, 0) if p is None or not p.requires_grad else (p.public_node, p.output_nr) for p in self.parents)
+        parents = self.parents
+        edges = self.edges()
+        return tuple((None, 0) if p is None or not p.requires_grad else (p.public_node, p.output_nr)
+                     for p in (parents if edges is None else [parents[i] for i in edges]))
+
+    def edges(self) -> list[int] | None:
+        """The places of the arguments that torch's node has edges for, None for all: a mask has none, nor a number that has an overload."""
+        parents, name = self.parents, getattr(getattr(self, "op", None), "name", "")
+        if name in LEFT_OUT:
+            return [i for i in range(len(parents)) if i != LEFT_OUT[name]]
+        if name not in OF_NUMBERS or None not in parents:
+            return None
+        args = self.args
+        numbers = [p is None and (args is None or type(args[i]) in PYTHON_NUMBERS) for i, p in enumerate(parents)]
+        return None if name == "sub" and not numbers[0] else [i for i, is_number in enumerate(numbers) if not is_number]
 
     @property
     def _input_metadata(self) -> tuple[Metadata, ...]:
