@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.adding import added
 from symgrad.carriers.duck import DuckArray, unbatchable
 from symgrad.types.frames import line_of, outer_frame
 
@@ -136,7 +137,10 @@ class Batched(DuckArray):
             axis = kwargs.pop("axis", 0)
             if type(kwargs.get("where")) is Batched:
                 kwargs["where"] = kwargs["where"].data
-            return Batched(getattr(ufunc, method)(x.data, axis=data_axes(axis, x.ndim), **kwargs), level)
+            axes = data_axes(axis, x.ndim)
+            if ufunc is np.add and method == "reduce" and kwargs.keys() <= {"keepdims"}:
+                return Batched(added(x.data, axes, **kwargs), level)
+            return Batched(getattr(ufunc, method)(x.data, axis=axes, **kwargs), level)
         if method == "at":
             return FUNCTIONS["at"](ufunc, *inputs)
         if method != "__call__":
@@ -279,7 +283,7 @@ def sum_out(x: Any, level: int) -> Any:
     """The sum over the members of one level."""
     if x.level > level:
         return Batched(sum_out(x.data, level), x.level)
-    return np.add.reduce(x.data, axis=0)
+    return added(x.data, 0)
 
 
 # Alignment of batched values with unbatched ones

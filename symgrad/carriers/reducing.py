@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy import exp, isfinite, log1p, sqrt
 
+from symgrad.carriers.adding import added
 from symgrad.carriers.batched import raw
 from symgrad.carriers.choosing import MANY, where
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.recorded import word
-from symgrad.carriers.structure import added, zeros_like
+from symgrad.carriers.structure import zeros_like
 from symgrad.types.indices import check_ordered
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "centred", "exponentials", "log_softmax", "logsumexp", "norm", "reference", "softmax"]

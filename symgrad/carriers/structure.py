@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.adding import added
 from symgrad.carriers.batched import Batched, batch, unbatch
 from symgrad.carriers.contracting import contract
 from symgrad.carriers.duck import DuckArray
@@ -34,29 +35,10 @@ def copy(x: Any, order: str | tuple[int, ...] = "K") -> Any:
     return x.copy(order)
 
 
-ROWS, BLOCK = 128, 32  # the most rows that are added one after the other, and how many of more rows are
-
-
-def added(x: Any, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The sum along axes; of float16 and bfloat16 in float32, and of many rows by blocks, since errors grow with the number of rows in sequence."""
-    if x.dtype.char in "eE":
-        return added(x.astype(np.float32), axis, keepdims).astype(x.dtype)
-    if type(x) is np.ndarray and axis is not None and x.size > 1024 and x.size > ROWS * x.shape[-1] and x.flags.c_contiguous:
-        axes = sorted([i % x.ndim for i in (axis if isinstance(axis, tuple) else (axis,))])
-        if axes and axes[-1] < x.ndim - 1 and axes[-1] - axes[0] < len(axes):
-            rows = x.reshape(math.prod(x.shape[:axes[0]]), math.prod(x.shape[axes[0]:axes[-1] + 1]), -1)
-            while rows.shape[1] > ROWS:
-                end = rows.shape[1] // BLOCK * BLOCK
-                blocks = np.add.reduce(rows[:, :end].reshape(len(rows), -1, BLOCK, rows.shape[2]), axis=2)
-                rows = np.concatenate([blocks, rows[:, end:]], 1) if end < rows.shape[1] else blocks
-            return np.add.reduce(rows, axis=1).reshape([1 if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes])
-    return np.add.reduce(x, axis=axis, keepdims=keepdims)
-
-
 def sum(x: Any, dim: Axes = None, keepdim: bool = False) -> Any:
     if type(x) is np.float64:
         return +x  # a new object, since saved values are compared by identity
-    if x.dtype is float64 and x.size <= 1024:  # as `added` below, without its call
+    if x.dtype is float64 and x.size <= 1024:  # as `added`, without its call
         return np.add.reduce(x, axis=dim, keepdims=keepdim)
     return added(signed(x) if x.dtype.kind == "u" else x, dim, keepdim)
 

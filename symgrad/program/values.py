@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.carriers.adding import added
 from symgrad.program.buffers import Blocks
 from symgrad.program.lowering import Lowered
 from symgrad.program.scalars import NAMES, literal
@@ -14,7 +15,7 @@ from symgrad.program.scalars import NAMES, literal
 __all__ = ["Values"]
 
 FUNCTIONS = {name: getattr(np, name) for name in ("copyto", "where", "matmul", "concatenate", "broadcast_to", "asarray", "empty", "zeros",
-                                                  "float64", "bool_")}
+                                                  "float64", "bool_")} | {"added": added}
 PYTHON_NUMBERS = (float, int, bool)
 
 

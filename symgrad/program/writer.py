@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.adding import ROWS
 from symgrad.program.lowering import FRESH, Lowered, Op
 from symgrad.program.program import LISTS, Operand, Spec, has_operand
 from symgrad.program.scalars import NAMES
@@ -161,11 +163,13 @@ class Writer(Values):
 
     def _reduce(self, number: int, op: Op) -> None:
         (x,), (dim, keepdim), (shape, dtype) = op.ins, op.params, self.specs[op.out]
+        if op.name == "add" and self._has_many_rows(x, dim):
+            return self._added(number, op)
         call = f"{self._function(op.name)}.reduce({self.array(x)}, {self.text(dim)}"
         if not shape:
             self.numpy[op.out] = f"n{op.out}"
             self.lines.append(f"n{op.out} = {call})")
-            return
+            return None
         axes = {i % len(self.specs[x].shape) for i in (dim if type(dim) is tuple else (dim,))} if dim is not None else set(range(len(shape)))
         kept = tuple(n for i, n in enumerate(self.specs[x].shape) if i not in axes) if not keepdim else shape
         out = self.target(number, op)
@@ -173,6 +177,24 @@ class Writer(Values):
             self.lines.append(f"{self.arrays[op.out]} = {call}, None, None, {keepdim})" + (f".reshape({self.text(shape)})" if kept != shape else ""))
         else:
             self.lines.append(f"{call}, None, {self.blocks.name(self.block_of[op.out], Spec(kept, dtype))}, {keepdim})")
+        return None
+
+    def _has_many_rows(self, x: int, dim: Any) -> bool:
+        """Whether NumPy may add many rows one after the other, of which the errors are added as well."""
+        shape = self.specs[x].shape
+        if dim is None or math.prod(shape) <= 1024:
+            return False
+        axes = {i % len(shape) for i in (dim if type(dim) is tuple else (dim,))}
+        end = len(shape)
+        while self.array(x) in self.contiguous and end - 1 in axes:  # which it adds in pairs
+            end -= 1
+        return len(axes) < len(shape) and math.prod([shape[i] for i in axes if i < end]) > ROWS
+
+    def _added(self, number: int, op: Op) -> None:
+        (x,), (dim, keepdim), (shape, _) = op.ins, op.params, self.specs[op.out]
+        call = f"added({self.array(x)}, {self.text(dim)}, {keepdim}).reshape({self.text(shape)})"
+        out = self.target(number, op)
+        self.lines.append(f"copyto({out}, {call})" if out else f"{self.arrays[op.out]} = {call}")
 
     def _product(self, number: int, op: Op) -> None:
         a, b = map(self.array, op.ins)

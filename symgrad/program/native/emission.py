@@ -156,6 +156,12 @@ class Emission(Writer):
         head = "".join(f"for (long j{d} = 0; j{d} < {n}; j{d}++) " for d, (n, _) in enumerate(first))
         at = "".join(f" + j{d} * {s}" for d, (_, s) in enumerate(first))
         start = {"sum": "0", "prod": "1", "all": "1", "any": "0"}.get(kind, f"{source}[{x.offset}{{0}}]")
+        if kind == "sum" and x.dtype.kind == "f":  # with the rounding errors of the sums of many rows
+            part = f"{name}({source} + {x.offset}{{0}}{at}, {count}, {step})"
+            self.loop(outer, f"{kind_of_x} a = 0, e = 0; {head}{{ const {kind_of_x} b = {part}, c = a + b; "
+                             f"e += fabs(a) >= fabs(b) ? (a - c) + b : (b - c) + a; a = c; }} "
+                             f"{target}[0{{1}}] = fabs(a) < __builtin_inf() ? a + e : a;")
+            return
         self.loop(outer, f"{kind_of_x} a = {start}; {head}a = {fold}(a, {name}({source} + {x.offset}{{0}}{at}, {count}, {step})); "
                          f"{target}[0{{1}}] = a;")
 

@@ -83,25 +83,14 @@ APART T sum_#(const T *x, long n, long s) {
   for (; i < n; i++) t += x[i * s];
   return t;
 }"""),
-    "norm": (("sum",), """\
+    "norm": (("squares", "scaled_squares"), """\
 APART T norm_#(const T *x, long n, long s) {
-  T r[32] = {0};
-  for (long i = 0; i < n; i += 1024) {
-    T q[32] = {0};
-    const long e = n - i < 1024 ? n - i : 1024;
-    long j = 0;
-    for (; j + 32 <= e; j += 32) for (int l = 0; l < 32; l++) { const T v = x[(i + j + l) * s]; q[l] += v * v; }
-    for (; j < e; j++) { const T v = x[(i + j) * s]; q[j & 31] += v * v; }
-    for (int l = 0; l < 32; l++) r[l] += q[l];
-  }
-  T length = sqrt(sum_#(r, 32, 1));
+  const T length = sqrt(squares_#(x, n, s, 1));
   if ((length > (sizeof(T) == 8 ? 0x1p-511 : 0x1p-63) && length < __builtin_inf()) || !n) return length;
   T scale = 0;
   for (long i = 0; i < n; i++) { const T v = fabs(x[i * s]); if (v > scale || v != v) scale = v; if (v != v) return v; }
   if (!(scale > 0 && scale < __builtin_inf())) scale = 1;
-  T total = 0;
-  for (long i = 0; i < n; i++) { const T v = x[i * s] / scale; total += v * v; }
-  return (T)sqrt(total) * scale;
+  return (T)sqrt(scaled_squares_#(x, n, s, scale)) * scale;
 }"""),
     "argmax": ((), """\
 APART int64_t argmax_#(const T *x, long n, long s) {
@@ -128,7 +117,43 @@ APART T {_kind}_#(const T *x, long n, long s) {{
   for (long i = {_first}; i < n; i++) r = {_kind}_two_#(r, x[i * s]);
   return r;
 }}""")
-for _kind in ("sum", "prod", "amax", "amin"):  # of n rows of some width, at a stride
+for _name, _each in (("squares", "x[(i + j{0}) * s]"), ("scaled_squares", "x[(i + j{0}) * s] / scale")):  # of many, in pairs
+    ROUTINES[_name] = (("sum",), f"""\
+APART T {_name}_#(const T *x, long n, long s, T scale) {{
+  if (n > 65536) {{
+    const long h = n / 2 & ~1023;
+    return {_name}_#(x, h, s, scale) + {_name}_#(x + h * s, n - h, s, scale);
+  }}
+  T r[32] = {{0}};
+  for (long i = 0; i < n; i += 1024) {{
+    T q[32] = {{0}};
+    const long e = n - i < 1024 ? n - i : 1024;
+    long j = 0;
+    for (; j + 32 <= e; j += 32) for (int l = 0; l < 32; l++) {{ const T v = {_each.format(" + l")}; q[l] += v * v; }}
+    for (; j < e; j++) {{ const T v = {_each.format("")}; q[j & 31] += v * v; }}
+    for (int l = 0; l < 32; l++) r[l] += q[l];
+  }}
+  return sum_#(r, 32, 1);
+}}""")
+ROUTINES["norm"] = ROUTINES.pop("norm")  # behind those that it needs
+# Rows are added in pairs of blocks, for each stretch of their elements.
+ROUTINES["sum_rows"] = (("sum_two",), """\
+APART void sum_rows_#(T *restrict y, const T *restrict x, long n, long s, long width) {
+  if (n <= 128) {
+    memcpy(y, x, width * sizeof(T));
+    for (long i = 1; i < n; i++) for (long j = 0; j < width; j++) y[j] += x[i * s + j];
+    return;
+  }
+  const long h = n / 2 & ~7;
+  T t[512];
+  for (long k = 0; k < width; k += 512) {
+    const long w = width - k < 512 ? width - k : 512;
+    sum_rows_#(y + k, x + k, h, s, w);
+    sum_rows_#(t, x + k + h * s, n - h, s, w);
+    for (long j = 0; j < w; j++) y[k + j] += t[j];
+  }
+}""")
+for _kind in ("prod", "amax", "amin"):  # of n rows of some width, at a stride
     ROUTINES[f"{_kind}_rows"] = ((f"{_kind}_two",), f"""\
 APART void {_kind}_rows_#(T *restrict y, const T *restrict x, long n, long s, long width) {{
   memcpy(y, x, width * sizeof(T));
