@@ -1,4 +1,4 @@
-"""Every route to a gradient and to a Hessian of a scalar function of a vector, as functions (f, x) that return arrays."""
+"""Every route to a gradient and to a Hessian of a scalar function of a tensor, as functions (f, x) that return arrays."""
 
 import numpy as np
 
@@ -10,7 +10,8 @@ tensor = symgrad.tensor
 
 
 def units(x):
-    return [tensor(row) for row in np.eye(x.numel(), dtype=x.detach().numpy().dtype)]
+    """The unit tangents of a tensor."""
+    return [tensor(row.reshape(x.shape)) for row in np.eye(x.numel(), dtype=x.detach().numpy().dtype)]
 
 
 def rows(found):
@@ -43,7 +44,7 @@ def by_forward_ad(f, x):
 
 def batched_gradient(f, x):
     x = leaf(x)
-    return autograd.grad(f(x), x, grad_outputs=tensor([1.0, 2.0]), is_grads_batched=True)[0][0]
+    return autograd.grad(f(x), x, grad_outputs=tensor([1.0, 2.0], dtype=x.dtype), is_grads_batched=True)[0][0]
 
 
 def linearized(f, x):
@@ -55,7 +56,7 @@ GRADIENTS = {
     "backward": backward, "autograd.grad": gradient, "create_graph": lambda f, x: gradient(f, x, create_graph=True),
     "grad": lambda f, x: func.grad(f)(x), "grad_and_value": lambda f, x: func.grad_and_value(f)(x)[0],
     "jacrev": lambda f, x: func.jacrev(f)(x), "jacfwd": lambda f, x: func.jacfwd(f)(x), "jacobian": lambda f, x: func.jacobian(f)(x),
-    "vjp": lambda f, x: func.vjp(f, x)[1](tensor(1.0))[0], "jvp": lambda f, x: rows([func.jvp(f, (x,), (v,))[1] for v in units(x)]),
+    "vjp": lambda f, x: func.vjp(f, x)[1](tensor(1.0, dtype=x.dtype))[0], "jvp": lambda f, x: rows([func.jvp(f, (x,), (v,))[1] for v in units(x)]),
     "linearize": linearized, "functional.jacobian": functional.jacobian, "functional.vjp": lambda f, x: functional.vjp(f, x)[1],
     "functional.jacobian, forward": lambda f, x: functional.jacobian(f, x, vectorize=True, strategy="forward-mode"),
     "functional.jvp": lambda f, x: rows([functional.jvp(f, x, v)[1] for v in units(x)]), "forward_ad": by_forward_ad, "batched": batched_gradient,
@@ -94,7 +95,7 @@ def forward_over_reverse(f, x):
             z = forward_ad.make_dual(leaf(x), v)
             (g,) = autograd.grad(f(z), z, create_graph=True)
             t = forward_ad.unpack_dual(g).tangent
-            out.append(np.zeros(x.numel()) if t is None else t.detach().numpy())
+            out.append(np.zeros(x.shape) if t is None else t.detach().numpy())
     return np.stack(out)
 
 
@@ -102,7 +103,7 @@ def polarised(second):
     """A symmetric matrix from its quadratic form."""
     def route(f, x):
         e = units(x)
-        return np.array([[(second(f, x, a + b) - second(f, x, a - b)) / 4 for b in e] for a in e])
+        return np.array([[(float(second(f, x, a + b)) - float(second(f, x, a - b))) / 4 for b in e] for a in e])
 
     return route
 
