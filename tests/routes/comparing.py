@@ -33,7 +33,7 @@ from .table import ROUTES, NotHere, Problem, Route, here
 __all__ = ["Difference", "Found", "examined"]
 
 REFUSALS = (TypeError, ValueError, RuntimeError, NotImplementedError)
-SECONDS = 6.0  # of processor time, after which a formula is left
+SECONDS = 3.0  # of processor time, after which a formula is left
 TANGENTS = {"gradient": 0, "product": 1, "third": 2}  # the derivatives that are gradients, along so many tangents
 OF_ELEMENTS = ("gradient", "product", "diagonal", "third", "Hessian", "cubic", "Hessian of slope")  # what has the shape and the dtype of the argument
 CONTRACTED = {"Hessian": "product", "cubic": "third", "Hessian of slope": "third"}  # what a whole array of derivatives is multiplied to

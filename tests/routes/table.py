@@ -268,7 +268,8 @@ CUBIC: dict[str, Callable[[Problem], Any]] = {
 OF_SLOPE: dict[str, Callable[[Problem], Any]] = {
     "hessian of slope": lambda p: func.hessian(p.slope)(p.x),
     "hessian of slope, remembered": lambda p: remembered(func.hessian)(p.slope, p.x),
-    "auto of slope": lambda p: func.hessian(p.slope, structure="auto")(p.x), "functional.hessian of slope": lambda p: functional.hessian(p.slope, p.x),
+    "auto of slope": lambda p: func.hessian(p.slope, structure="auto")(p.x),
+    "functional.hessian of slope": lambda p: functional.hessian(p.slope, p.x),
 }
 BACKENDS = {"interpreter": ("", 1 / 2), "numpy": ("", 1.0), "c": ("compiler", 1 / 12)}  # a compiler takes a fifth of a second
 MADE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {  # what is compiled, made of f and u
@@ -313,7 +314,7 @@ ROUTES: tuple[Route, ...] = (
     Route("jet, value", "value", lambda p: func.jet(p.f, (p.x,), ([p.u, p.u],))[0]),
     Route("vmap", "value", lambda p: func.vmap(p.f)(two(p.x))[1]),
     *(Route(name, "gradient", of(route)) for name, route in GRADIENTS.items()),
-    *(Route(name, "Hessian", of(route)) for name, route in HESSIANS.items() if name not in POLARISED),
+    *(Route(f"{name}, twice" if name in GRADIENTS else name, "Hessian", of(route)) for name, route in HESSIANS.items() if name not in POLARISED),
     Route("hessian, seventh call", "Hessian", lambda p: _seventh(func.hessian(p.f), p.x)),
     Route("auto, seventh call", "Hessian", lambda p: _seventh(func.hessian(p.f, structure="auto"), p.x)),
     Route("hvp along u", "product", lambda p: func.hvp(p.f, p.x, p.u)), Route("vhp along u", "product", lambda p: func.vhp(p.f, p.x, p.u)),
@@ -329,13 +330,13 @@ ROUTES: tuple[Route, ...] = (
       for k in (1, 2, 3)),
     Route("vmap of jet", "along 3", lambda p: func.vmap(lambda x: func.jet(p.f, (x,), ([p.u, 0 * p.u, 0 * p.u],))[1][2])(two(p.x))[1]),
     Route("laplacian along u", "along 2", lambda p: func.laplacian(p.f, directions=p.u[None])(p.x)),
-    *(Route(name, "trace", of(route)) for name, route in TRACES.items()),
+    *(Route(f"trace by {name}", "trace", of(route)) for name, route in TRACES.items()),
     *(Route(f"compile({name}), {backend}", what, compiled(make, backend), *BACKENDS[backend])
       for backend in BACKENDS for name, (what, make) in MADE.items()),
     *(Route(f"compile(f): {name}, {backend}", what, derivative_of_compiled(take, backend), *BACKENDS[backend])
       for backend in ("numpy", "c") for name, (what, take) in OF_COMPILED.items()),
-    *(Route(f"expr of {name}", what, route) for name, (what, route) in FORMULAS.items()),
-    *(Route(f"{language} source, order {order}", ("value", "gradient", "Hessian")[order], source(printer, order, run), needs)
+    *(Route(f"expr of {name}", what, route, "", 1 / 3) for name, (what, route) in FORMULAS.items()),
+    *(Route(f"{language} source, order {order}", ("value", "gradient", "Hessian")[order], source(printer, order, run), needs, 1 / 2)
       for language, (printer, run, needs) in PRINTED.items() for order in (0, 1, 2)),
 )
 

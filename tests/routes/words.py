@@ -246,7 +246,8 @@ def _word(op: Op) -> Word:
         arity = 1
     fits = FURTHER_FITS.get(name) or (FITS[name].fits if name in FITS else _broadcast if op.kind == "elementwise" else lambda *shapes: True)
     shapes: tuple[Any, ...] = ()
-    if name not in FITS and name not in FURTHER_FITS and (op.shapes or op.kind != "elementwise" and name not in PARAMETERS) and op.kind != "composite":
+    listed = name in FITS or name in FURTHER_FITS or op.kind == "composite"
+    if not listed and (op.shapes or op.kind != "elementwise" and name not in PARAMETERS):
         shapes = (tuple(op.shapes or ((3, 4),) * arity),)
         fits = lambda *given, own=shapes[0]: given == own  # noqa: E731
     elif name in ("mm", "mv", "dot", "addmm", "addmv", "addr", "baddbmm", "cross", "mse_loss") and op.shapes:
