@@ -63,7 +63,7 @@ def with_kernel(op: Op, plain: Lifted) -> Lifted:
         if value is None:
             out = plain(input, *rest)
             node: Any = out._node_slot
-            if node is not None and node.flags & GRADIENT and _is_alike(out._value, node.args, arity, kernel.finite):
+            if node is not None and node.op is op and node.flags & GRADIENT and _is_alike(out._value, node.args, arity, kernel.finite):
                 node.__class__ = _kernel_class(node.__class__, kernel)
             return out
         args: tuple[Any, ...] = (x, *rest)

@@ -18,7 +18,7 @@ import numpy as np
 from symgrad.graph.closures import specialized
 from symgrad.graph.freed import freed, released
 from symgrad.graph.names import NamedAsInTorch
-from symgrad.graph.op import Op
+from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["BARRED", "CALLS", "DETACHED", "GRADIENT", "HOOKED", "INFERENCE", "InferenceNode", "Leaf", "NAMED", "PACKED", "PARTED", "RELEASED",
            "IN_FORWARD", "TANGENT", "TRACKED", "TRANSFORMED", "Node", "REASONS", "SELECTED", "SMALL", "all_threads", "constructor", "guarded_class",
@@ -46,6 +46,8 @@ all_threads = _AllThreads()
 
 def make_node(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node:
     """A node of an op."""
+    if op.exponent is not None and type(parents[0]) in _lengths and (node := _power_of_length(op, args, parents, value, flags)) is not None:
+        return node
     return node_class(op)(args, parents, value, flags)
 
 
@@ -252,6 +254,25 @@ def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
     """The function that makes the nodes of a class, as a call of the class does, in less time."""
     allocate = functools.partial(object.__new__, cls)
     own = SELECTED * cls.selects | CALLS * cls.calls_code
+    if cls.op.exponent is not None:
+        op, product = cls.op, cls.op.name == "mul"
+
+        @specialized
+        def make_power(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
+            if not product or parents[0] is parents[1]:
+                p = parents[0]
+                if type(p) in _lengths and (node := _power_of_length(op, args, parents, value, flags)) is not None:
+                    return node
+            node = allocate()
+            node.args = args
+            node.parents = parents
+            node.value = value
+            node.flags = flags
+            node.sequence_nr = next_sequence()
+            return node
+
+        return make_power
+
     if own:
         @specialized
         def make_flagged(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
@@ -293,6 +314,24 @@ def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
     return make
 
 
+_lengths: set[type[Node]] = set()  # the classes of nodes of lengths
+
+
+def _power_of_length(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node | None:
+    """The node of a power of a length that is 0 or may be, as a function of the length and of its arguments; None for another power.
+
+    By the length the derivative is that of the power, except where the length is 0; there it is a derivative by the arguments of the length. A power
+    below 3, except the square, has no second derivative there.
+    """
+    length, y, exponent = parents[0], args[0], op.exponent(args)  # type: ignore[misc]
+    if type(exponent) not in (int, float) or not (exponent >= 3 or exponent == 2) or y is not length.value or not length.args or not length.parents:
+        return None
+    if isinstance(y, np.generic) and y != 0 or type(y) is np.ndarray and np.count_nonzero(y) == y.size:
+        return None
+    power = REGISTRY[length.op.power]
+    return node_class(power)((y, *length.args, exponent), (length, *length.parents), value, flags)
+
+
 @functools.cache
 def guarded_class(cls: type[Node]) -> type[Node]:
     """The class for nodes recorded by a guarded pass, one that treats 0 · ∞ as 0: passes over such nodes are guarded, too."""
@@ -329,6 +368,8 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
             for prefix in ("_saved_", "_raw_saved_"):
                 words[prefix + name] = property(operator.methodcaller("saved_as", prefix + name))
         found = type(op.node_name, (Node,), words)
+        if op.power:
+            _lengths.add(found)
         if op.kind != "function":  # an op of kind "function" belongs to one call
             _classes[key] = found
     return found

@@ -58,6 +58,9 @@ class Op:
       if it is not given. A write to a saved value makes the pullback raise.
     - `inverse(xp, y)`: the argument, for an op that saves only its result.
     - `names(node)`: torch's name of the node, where it depends on the arguments.
+    - `exponent(args)`: for an op that is a power of its first argument, the exponent; None if it is none of these arguments.
+    - `power`: for a length, such as a norm, the name of the op that is a power of it: a smooth function of the arguments of the length where that has
+      a kink. It is recorded in place of a power of a length that is 0.
     - `selects`: the derivative is zero on a region, by elements that are not selected there; the engine then treats 0 · ∞ as 0.
     - `piecewise_linear`: the partial derivatives are constant on regions. For an elementwise op both are derived from the partials.
     - `takes_out`: the numeric carrier's function has no parameters and writes into an array given last, so that `name_` needs no temporary.
@@ -93,6 +96,8 @@ class Op:
     saved: tuple[str, ...] | None = None
     inverse: Rule | None = None
     names: Callable[[Any], str | None] | None = None
+    exponent: Callable[[tuple], Any] | None = None
+    power: str = ""
     selects: bool = False
     piecewise_linear: bool = False
     takes_out: bool = False

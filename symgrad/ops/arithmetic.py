@@ -52,7 +52,7 @@ elementwise("add", None, 1, 1, integers=True, prepare=_add_arguments, usage="sym
 elementwise("sub", None, 1, -1, integers=True, refuses="B", names=lambda node: "RsubBackward1" if _is_python_number(node.args[0]) else None,
             prepare=_sub_arguments, aliases=("subtract",), usage="symgrad.sub(x, 1.0)", takes_out=True, doc="input - alpha * other.")
 elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, integers=True, aliases=("multiply",),
-            takes_out=True, doc="input * other.")
+            exponent=lambda args: 2 if args[0] is args[1] else None, takes_out=True, doc="input * other.")
 
 
 def _is_integer(x):
@@ -83,7 +83,8 @@ elementwise("div", None, lambda xp, y, a, b: 1 / b, lambda xp, y, a, b: -y / b, 
                                 "floats unless it is.")
 elementwise("neg", None, -1, integers=True, refuses="b", aliases=("negative",), takes_out=True, doc="-input.")
 elementwise("reciprocal", None, lambda xp, y, x: -y * y, domain=NONZERO, takes_out=True, doc="1 / input.")
-elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, refuses="b", node_name="Pow", takes_out=True, doc="input².")
+elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, refuses="b", node_name="Pow", takes_out=True,
+            exponent=lambda args: 2, doc="input².")
 
 
 def _power_by_base(xp, y, a, b):
@@ -106,7 +107,7 @@ def _power_by_exponent(xp, y, a, b):
 
 elementwise("pow", lambda xp, input, exponent: xp.pow(input, exponent), _power_by_base, _power_by_exponent,
                   kinks=((0.0, 0), (0.0, 1), (0.0, 2), (0.0, 0.0), (0.0, 2.0)), domain=(POSITIVE, REAL), integers=True,
-                  refuses="b", saved=("input exponent", "input exponent result"),
+                  refuses="b", saved=("input exponent", "input exponent result"), exponent=lambda args: args[1],
                   names=lambda node: f"PowBackward{2 if _is_python_number(node.args[0]) else 0 if _is_python_number(node.args[1]) else 1}",
                   usage="symgrad.pow(x, 3)", doc="input ** exponent. By the exponent the derivative is y log(input), and 0 where input is 0.")
 elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b), kinks=((2.0, 1.0),), saved=("", "input other"),

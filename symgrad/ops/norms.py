@@ -4,7 +4,17 @@ import math
 
 from symgrad.graph.op import composite, primitive
 from symgrad.ops.reduction import EXAMPLES, or_infinity, reduction_arguments
-from symgrad.ops.rules import axes, expand_reduced, in_float32, is_complex, real_product, unsqueeze_reduced
+from symgrad.ops.rules import (
+    axes,
+    expand_reduced,
+    in_float32,
+    is_complex,
+    power_at_zero,
+    power_beyond_zero,
+    real_product,
+    squared_size,
+    unsqueeze_reduced,
+)
 from symgrad.types.exponents import has_predecessor
 from symgrad.types.failures import UnsupportedDtype
 from symgrad.types.layouts import is_plain
@@ -81,7 +91,26 @@ def _norm_jvp(xp, t, y, x, dim, keepdim):
 
 
 primitive("vector_norm", lambda xp, input, dim, keepdim: xp.norm(input, dim, keepdim), vjp=_norm_vjp, jvp=_norm_jvp, public=False,
-          prepare=reduction_arguments, examples=EXAMPLES, layout="rows", node_name="LinalgVectorNorm", doc="√Σ|x|²; the derivative at 0 is 0.")
+          prepare=reduction_arguments, examples=EXAMPLES, layout="rows", node_name="LinalgVectorNorm", power="power_of_norm",
+          doc="√Σ|x|²; the derivative at 0 is 0.")
+
+
+def _power_at_zero(xp, n, x, dim, keepdim, e):
+    n, squares = (expand_reduced(xp, a, x.shape, dim, keepdim) for a in (n, xp.sum(squared_size(xp, x), dim, keepdim)))
+    return power_at_zero(xp, n, x, squares, e)
+
+
+def _power_of_norm_vjp(xp, g, y, n, x, dim, keepdim, e):
+    return g * power_beyond_zero(xp, n, e), expand_reduced(xp, g, x.shape, dim, keepdim) * _power_at_zero(xp, n, x, dim, keepdim, e)
+
+
+def _power_of_norm_jvp(xp, tn, tx, y, n, x, dim, keepdim, e):
+    return tn * power_beyond_zero(xp, n, e) + xp.sum(real_product(xp, _power_at_zero(xp, n, x, dim, keepdim, e), tx), dim, keepdim)
+
+
+primitive("power_of_norm", lambda xp, norm, input, dim, keepdim, exponent: norm**exponent, arity=2, vjp=_power_of_norm_vjp, jvp=_power_of_norm_jvp,
+          public=False, examples=(((0,), False, 2), ((0,), False, 4)), shapes=((4,), (3, 4)), node_name="Pow", saved=("norm", "norm input"),
+          doc="norm^exponent for the norm of `input`, a smooth function of `input` where that is 0.")
 
 
 def _p_norm_slope(xp, y, x, p, dim, keepdim):

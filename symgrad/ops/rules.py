@@ -197,3 +197,21 @@ def every(x):
     while hasattr(value, "level"):
         value = value.data
     return value if hasattr(value, "tobytes") else x
+
+
+def squared_size(xp, x):
+    """|x|², the square of a real number."""
+    return real_product(xp, x, x)
+
+
+def power_beyond_zero(xp, length, exponent):
+    """The derivative of a power of a length by the length, except where that is 0: there it is that by its arguments."""
+    return xp.where(xp.eq(length, 0), xp.zeros_like(length), exponent * length ** (exponent - 1))
+
+
+def power_at_zero(xp, length, x, squares, exponent):
+    """The derivative of a power of a length by one of its arguments where the length is 0, from Σ|x|²: that of (Σ|x|²)^(exponent / 2)."""
+    if exponent % 2:  # from the third power on, it is 0 with its derivative
+        return xp.zeros_like(x)
+    slope = exponent * x if exponent == 2 else exponent * squares ** (int(exponent) // 2 - 1) * x
+    return xp.where(xp.eq(length, 0), slope, xp.zeros_like(slope))

@@ -13,13 +13,14 @@ FAR = 4000  # the exponent of a product that is 0 or infinite, with all its deri
 
 
 def has_predecessor(b: float) -> bool:
-    """Whether b - 1 is a float: the exponent of the derivative of a power. A rounded one would be wrong by a factor that grows with the base.
+    """Whether b - 1 is a float, or b so large that powers are 0, 1 or infinite: b - 1 is the exponent of the derivative of a power. A rounded one
+    would be wrong by a factor that grows with the base.
 
-    >>> [has_predecessor(b) for b in (2, 0.5, 1.1, 1 / 3, -0.1, 1e16)]
-    [True, True, True, False, False, False]
+    >>> [has_predecessor(b) for b in (2, 0.5, 1.1, 1 / 3, -0.1, 1e16, 1e20)]
+    [True, True, True, False, False, False, True]
     """
     less = b - 1
-    return less + 1 == b and b - less == 1  # the first of a small number, the second of a large one
+    return less + 1 == b and (b - less == 1 or abs(b) > 1e19)  # the first fails for small numbers, the second for large ones
 
 
 def balancing_factors(x: Any, dims: tuple[int, ...]) -> tuple[Any, ...]:

@@ -1,0 +1,88 @@
+"""Powers of lengths (norms, hypot, moduli) by all routes at points where a length is 0: they are smooth there, though the length has a kink."""
+
+import numpy as np
+import pytest
+
+import symgrad
+from tests.support.routes import GRADIENTS, HESSIANS, TRACES, array
+
+tensor, func, functional = symgrad.tensor, symgrad.func, symgrad.nn.functional
+ZERO = symgrad.zeros(1, 2)
+ROWS = tensor([[1.0, 0.5, 0.0], [0.0, 1.0, -1.0]])
+
+# Each length with its square as a polynomial.
+LENGTHS = {
+    "norm": (lambda x: x.norm(), lambda x: (x * x).sum()),
+    "norms of rows": (lambda x: (ROWS * x).norm(dim=1), lambda x: (ROWS * x).square().sum(1)),
+    "norms of columns": (lambda x: symgrad.linalg.vector_norm(ROWS * x, dim=0, keepdim=True), lambda x: (ROWS * x).square().sum(0)),
+    "matrix_norm": (lambda x: symgrad.linalg.matrix_norm(ROWS * x), lambda x: (ROWS * x).square().sum()),
+    "norm of complex numbers": (lambda x: symgrad.complex(x, 2 * x).norm(), lambda x: 5 * (x * x).sum()),
+    "abs": (lambda x: x.abs(), lambda x: x * x), "modulus": (lambda x: symgrad.complex(x[:2], x[1:]).abs(), lambda x: x[:2] ** 2 + x[1:] ** 2),
+    "hypot": (lambda x: symgrad.hypot(x[:2], x[1:]), lambda x: x[:2] ** 2 + x[1:] ** 2),
+    "hypot, broadcast": (lambda x: symgrad.hypot(x[0], x), lambda x: x[0] ** 2 + x**2),
+    "cdist": (lambda x: symgrad.cdist(x[None, :2], ZERO), lambda x: x[0] ** 2 + x[1] ** 2),
+    "pairwise_distance": (lambda x: functional.pairwise_distance(x[None, :2], ZERO, eps=0.0), lambda x: x[0] ** 2 + x[1] ** 2),
+}
+POWERS = {
+    "2": (lambda n: n**2, 1), "square": (lambda n: n.square(), 1), "product": (lambda n: n * n, 1),
+    "4": (lambda n: symgrad.pow(n, 4.0), 2), "3": (lambda n: n**3, 1.5), "4.6": (lambda n: n**4.6, 2.3),
+}
+POINTS = ([0.0, 0.0, 0.0], [0.0, 0.0, 1.3])
+COMPLEX = ("norm of complex numbers", "modulus")  # whose compiled derivatives have tests of their own
+COMPILED = {"compiled, then at 0": lambda f, x: compiled_elsewhere(func.hessian(f), x), "compiled jacfwd of grad": lambda f, x: compiled_elsewhere(
+    func.jacfwd(func.grad(f)), x)}
+
+
+def compiled_elsewhere(f, x):
+    """The value of a compiled function that was recorded at a point where no length is 0."""
+    f = symgrad.compile(f)
+    f(tensor([0.3, 0.4, 0.5]))
+    return f(x)
+
+
+def true_hessian(square, power, at):
+    """From the polynomial: the power is 0 with two derivatives where that is 0, unless it is the polynomial itself."""
+    def f(x):
+        s = square(x)
+        return ((s**power if power in (1, 2, 3) else symgrad.where(s > 0, symgrad.where(s > 0, s, 1.0) ** power, 0.0)) * weight(x)).sum()
+
+    return functional_hessian(f, at)
+
+
+def functional_hessian(f, at):
+    return symgrad.autograd.functional.hessian(f, tensor(at)).numpy()
+
+
+def weight(x):
+    return 1.5 + x[1]
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_all_routes_to_powers_of_lengths(length, power):
+    (function, square), (raised, half) = LENGTHS[length], POWERS[power]
+    f = lambda x: (raised(function(x)) * weight(x)).sum()  # noqa: E731
+    for at in POINTS:
+        second = true_hessian(square, half, at)
+        first = func.grad(lambda x: (square(x) ** half * weight(x)).sum())(tensor(at)).numpy()
+        for table, true in ((GRADIENTS, first), (HESSIANS if length in COMPLEX else HESSIANS | COMPILED, second), (TRACES, np.trace(second))):
+            for name, route in table.items():
+                with np.errstate(all="ignore"):
+                    np.testing.assert_allclose(array(route(f, tensor(at))), true, rtol=1e-9, atol=1e-9, err_msg=f"{name} at {at}")
+
+
+def test_the_graph_goes_through_the_length():
+    """The derivative by the length itself, hooks on it and retained gradients are those of any power."""
+    x = tensor([[0.0, 0.0], [3.0, 4.0]], requires_grad=True)
+    n, seen = x.norm(dim=1), []
+    n.retain_grad()
+    n.register_hook(lambda g: seen.append(g.tolist()))
+    (n**2).sum().backward()
+    assert seen == [n.grad.tolist()] == [[0.0, 10.0]] and x.grad.tolist() == [[0.0, 0.0], [6.0, 8.0]]
+
+
+def test_third_and_fourth_derivatives():
+    f = lambda x: x.norm() ** 4  # noqa: E731
+    fourth = func.jacfwd(func.jacrev(func.hessian(f)))(symgrad.zeros(2)).numpy()
+    assert fourth[0, 0, 0, 0] == fourth[1, 1, 1, 1] == 24 and fourth[0, 0, 1, 1] == fourth[1, 0, 0, 1] == 8 and fourth[0, 0, 0, 1] == 0
