@@ -23,12 +23,14 @@ from symgrad.compiled.kinds import State, is_library, kind_of, state_of
 from symgrad.compiled.outside import calls_outside, library_states, parts_of_libraries
 from symgrad.engine.tensor import Tensor
 from symgrad.func.transformed import Transformed
+from symgrad.graph.modes import thread
 from symgrad.graph.op import Op
 from symgrad.types import dtypes
 
 __all__ = ["Captures", "Unwatched"]
 
 LARGEST = 4000  # values that are compared before each run
+UNSEEN = ("eval", "exec", "globals", "__import__")  # functions that read variables whose names the code does not have
 HEAP_TYPE = 1 << 9  # the flag of classes that Python code has made
 EMPTY = (dict, collections.OrderedDict, list, set)
 SETTINGS = {"symgrad.compiled": ("function",)}  # what the library's own objects depend on; the rest they remember
@@ -56,12 +58,16 @@ class Captures:
         self.objects: dict[int, Any] = {}  # what was reached, by id
         self.names: dict[str, str] = {"__call__": ""}  # that reached code may read, or calls without a name; with a place
         self.looks = False  # whether the function may call clocks and the like
+        self._names_of_tensors: list[str] = []
         self._paths: dict[int, Read] = {}  # how a captured tensor is read
         self._classes: list[type] = []
         if function is not None:
             self.same.append((functools.partial(operator.getitem, dtypes.__dict__, "_default"), dtypes.get_default_dtype(), "the default dtype"))
             self._search([Part("", function), *[Part(name, x) for name, x in given]])
             self._search([Part(name, x) for name, x in parts_of_libraries(self.objects, self.names)])
+            self._search(list(self._parts_of_tensors()))
+            if "is_grad_enabled" in self.names:
+                self.same.append((lambda: thread.modes.grad, thread.modes.grad, "the grad mode"))
             self.states += library_states(self.objects, self.names)
             self.looks = calls_outside(self.objects, self.names)
             self._watch_classes()
@@ -109,9 +115,21 @@ class Captures:
             self._paths[id(value)] = read
             self.objects[id(value)] = value
             self.tensors.append(read)
+            self._names_of_tensors.append(part.name)
         else:  # the program reads it in one place
             known = self._paths[id(value)]
             self.checks.append((lambda: None if read() is known() else "", part.name))
+
+    def _parts_of_tensors(self) -> Iterator[Part]:
+        """The attributes of captured tensors that reached code reads."""
+        for read, name in zip(list(self.tensors), list(self._names_of_tensors)):
+            t = read()
+            if "grad" in self.names:
+                yield Part(f"{name}.grad", t.grad, functools.partial(_attribute_at, read, "grad"), loose=True)
+            if "requires_grad" in self.names:
+                yield Part(f"{name}.requires_grad", t.requires_grad, functools.partial(_attribute_at, read, "requires_grad"), loose=True)
+            for key, x in getattr(t, "__dict__", {}).items():
+                yield Part(f"{name}.{key}", x, functools.partial(_attribute_at, read, key), attribute=key, loose=True)
 
     def _parts(self, part: Part, kind: Any, where: str) -> Iterator[tuple[Part, str]]:
         """The parts of a value with their whole names, and the place of the code that reads them; notes how its content is compared."""
@@ -172,6 +190,9 @@ class Captures:
         for name, line in found.globals.items():
             x = space.get(name, MISSING)
             if x is MISSING and hasattr(builtins, name):
+                if name in UNSEEN:
+                    raise Unwatched(f"{name}() is called in {f.__qualname__} (line {line} of {file}), and what it reads cannot be found in the code. "
+                                    f"Read the variables by their names, or pass their values as an argument")
                 continue
             read = functools.partial(operator.getitem, space, name) if x is not MISSING else functools.partial(space.get, name, MISSING)
             yield Part(f".{name}", x, read, functools.partial(put, space, name), loose=True), f" in {f.__qualname__} (line {line} of {file})"
@@ -222,6 +243,10 @@ class Captures:
     def present(self) -> list[Any]:
         """The captured tensors now."""
         return [_tried(read) for read in self.tensors]
+
+
+def _attribute_at(read: Read, name: str) -> Any:
+    return getattr(read(), name)
 
 
 def _tried(read: Read) -> Any:

@@ -83,13 +83,17 @@ class Variant:
         if (name := captures.changed()) is not None:
             self.mismatch = f"the captured value {name} has changed"
             return NotImplemented
-        for read, shape, dtype in self.unused:
-            value = read()._value
-            if value.shape != shape or value.dtype != dtype:
-                self.mismatch = f"a captured tensor had shape {list(shape)} and dtype {dtype}"
-                return NotImplemented
-        if self.used:
+        try:
+            for read, shape, dtype in self.unused:
+                t = read()
+                if not isinstance(t, Tensor) or t._value.shape != shape or t._value.dtype != dtype:
+                    self.mismatch = f"a captured tensor had shape {list(shape)} and dtype {dtype}"
+                    return NotImplemented
             present = [captures.tensors[i]() for i in self.used]
+        except (LookupError, AttributeError, ValueError):
+            self.mismatch = "a captured tensor is not there any more"
+            return NotImplemented
+        if present:
             for t, spec in zip(present, self.captured):
                 if not isinstance(t, Tensor) or t._value.shape != spec.shape or t._value.dtype != spec.dtype:
                     self.mismatch = f"a captured tensor had shape {list(spec.shape)} and dtype {spec.dtype}"

@@ -154,8 +154,13 @@ def tensor_of(read: Callable[[Any, Any], Any]) -> Callable[[Any], Captured]:
             nonlocal w
             w = w.float() if w.dtype is symgrad.float64 else w.double()
 
-        return Captured(lambda x: read(w, x), {"write": lambda m: w[:1].fill_(number_of(m)), "rebind": rebind, "shape": shape, "dtype": dtype,
-                                               "data": lambda m: setattr(w, "data", w.detach() + number_of(m))})
+        def delete(m):
+            nonlocal w
+            del w
+
+        return Captured(lambda x: read(w, x), {
+            "delete": delete, "write": lambda m: w[:1].fill_(number_of(m)), "rebind": rebind, "shape": shape, "dtype": dtype,
+            "data": lambda m: setattr(w, "data", w.detach() + number_of(m))})
 
     return captured
 

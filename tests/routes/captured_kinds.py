@@ -123,7 +123,7 @@ def own_number(n):
 
 
 REFUSED: dict[str, Callable[[Any], Captured]] = {
-    "count": _opaque(itertools.count(), next), "generator": _opaque((k for k in range(10**6)), next), "iterator": _opaque(iter(range(10**6)), next),
+    "endless": _opaque(itertools.count(), next), "generator": _opaque((k for k in range(10**6)), next), "iterator": _opaque(iter(range(10**6)), next),
     "text": _opaque(io.StringIO("1"), lambda x: float(x.getvalue())), "struct": _opaque(struct.Struct("d"), lambda x: x.size),
     "attribute": own_number,
     "in a list": _opaque([itertools.count()], lambda x: next(x[0])), "random numbers": _opaque(random.Random(1), lambda x: x.random()),

@@ -36,10 +36,10 @@ def total(reads, x):
     return out
 
 
-def backward(f, x):
+def backward(f, x, *rest):
     """The gradient by `backward` of the value."""
     x = x.clone().requires_grad_()
-    f(x).backward()
+    f(x, *rest).backward()
     return x.grad
 
 
@@ -65,13 +65,12 @@ class Captures(RuleBasedStateMachine):
     """Functions that capture a few values, which change between the calls."""
 
     @initialize(kinds=st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=3), data=st.data(),
-                other=st.sampled_from([None] * 30 + [*REFUSED] + [*EFFECTS] * 2))
-    def begin(self, kinds, data, other):
+                other=st.sampled_from([None] * 30 + [*REFUSED] + [*EFFECTS] * 2), held=st.sampled_from(["closure", "argument", "self"]))
+    def begin(self, kinds, data, other, held):
         counted["examples"] += 1
         self.slots = [KINDS[kind](data.draw(NUMBERS)) for kind in kinds]
-        self.kinds = kinds
         self.effect = EFFECTS[other](1.5) if other in EFFECTS else None
-        self.refused = other in REFUSED and other not in EFFECTS
+        self.refused = other in REFUSED
         reads = [slot.read for slot in self.slots]
         if other is not None:
             reads.append(self.effect.read if self.effect else REFUSED[other](1.5).read)
@@ -79,16 +78,26 @@ class Captures(RuleBasedStateMachine):
         def f(x):
             return total(reads, x)
 
-        self.function = f
-        self.compiled = symgrad.compile(f, max_programs=30, backend="numpy")
-        self.sparse = symgrad.compile(f, structure="auto", derivatives=("hessian",), backend="interpreter")
-        self.ways = {
-            "value": (self.compiled, f), "gradient": (self.compiled.gradient, grad(f)), "hessian": (self.compiled.hessian, hessian(f)),
-            "pattern": (self.sparse.hessian, hessian(f, structure="auto")),
-            "compiled grad": (symgrad.compile(grad(f), max_programs=30, backend="interpreter"), grad(f)),
-            "compiled hessian": (symgrad.compile(hessian(f), max_programs=30, backend="interpreter"), hessian(f)),
-            "backward": (lambda x: backward(self.compiled, x), lambda x: backward(f, x)),
+        class Holder:
+            def __init__(self):
+                self.reads = reads
+
+            def __call__(self, x):
+                return total(self.reads, x)
+
+        holder = Holder()
+        function, rest = {"closure": (f, ()), "argument": (lambda x, o: total(o.reads, x), (holder,)), "self": (holder, ())}[held]
+        self.function = lambda x: function(x, *rest)
+        self.compiled = symgrad.compile(function, max_programs=30, backend="numpy")
+        of_pattern = symgrad.compile(function, structure="auto", derivatives=("hessian",), backend="interpreter")
+        ways = {
+            "value": (self.compiled, function), "gradient": (self.compiled.gradient, grad(function)),
+            "hessian": (self.compiled.hessian, hessian(function)), "pattern": (of_pattern.hessian, hessian(function, structure="auto")),
+            "compiled grad": (symgrad.compile(grad(function), max_programs=30, backend="interpreter"), grad(function)),
+            "compiled hessian": (symgrad.compile(hessian(function), max_programs=30, backend="interpreter"), hessian(function)),
+            "backward": (lambda *args: backward(self.compiled, *args), lambda *args: backward(function, *args)),
         }
+        self.ways = {name: [lambda x, way=way: way(x, *rest) for way in pair] for name, pair in ways.items()}
 
     @rule(data=st.data())
     def change(self, data):
