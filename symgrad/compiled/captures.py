@@ -77,7 +77,12 @@ class Captures:
         unknown: list[tuple[Part, frozenset[str], str]] = []
         # each with the names of attributes through which it is reached, and the place of the code that reads it
         stack = [(part, frozenset[str](), "") for part in reversed(roots)]
-        while stack:
+        while stack or waiting:
+            if not stack:
+                stack = [entry for entry in waiting if entry[0].attribute in self.names]
+                waiting = [entry for entry in waiting if entry[0].attribute not in self.names]
+                if not stack:
+                    break
             part, needs, where = stack.pop()
             value, name = part.value, part.name
             if isinstance(value, Tensor) and part.read is not None:
@@ -98,9 +103,6 @@ class Captures:
                     for below, place in self._parts(part, kind, where):
                         further = needs | {below.attribute} if below.attribute and not below.shared and not library else needs
                         (waiting if below.shared else stack).append((below, further, place))
-            if not stack:
-                stack = [entry for entry in waiting if entry[0].attribute in self.names]
-                waiting = [entry for entry in waiting if entry[0].attribute not in self.names]
             if len(self.checks) + len(self.same) > LARGEST:
                 raise Unrecordable(f"the function refers to more than {LARGEST} values besides its arguments")
         for part, needs, where in unknown:
