@@ -159,6 +159,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             node, g = out.popitem()
             if isinstance(node, Leaf) and (t := node.variable) is not None:
                 value = t._value
+                if t._node_slot is not node:
+                    g = _in_shape(numeric, g, t)
                 g = numeric.zeros_like(value) if g is None else _own_memory(g, value)
                 accumulate(t, g if g.dtype is value.dtype else in_dtype(g, value))
                 if node.flags & NAMED:
@@ -196,10 +198,23 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         task.call_back()
 
 
+def _in_shape(xp: Any, g: Any, t: Tensor) -> Any:
+    """A cotangent in the shape of its leaf, which may have got another one after it was used."""
+    if g is None or (shape := tuple(g.shape)) == tuple(t.shape):
+        return g
+    try:
+        return xp.copy(xp.broadcast_to(g, tuple(t.shape))) if xp is numeric else xp.broadcast_to(g, tuple(t.shape))
+    except (ValueError, RuntimeError):
+        raise RuntimeError(f"backward: a gradient has shape {list(shape)}, but its leaf has shape {list(t.shape)} now: it got another shape in place "
+                           f"after it was used. Give it that shape before the computation, or compute with a copy, x.clone().") from None
+
+
 def _give(seeds: Sequence[tuple[Node, Any]], create_graph: bool, t: Any, node: Node, g: Any) -> Any:
     """Add the cotangent of a node to the `.grad` of its tensor, if that is alive; returns what was added."""
     if t is None:
         return g
+    if t._node_slot is not node and type(node) is Leaf:
+        g = _in_shape(traced if create_graph else numeric, g, t)
     if create_graph:
         with in_mode(grad=True):
             accumulate(t, g := _derivative(g, t, [node]))

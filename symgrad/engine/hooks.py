@@ -18,7 +18,7 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.common import CommonNode
-from symgrad.graph.node import HOOKED, Leaf, Node, all_threads
+from symgrad.graph.node import GRADIENT, HOOKED, Leaf, Node, all_threads
 from symgrad.types.handles import Hook, RemovableHandle, add_hook
 from symgrad.types.locks import after_fork, reentrant_lock
 from symgrad.types.weakkeys import WeakKeys
@@ -190,6 +190,12 @@ def share_hooks(old: Node, new: Node) -> None:
     if (hooks := hooks_of(old)) is not None:
         new.hooks = hooks
         new.flags |= HOOKED
+
+
+def renew_leaf(t: Tensor, leaf: Any) -> None:
+    """Give a leaf that got another shape or memory a node of its own: what was computed before belongs to the former one, which keeps its value."""
+    t._make_leaf(bool(leaf.flags & GRADIENT), leaf.symbol)
+    share_hooks(leaf, t._node_slot)  # type: ignore[arg-type]
 
 
 def _of_node(kind: str, doc: str) -> Callable[[Node, Hook], RemovableHandle]:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import as_value
 from symgrad.engine.traced import traced
 from symgrad.methods.numpy_functions import as_tensor, cross, floats
+from symgrad.ops.rules import every
 
 __all__ = ["MATRICES"]
 
@@ -49,8 +51,8 @@ def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     columns = traced.unsqueeze(b, -1) if b.ndim == 1 else b
     found = traced.linalg_lstsq(a, columns, rcond=rcond if rcond is None or rcond >= 0 else float(np.finfo(float).eps), driver="gelsd")
     x = traced.squeeze(found.solution, -1) if b.ndim == 1 else found.solution
-    rank = int(found.rank)
-    full = rank == a.shape[1] < a.shape[0]
+    full = a.shape[1] < a.shape[0] and bool((every(found.rank) == a.shape[1]).all())
+    rank = found.rank if isinstance(found.rank._value, DuckArray) else int(found.rank)
     difference = traced.matmul(a, found.solution) - columns
     residuals = traced.sum(traced.square(traced.abs(difference)), 0) if full else x.new_empty(0)
     return x, residuals, rank, found.singular_values

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.engine.hooks import share_hooks
+from symgrad.engine.hooks import renew_leaf
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.storage.copyslices import INTERRUPTED
 from symgrad.engine.storage.strided import as_strided
@@ -66,11 +66,14 @@ def _replace_value(self: Tensor, value: np.ndarray, node: Node | None, name: str
         self._view.renew(self)
     elif isinstance(self._view, Base) and not moved:
         self._view.array = value
+    renews = type(place) is Leaf and value.shape != old.shape
     if isinstance(place, Leaf):
-        place.value = value
+        place.value = old if renews else value
     elif node is None and base is None and place is not None and place.flags is not BARRED:
         node = _resized_node(place, old, value)
     self._node_slot = place if node is None else node
+    if renews and node is None:
+        renew_leaf(self, place)
     return self
 
 
@@ -253,6 +256,5 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
     _replace_value(self, value, node, "set_")
     if type(place) is Leaf and self._node_slot is place:  # what was computed before belongs to the former leaf
         place.value = x
-        self._make_leaf(True, place.symbol)
-        share_hooks(place, self._node_slot)
+        renew_leaf(self, place)
     return self

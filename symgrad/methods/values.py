@@ -15,11 +15,12 @@ from symgrad.carriers.duck import DuckArray
 from symgrad.engine.branches import branched
 from symgrad.engine.data import as_value
 from symgrad.engine.escapes import array_read, array_refusal, number_read, refuse_array
+from symgrad.engine.hooks import renew_leaf
 from symgrad.engine.storage.versions import Alias, carry_over
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import special, thread
-from symgrad.graph.node import NAMED
+from symgrad.graph.node import NAMED, Leaf
 from symgrad.types.absent import Absent
 
 __all__ = ["METHODS", "PropertyOfNamed"]
@@ -40,8 +41,12 @@ def _set_data(self: Tensor, other: Any) -> None:
         raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
     if self.requires_grad and not (other.is_floating_point() or other.is_complex()):
         raise RuntimeError(f"data set to a tensor that requires gradients must be floating point or complex dtype, not {other.dtype}")
-    value, old = other._array(), self._array()
-    self._rebind(Alias.of(value))
+    value, old, place = other._array(), self._array(), self._node_slot
+    if type(place) is Leaf and value.shape != old.shape:
+        self._value = Alias.of(value)
+        renew_leaf(self, place)
+    else:
+        self._rebind(Alias.of(value))
     carry_over(old, self._value)
 
 

@@ -19,7 +19,7 @@ from symgrad.ops.matrices import (
     scaled_columns,
     turn_of,
 )
-from symgrad.ops.rules import is_complex
+from symgrad.ops.rules import every, is_complex
 from symgrad.types import return_types
 from symgrad.types.domains import FULL, NONSINGULAR, SEPARATED_SINGULAR, SYMMETRIC
 from symgrad.types.dtypes import DTYPES, finfo
@@ -335,7 +335,7 @@ def linalg_lstsq(xp, A, B, rcond=None, *, driver=None):
     empty = xp.zeros_like(real_part(xp, A), (0,))
     s = xp.singular_values(A.detach())
     rank = _rank(xp, s, 0.0, rcond)
-    full = driver == "gels" or driver != "gelsy" and bool((rank == n).all())
+    full = driver == "gels" or driver != "gelsy" and bool((every(rank) == n).all())  # of a vmap, too, as of a batch
     residuals = xp.sum(xp.abs(xp.matmul(A, x) - b) ** 2, (-2,)) if m > n and full else empty
     return return_types.linalg_lstsq((x.squeeze(-1) if vector else x, residuals, empty.to(DTYPES["int64"]) if driver == "gels" else rank,
                                       s if driver in ("gelsd", "gelss") else empty))

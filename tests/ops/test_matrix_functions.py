@@ -262,3 +262,17 @@ def test_second_derivatives_of_equal_values_say_what_has_one():
     for f in (linalg.eigvalsh, linalg.svdvals, lambda a: linalg.eigvals(a).real):
         with pytest.raises(RuntimeError, match=r"equal.* and the values have no second one. Compute .* by traces, determinants and"):
             hessian(lambda a, f=f: f(a).square().sum())(symgrad.eye(2))
+
+
+@pytest.mark.parametrize("driver", [None, "gels", "gelsy", "gelsd", "gelss"])
+def test_least_squares_under_vmap_are_those_of_a_batch(driver):
+    a, b = symgrad.tensor(RNG.normal(size=(3, 4, 2))), symgrad.tensor(RNG.normal(size=(3, 4, 2)))
+    batch = linalg.lstsq(a, b, driver=driver)
+    for name in ("solution", "residuals", "rank", "singular_values"):
+        expected = getattr(batch, name)
+        if expected.numel():
+            assert symgrad.allclose(vmap(lambda a, b, name=name: getattr(linalg.lstsq(a, b, driver=driver), name))(a, b), expected, rtol=1e-12)
+    found = vmap(jacrev(lambda a, b: linalg.lstsq(a, b, driver=driver).solution))(a, b)
+    assert symgrad.allclose(found[1], jacrev(lambda a: linalg.lstsq(a, b[1], driver=driver).solution)(a[1]), rtol=1e-9)
+    found = vmap(lambda a, b: symgrad.stack([*np.linalg.lstsq(a, b)[:1], *np.linalg.lstsq(a, b)[:1]]))(a, b)
+    assert symgrad.allclose(found[:, 0], batch.solution, rtol=1e-10)
