@@ -35,7 +35,7 @@ __all__ = ["pull_instrumented"]
 
 
 def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | None, wanted: Container[Node] | None, keep: frozenset[Node],
-                       ends: Container[Node], release: bool, guarded: bool, hooks: Callable[[Node], Any] | None,
+                       ends: Container[Node], release: bool, guarded: int, hooks: Callable[[Node], Any] | None,
                        deliver: Callable[[Node, list[Any]], None] | None) -> None:
     """Finish a pullback that has hooks, undefined gradients, symbolic zeros or cotangents to keep.
 
@@ -90,7 +90,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         y, args = (node.value, node.args) if read is None and not node.flags & PACKED else (read or read_saved)(node)
         if is_complex(g):
             y, args = conjugated(xp, node, y, args)
-        guarded = guarded or node.selects
+        guarded = guarded or int(node.selects)
         found = guarded_vjp(xp, node, g, y, args, parents) if guarded else node.vjp(xp, g, y, args, parents)
         return _settled(xp, node, parents, found, hooked)
 

@@ -41,7 +41,7 @@ def unmoved_behind(nodes: Iterable[Node], dropped: Mapping[Node, Any], kept: Con
 
     Only of `inputs` a tangent that is zero says that an element does not move.
     """
-    reached, below = dict[Any, Any](), [*nodes]
+    reached, below = dict[Any, Any](), list[Any](nodes)
     while below:
         if (node := below.pop()) is not None and node not in reached:
             reached[node] = found = (node.args, node.parents) if node in kept else dropped.get(node)

@@ -115,7 +115,8 @@ def _guarded(carrier: SeriesCarrier, compute: Callable[[Sequence[Any]], Any], te
         carrier.solve()
         return [*map(value, out.terms[1:])]
 
-    found = checked = [*map(value, y.terms[1:])]
+    found: Sequence[Any] = [*map(value, y.terms[1:])]
+    checked = found
     if selects:
         checked = guarded(carrier.base, terms, [value(t) for i in moving for t in tensors[i].terms[1:]], found)
     if mask is not None:

@@ -1,11 +1,20 @@
-"""Where a partial derivative is zero on a region, and whether it is constant on regions; both are read from its declaration."""
+"""Where a partial derivative is zero on a region, and whether it is constant on regions; both are read from its declaration.
+
+A rule is called with a carrier whose values are what is known for any argument: a derivative `xp.indicator(xp.gt(x, 0), y)` is 0 or 1, each on a
+region, and with `xp.eq` in place of `xp.gt` it is 1 at a point only.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 __all__ = ["Regions", "regions_of"]
+
+MANY, NONE, ZERO = 8, frozenset[float](), frozenset((0.0,))
 
 
 class Regions(NamedTuple):
@@ -27,59 +36,76 @@ class _Truth(NamedTuple):
 
 
 class _Value:
-    """A value of a partial derivative: whether it is 0 everywhere, whether it is 0 on a region, and whether it is constant on regions."""
+    """A value on regions: the constants that it may be there, None for any constants, and whether it may vary."""
 
-    def __init__(self, is_zero: bool, vanishes: bool, is_constant: bool):
-        self.is_zero, self.vanishes, self.is_constant = is_zero, is_zero or vanishes, is_constant
+    def __init__(self, constants: frozenset[float] | None, varies: bool = False):
+        self.constants, self.varies = constants if constants is None or len(constants) <= MANY else None, varies
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether it may be 0 on a region."""
+        return self.constants is None or 0 in self.constants
 
     def __add__(self, other: Any) -> _Value:
-        other = _value(other)
-        return _Value(self.is_zero and other.is_zero, self.vanishes and other.vanishes, self.is_constant and other.is_constant)
+        return self._with(other, operator.add)
 
-    __radd__ = __sub__ = __rsub__ = __add__
+    def __sub__(self, other: Any) -> _Value:
+        return self._with(other, operator.sub)
+
+    def __rsub__(self, other: Any) -> _Value:
+        return _value(other) - self
 
     def __mul__(self, other: Any) -> _Value:
         other = _value(other)
-        return _Value(self.is_zero or other.is_zero, self.vanishes or other.vanishes, self.is_constant and other.is_constant)
-
-    __rmul__ = __mul__
+        out = self._with(other, operator.mul)
+        return _Value(out.constants | ZERO, out.varies) if out.constants is not None and (self.vanishes or other.vanishes) else out
 
     def __truediv__(self, other: Any) -> _Value:
-        return _Value(self.is_zero, self.vanishes, self.is_constant and _value(other).is_constant)
-
-    __pow__ = __truediv__
+        return self * _value(other)._of(lambda x: 1 / x if x else math.inf)
 
     def __rtruediv__(self, other: Any) -> _Value:
         return _value(other) / self
 
+    def __pow__(self, other: Any) -> _Value:
+        return _Value(None if not self.varies else ZERO if self.vanishes else NONE, self.varies or _value(other).varies)
+
     def __rpow__(self, other: Any) -> _Value:
-        return _Value(False, False, self.is_constant)
+        return _Value(NONE, self.varies)
 
     def __neg__(self) -> _Value:
-        return self
+        return self._of(operator.neg)
+
+    __radd__, __rmul__ = __add__, __mul__
 
     def __bool__(self) -> bool:
         raise TypeError("a value of a declaration has no truth value")
 
+    def _of(self, function: Callable[[float], float]) -> _Value:
+        return _Value(self.constants and frozenset(map(function, self.constants)), self.varies)
+
+    def _with(self, other: Any, function: Callable[[float, float], float]) -> _Value:
+        other = _value(other)
+        if self.constants is None or other.constants is None:
+            return _Value(None, self.varies or other.varies)
+        return _Value(frozenset(itertools.starmap(function, itertools.product(self.constants, other.constants))), self.varies or other.varies)
+
 
 def _value(x: Any) -> _Value:
-    """A value; numbers are constant."""
-    return x if isinstance(x, _Value) else _Value(type(x) in (int, float) and x == 0, False, True)
+    """A value; a number is a constant."""
+    return x if isinstance(x, _Value) else _Value(frozenset((float(x),)) if type(x) in (int, float, bool) else NONE)
+
+
+def _either(a: Any, b: Any) -> _Value:
+    a, b = _value(a), _value(b)
+    return _Value(None if a.constants is None or b.constants is None else a.constants | b.constants, a.varies or b.varies)
 
 
 def _where(condition: Any, a: Any, b: Any) -> _Value:
-    a, b = _value(a), _value(b)
     holds, fails = condition if isinstance(condition, _Truth) else _Truth()
-    is_zero, vanishes = (a.is_zero or not holds) and (b.is_zero or not fails), holds and a.vanishes or fails and b.vanishes
-    return _Value(is_zero, vanishes, a.is_constant and b.is_constant)
+    return _either(a, b) if holds and fails else _value(a if holds else b)
 
 
-def _extreme(a: Any, b: Any) -> _Value:
-    a, b = _value(a), _value(b)
-    return _Value(a.is_zero and b.is_zero, a.vanishes or b.vanishes, a.is_constant and b.is_constant)
-
-
-REGION, POINT, STEP = _Truth(), _Truth(holds=False), _Value(False, True, True)
+REGION, POINT = _Truth(), _Truth(holds=False)
 WORDS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("gt", "ge", "lt", "le", "isnan"), lambda *_: REGION),
     "eq": lambda *_: POINT,
@@ -89,17 +115,20 @@ WORDS: dict[str, Callable[..., Any]] = {
     "logical_or": lambda a, b: _Truth(a.holds or b.holds, a.fails and b.fails),
     "indicator": lambda condition, like: _where(condition, 1, 0),
     "where": _where,
-    **dict.fromkeys(("maximum", "minimum"), _extreme),
-    "relu": lambda x: _extreme(x, 0),
-    **dict.fromkeys(("floor", "ceil", "trunc", "round"), lambda x: STEP),
-    "sign": lambda x: _Value(False, _value(x).vanishes, True),
-    **dict.fromkeys(("abs", "conj", "copy", "square"), lambda x: _value(x)),
+    **dict.fromkeys(("maximum", "minimum"), _either),
+    "relu": lambda x: _either(x, 0),
+    **dict.fromkeys(("floor", "ceil", "trunc", "round"), lambda x: _Value(None)),
+    "sign": lambda x: _Value(frozenset((-1.0, 1.0)) | (ZERO if _value(x).vanishes else NONE)),
+    "abs": lambda x: _value(x)._of(abs),
+    **dict.fromkeys(("conj", "copy"), lambda x: _value(x)),
+    "square": lambda x: _value(x) * x,
     "zeros_like": lambda *_: _value(0),
     "ones_like": lambda *_: _value(1),
-    **dict.fromkeys(("add", "sub"), lambda a, b: _value(a) + b),
+    "add": lambda a, b: _value(a) + b,
+    "sub": lambda a, b: _value(a) - b,
     "mul": lambda a, b: _value(a) * b,
     "div": lambda a, b: _value(a) / b,
-    "neg": lambda x: x,
+    "neg": lambda x: -_value(x),
 }
 
 
@@ -112,20 +141,16 @@ class _Declared:
 
 def _other(*args: Any) -> _Value:
     """The value of any other function, which is constant where its arguments are."""
-    return _Value(False, False, all([_value(x).is_constant for x in args]))
+    return _Value(NONE, any([_value(x).varies for x in args]))
 
 
 def regions_of(partials: Sequence[Any], parameters: bool, examples: Sequence[tuple]) -> Regions:
     """The regions of the partial derivatives of an elementwise op; a rule that asks for values of its arguments says nothing about them."""
     found = []
     for partial in partials:
-        if not callable(partial):
-            found.append(_value(0 if partial is None else partial))
-            found[-1].vanishes = False  # an argument that is not differentiated
-            continue
-        for example in examples if parameters else ((),):
+        for example in (examples if parameters else ((),)) if callable(partial) else ():
             try:
-                found.append(_value(partial(_Declared(), *[_Value(False, False, False)] * (1 + len(partials)), *example)))
-            except (AttributeError, TypeError, ValueError, IndexError):
-                found.append(_Value(False, False, False))
-    return Regions(any([x.vanishes for x in found]), all([x.is_constant for x in found]))
+                found.append(_value(partial(_Declared(), *[_Value(NONE, True)] * (1 + len(partials)), *example)))
+            except (ArithmeticError, AttributeError, TypeError, ValueError, LookupError):
+                found.append(_Value(NONE, True))
+    return Regions(any([x.vanishes for x in found]), not any([x.varies for x in found]))
