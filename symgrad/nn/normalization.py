@@ -266,7 +266,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
     whole = not (input.is_floating_point() or input.is_complex())
     if whole and input.dtype.name != "int64":
-        raise NotImplementedError(f"\"avg_pool2d\" not implemented for '{input.dtype.scalar_type}' in local_response_norm. Convert the input with "
+        kernel = "avg_pool2d" if input.ndim == 3 else "avg_pool3d_out_frame"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_type}' in local_response_norm. Convert the input with "
                                   f".float().")
     squares = constant_pad_nd(traced.square(input), (*(0,) * (2 * (input.ndim - 2)), size // 2, (size - 1) // 2))
     windows = traced.unfold(squares, 1, size, 1)
