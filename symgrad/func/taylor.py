@@ -244,6 +244,8 @@ def _result_coefficients(ev: Evaluation, y: Tensor, terms: Sequence[Any], factor
     for k, f in enumerate(factors):
         t = terms[k] if k < len(terms) else numeric.zeros_like(y._value)
         t = t * f if f != 1 else t
+        if y._value.dtype.kind == "V" and not isinstance(t, Tensor):
+            t = numeric.astype(t, y._value.dtype)  # NumPy's products of bfloat16 and Python numbers are float32
         if ev.tracked:
             t = t if isinstance(t, Tensor) else wrap(t)
             row.append(wrap(t._value, DerivativeNode(t._value, t._node, ev.joined_inputs)))  # so that a constant derivative can be differentiated

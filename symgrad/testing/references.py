@@ -158,7 +158,7 @@ def _recorded_evaluator(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
     """A function of symgrad's tensors: recorded with the floats, and replayed in the carrier."""
     def evaluate(xp: RecordingCarrier, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
         with in_mode(keep_values=True):
-            leaves = [tensor(x, requires_grad=x.dtype.kind == "f") for x in floats]
+            leaves = [tensor(x, requires_grad=x.dtype.kind in "fV") for x in floats]
             out = formula(*leaves, *parameters)
         if not isinstance(out, Tensor) or not out.requires_grad:
             return out.value if isinstance(out, Tensor) else out

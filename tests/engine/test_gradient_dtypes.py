@@ -76,3 +76,21 @@ def test_rules_may_compare_with_python_operators_in_every_pass(step):
     assert symgrad.func.hessian(cube)(x).diagonal().tolist() == [6.0, 0.0, 18.0]
     assert symgrad.func.jvp(symgrad.func.grad(cube), (x,), (symgrad.ones(3),))[1].tolist() == [6.0, 0.0, 18.0]
     assert [t.tolist() for t in symgrad.func.jet(step, (x,), ((symgrad.ones(3), symgrad.zeros(3)),))[1]] == [[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("f", [lambda x: x.tanh() * x / 3, lambda x: x**3, lambda x: symgrad.relu(x)])
+def test_coefficients_have_the_dtype_of_the_value(f, dtype):
+    x = symgrad.tensor([0.7, 1.3], dtype=getattr(symgrad, dtype))
+    u, found = x * 0 + 1, lambda x: f(x).sum()
+    exact = symgrad.func.directional_derivatives(found, 3)(x.double(), u.double())
+    results = [
+        (1, lambda: symgrad.func.jet(found, (x,), ([u, 0 * u, 0 * u],))[1]), (0, lambda: symgrad.func.directional_derivatives(found, 3)(x, u)),
+        (0, lambda: symgrad.func.derivatives(lambda t: found(x + t * u), 3)(symgrad.tensor(0.0, dtype=x.dtype))),
+        (1, lambda: symgrad.func.vmap(lambda z: symgrad.func.jet(found, (z,), ([u, 0 * u, 0 * u],))[1])(x[None])),
+        (2, lambda: [symgrad.func.laplacian(found)(x)]),
+    ]
+    for first, result in results:
+        for k, t in enumerate(result(), first):
+            assert t.dtype == x.dtype
+            assert abs(t.double().sum() - exact[k]) <= 0.05 * max(1, abs(exact[k]))
