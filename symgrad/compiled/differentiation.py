@@ -116,7 +116,7 @@ def differentiable(recorder: Recorder, variant: Variant, leaves: Sequence[Any], 
     if not places and not any(map(is_tracked, captured)):
         return result
     found, shape = flatten(result)
-    on = [i for i, y in enumerate(found) if isinstance(y, Tensor) and y._value.dtype.kind in "fc"]
+    on = [i for i, y in enumerate(found) if isinstance(y, Tensor) and y._value.dtype.kind in "fcV"]
     if not on:
         return result
     rule = CompiledCall(recorder, variant, form, leaves, places, captured, on)

@@ -127,7 +127,7 @@ def _same_bits(now: Any, before: Any) -> bool:
     """Whether no computation tells two arrays apart: zeros have their signs, and a NaN equals itself."""
     if now is before or now.tobytes() == before.tobytes() and now.shape == before.shape:
         return True
-    real = before.dtype.kind in "fc"
+    real = before.dtype.kind in "fcV"
     return np.array_equal(now, before, equal_nan=real) and not (real and _signs_differ(now, before))
 
 

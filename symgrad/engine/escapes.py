@@ -121,7 +121,7 @@ def array_read(tensor: Any) -> None:
 def _tell_program(tensor: Any) -> None:
     """Let the program that is being recorded know that its values leave the graph: its derivatives are not those of the function."""
     value = tensor._value
-    if type(value) is Recorded and value.dtype.kind in "fc" and not _is_silent():
+    if type(value) is Recorded and value.dtype.kind in "fcV" and not _is_silent():
         value.recorder.left.append(value.entry)
 
 

@@ -94,3 +94,19 @@ def test_coefficients_have_the_dtype_of_the_value(f, dtype):
         for k, t in enumerate(result(), first):
             assert t.dtype == x.dtype
             assert abs(t.double().sum() - exact[k]) <= 0.05 * max(1, abs(exact[k]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_derivatives_of_compiled_functions_in_every_dtype(dtype):
+    """They were silently 0 for bfloat16, whose kind is another than that of the other floats."""
+    func, x = symgrad.func, symgrad.tensor([0.7, -1.3], dtype=dtype)
+    f = lambda x: (x.tanh() * x / 3).sum()  # noqa: E731
+    compiled = symgrad.compile(f)
+    leaf = x.clone().requires_grad_()
+    compiled(leaf).backward()
+    assert leaf.grad.tolist() == func.grad(f)(x).tolist() != [0.0, 0.0]
+    for transform in (func.grad, func.jacfwd, func.jacrev, func.hessian, lambda g: func.grad(lambda z: func.grad(g)(z).sum())):
+        for _ in range(2):
+            found, expected = transform(compiled)(x), transform(f)(x)
+            assert found.dtype == dtype
+            assert np.allclose(found.double(), expected.double(), rtol=0.02, atol=0.02)
