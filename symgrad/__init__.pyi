@@ -438,6 +438,108 @@ def combinations(input: TensorLike, r: builtins.int = 2, with_replacement: built
     """All sets of `r` elements of a vector, as rows; with replacement also those that repeat an element."""
 def adjoint(input: TensorLike) -> Tensor:
     """The last two dimensions exchanged, conjugated."""
+@overload
+def sum(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
+    """The sum over `dim`, or over all elements."""
+@overload
+def sum(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
+    """The sum over `dim`, or over all elements."""
+@overload
+def mean(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
+    """The mean over `dim`, or over all elements; NaN for an empty input."""
+@overload
+def mean(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
+    """The mean over `dim`, or over all elements; NaN for an empty input."""
+@overload
+def amax(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
+    """The largest value over `dim`, or over all elements; ties share the gradient equally."""
+@overload
+def amax(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The largest value over `dim`, or over all elements; ties share the gradient equally."""
+@overload
+def amin(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
+    """The smallest value over `dim`, or over all elements; ties share the gradient equally."""
+@overload
+def amin(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The smallest value over `dim`, or over all elements; ties share the gradient equally."""
+@overload
+def max(input: TensorLike, dim: None = None, keepdim: builtins.bool = False) -> Tensor:
+    """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
+@overload
+def max(input: TensorLike, axis: None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
+@overload
+def max(input: TensorLike, dim: builtins.int, keepdim: builtins.bool = False) -> Extreme:
+    """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
+@overload
+def max(input: TensorLike, axis: builtins.int, keepdims: builtins.bool = False) -> Extreme:
+    """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
+@overload
+def max(input: TensorLike, dim: Tensor | np.ndarray | Sequence[builtins.int], keepdim: builtins.bool = False) -> Tensor:
+    """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
+@overload
+def max(input: TensorLike, axis: Tensor | np.ndarray | Sequence[builtins.int], keepdims: builtins.bool = False) -> Tensor:
+    """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
+@overload
+def min(input: TensorLike, dim: None = None, keepdim: builtins.bool = False) -> Tensor:
+    """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
+@overload
+def min(input: TensorLike, axis: None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
+@overload
+def min(input: TensorLike, dim: builtins.int, keepdim: builtins.bool = False) -> Extreme:
+    """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
+@overload
+def min(input: TensorLike, axis: builtins.int, keepdims: builtins.bool = False) -> Extreme:
+    """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
+@overload
+def min(input: TensorLike, dim: Tensor | np.ndarray | Sequence[builtins.int], keepdim: builtins.bool = False) -> Tensor:
+    """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
+@overload
+def min(input: TensorLike, axis: Tensor | np.ndarray | Sequence[builtins.int], keepdims: builtins.bool = False) -> Tensor:
+    """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
+@overload
+def aminmax(input: TensorLike, *, dim: Integers | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The pair (min, max) over all elements, or along `dim`."""
+@overload
+def aminmax(input: TensorLike, *, axis: Integers | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The pair (min, max) over all elements, or along `dim`."""
+@overload
+def argmax(input: TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
+    """The index of the first largest element along `dim`, or of the flattened input."""
+@overload
+def argmax(input: TensorLike, axis: builtins.int | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The index of the first largest element along `dim`, or of the flattened input."""
+@overload
+def argmin(input: TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
+    """The index of the first smallest element along `dim`, or of the flattened input."""
+@overload
+def argmin(input: TensorLike, axis: builtins.int | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The index of the first smallest element along `dim`, or of the flattened input."""
+@overload
+def all(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
+    """Whether all elements are true."""
+@overload
+def all(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether all elements are true."""
+@overload
+def any(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
+    """Whether any element is true."""
+@overload
+def any(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether any element is true."""
+@overload
+def logsumexp(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
+    """log Σ exp(input) over `dim`, without overflow."""
+@overload
+def logsumexp(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """log Σ exp(input) over `dim`, without overflow."""
+@overload
+def cumsum(input: TensorLike, dim: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
+    """The running sum along `dim`."""
+@overload
+def cumsum(input: TensorLike, axis: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
+    """The running sum along `dim`."""
 def exp(input: TensorLike) -> Tensor:
     """e**input. DLMF 4.2."""
 def exp2(input: TensorLike) -> Tensor:
@@ -686,108 +788,6 @@ def inner(input: TensorLike, other: TensorLike) -> Tensor:
     """The sums of products over the last dimensions of both."""
 def kron(input: TensorLike, other: TensorLike) -> Tensor:
     """The Kronecker product: each element of the input times `other`."""
-@overload
-def sum(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
-    """The sum over `dim`, or over all elements."""
-@overload
-def sum(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
-    """The sum over `dim`, or over all elements."""
-@overload
-def mean(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
-    """The mean over `dim`, or over all elements; NaN for an empty input."""
-@overload
-def mean(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
-    """The mean over `dim`, or over all elements; NaN for an empty input."""
-@overload
-def amax(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-    """The largest value over `dim`, or over all elements; ties share the gradient equally."""
-@overload
-def amax(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-    """The largest value over `dim`, or over all elements; ties share the gradient equally."""
-@overload
-def amin(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-    """The smallest value over `dim`, or over all elements; ties share the gradient equally."""
-@overload
-def amin(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-    """The smallest value over `dim`, or over all elements; ties share the gradient equally."""
-@overload
-def max(input: TensorLike, dim: None = None, keepdim: builtins.bool = False) -> Tensor:
-    """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
-@overload
-def max(input: TensorLike, axis: None = None, keepdims: builtins.bool = False) -> Tensor:
-    """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
-@overload
-def max(input: TensorLike, dim: builtins.int, keepdim: builtins.bool = False) -> Extreme:
-    """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
-@overload
-def max(input: TensorLike, axis: builtins.int, keepdims: builtins.bool = False) -> Extreme:
-    """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
-@overload
-def max(input: TensorLike, dim: Tensor | np.ndarray | Sequence[builtins.int], keepdim: builtins.bool = False) -> Tensor:
-    """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
-@overload
-def max(input: TensorLike, axis: Tensor | np.ndarray | Sequence[builtins.int], keepdims: builtins.bool = False) -> Tensor:
-    """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
-@overload
-def min(input: TensorLike, dim: None = None, keepdim: builtins.bool = False) -> Tensor:
-    """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
-@overload
-def min(input: TensorLike, axis: None = None, keepdims: builtins.bool = False) -> Tensor:
-    """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
-@overload
-def min(input: TensorLike, dim: builtins.int, keepdim: builtins.bool = False) -> Extreme:
-    """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
-@overload
-def min(input: TensorLike, axis: builtins.int, keepdims: builtins.bool = False) -> Extreme:
-    """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
-@overload
-def min(input: TensorLike, dim: Tensor | np.ndarray | Sequence[builtins.int], keepdim: builtins.bool = False) -> Tensor:
-    """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
-@overload
-def min(input: TensorLike, axis: Tensor | np.ndarray | Sequence[builtins.int], keepdims: builtins.bool = False) -> Tensor:
-    """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
-@overload
-def aminmax(input: TensorLike, *, dim: Integers | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
-    """The pair (min, max) over all elements, or along `dim`."""
-@overload
-def aminmax(input: TensorLike, *, axis: Integers | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
-    """The pair (min, max) over all elements, or along `dim`."""
-@overload
-def argmax(input: TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
-    """The index of the first largest element along `dim`, or of the flattened input."""
-@overload
-def argmax(input: TensorLike, axis: builtins.int | None = None, keepdims: builtins.bool = False) -> Tensor:
-    """The index of the first largest element along `dim`, or of the flattened input."""
-@overload
-def argmin(input: TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
-    """The index of the first smallest element along `dim`, or of the flattened input."""
-@overload
-def argmin(input: TensorLike, axis: builtins.int | None = None, keepdims: builtins.bool = False) -> Tensor:
-    """The index of the first smallest element along `dim`, or of the flattened input."""
-@overload
-def all(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-    """Whether all elements are true."""
-@overload
-def all(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-    """Whether all elements are true."""
-@overload
-def any(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-    """Whether any element is true."""
-@overload
-def any(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-    """Whether any element is true."""
-@overload
-def logsumexp(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-    """log Σ exp(input) over `dim`, without overflow."""
-@overload
-def logsumexp(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-    """log Σ exp(input) over `dim`, without overflow."""
-@overload
-def cumsum(input: TensorLike, dim: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
-    """The running sum along `dim`."""
-@overload
-def cumsum(input: TensorLike, axis: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
-    """The running sum along `dim`."""
 def relu(input: TensorLike) -> Tensor:
     """max(input, 0); the derivative at 0 is 0."""
 def sigmoid(input: TensorLike) -> Tensor:

@@ -183,6 +183,108 @@ class Tensor:
         """The order of the rows reversed."""
     def adjoint(self) -> Tensor:
         """The last two dimensions exchanged, conjugated."""
+    @overload
+    def sum(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The sum over `dim`, or over all elements."""
+    @overload
+    def sum(self, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The sum over `dim`, or over all elements."""
+    @overload
+    def mean(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The mean over `dim`, or over all elements; NaN for an empty input."""
+    @overload
+    def mean(self, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The mean over `dim`, or over all elements; NaN for an empty input."""
+    @overload
+    def amax(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
+        """The largest value over `dim`, or over all elements; ties share the gradient equally."""
+    @overload
+    def amax(self, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
+        """The largest value over `dim`, or over all elements; ties share the gradient equally."""
+    @overload
+    def amin(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
+        """The smallest value over `dim`, or over all elements; ties share the gradient equally."""
+    @overload
+    def amin(self, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
+        """The smallest value over `dim`, or over all elements; ties share the gradient equally."""
+    @overload
+    def max(self, dim: None = None, keepdim: builtins.bool = False) -> Tensor:
+        """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
+    @overload
+    def max(self, axis: None = None, keepdims: builtins.bool = False) -> Tensor:
+        """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
+    @overload
+    def max(self, dim: builtins.int, keepdim: builtins.bool = False) -> Extreme:
+        """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
+    @overload
+    def max(self, axis: builtins.int, keepdims: builtins.bool = False) -> Extreme:
+        """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
+    @overload
+    def max(self, dim: Tensor | np.ndarray | Sequence[builtins.int], keepdim: builtins.bool = False) -> Tensor:
+        """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
+    @overload
+    def max(self, axis: Tensor | np.ndarray | Sequence[builtins.int], keepdims: builtins.bool = False) -> Tensor:
+        """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
+    @overload
+    def min(self, dim: None = None, keepdim: builtins.bool = False) -> Tensor:
+        """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
+    @overload
+    def min(self, axis: None = None, keepdims: builtins.bool = False) -> Tensor:
+        """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
+    @overload
+    def min(self, dim: builtins.int, keepdim: builtins.bool = False) -> Extreme:
+        """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
+    @overload
+    def min(self, axis: builtins.int, keepdims: builtins.bool = False) -> Extreme:
+        """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
+    @overload
+    def min(self, dim: Tensor | np.ndarray | Sequence[builtins.int], keepdim: builtins.bool = False) -> Tensor:
+        """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
+    @overload
+    def min(self, axis: Tensor | np.ndarray | Sequence[builtins.int], keepdims: builtins.bool = False) -> Tensor:
+        """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
+    @overload
+    def aminmax(self, *, dim: Integers | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
+        """The pair (min, max) over all elements, or along `dim`."""
+    @overload
+    def aminmax(self, *, axis: Integers | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
+        """The pair (min, max) over all elements, or along `dim`."""
+    @overload
+    def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
+        """The index of the first largest element along `dim`, or of the flattened input."""
+    @overload
+    def argmax(self, axis: builtins.int | None = None, keepdims: builtins.bool = False) -> Tensor:
+        """The index of the first largest element along `dim`, or of the flattened input."""
+    @overload
+    def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
+        """The index of the first smallest element along `dim`, or of the flattened input."""
+    @overload
+    def argmin(self, axis: builtins.int | None = None, keepdims: builtins.bool = False) -> Tensor:
+        """The index of the first smallest element along `dim`, or of the flattened input."""
+    @overload
+    def all(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
+        """Whether all elements are true."""
+    @overload
+    def all(self, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
+        """Whether all elements are true."""
+    @overload
+    def any(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
+        """Whether any element is true."""
+    @overload
+    def any(self, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
+        """Whether any element is true."""
+    @overload
+    def logsumexp(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
+        """log Σ exp(input) over `dim`, without overflow."""
+    @overload
+    def logsumexp(self, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
+        """log Σ exp(input) over `dim`, without overflow."""
+    @overload
+    def cumsum(self, dim: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The running sum along `dim`."""
+    @overload
+    def cumsum(self, axis: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The running sum along `dim`."""
     def exp(self) -> Tensor:
         """e**input. DLMF 4.2."""
     def exp2(self) -> Tensor:
@@ -411,108 +513,6 @@ class Tensor:
         """The sums of products over the last dimensions of both."""
     def kron(self, other: TensorLike) -> Tensor:
         """The Kronecker product: each element of the input times `other`."""
-    @overload
-    def sum(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The sum over `dim`, or over all elements."""
-    @overload
-    def sum(self, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The sum over `dim`, or over all elements."""
-    @overload
-    def mean(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The mean over `dim`, or over all elements; NaN for an empty input."""
-    @overload
-    def mean(self, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The mean over `dim`, or over all elements; NaN for an empty input."""
-    @overload
-    def amax(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The largest value over `dim`, or over all elements; ties share the gradient equally."""
-    @overload
-    def amax(self, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-        """The largest value over `dim`, or over all elements; ties share the gradient equally."""
-    @overload
-    def amin(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The smallest value over `dim`, or over all elements; ties share the gradient equally."""
-    @overload
-    def amin(self, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-        """The smallest value over `dim`, or over all elements; ties share the gradient equally."""
-    @overload
-    def max(self, dim: None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
-    @overload
-    def max(self, axis: None = None, keepdims: builtins.bool = False) -> Tensor:
-        """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
-    @overload
-    def max(self, dim: builtins.int, keepdim: builtins.bool = False) -> Extreme:
-        """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
-    @overload
-    def max(self, axis: builtins.int, keepdims: builtins.bool = False) -> Extreme:
-        """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
-    @overload
-    def max(self, dim: Tensor | np.ndarray | Sequence[builtins.int], keepdim: builtins.bool = False) -> Tensor:
-        """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
-    @overload
-    def max(self, axis: Tensor | np.ndarray | Sequence[builtins.int], keepdims: builtins.bool = False) -> Tensor:
-        """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
-    @overload
-    def min(self, dim: None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
-    @overload
-    def min(self, axis: None = None, keepdims: builtins.bool = False) -> Tensor:
-        """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
-    @overload
-    def min(self, dim: builtins.int, keepdim: builtins.bool = False) -> Extreme:
-        """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
-    @overload
-    def min(self, axis: builtins.int, keepdims: builtins.bool = False) -> Extreme:
-        """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
-    @overload
-    def min(self, dim: Tensor | np.ndarray | Sequence[builtins.int], keepdim: builtins.bool = False) -> Tensor:
-        """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
-    @overload
-    def min(self, axis: Tensor | np.ndarray | Sequence[builtins.int], keepdims: builtins.bool = False) -> Tensor:
-        """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
-    @overload
-    def aminmax(self, *, dim: Integers | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
-        """The pair (min, max) over all elements, or along `dim`."""
-    @overload
-    def aminmax(self, *, axis: Integers | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
-        """The pair (min, max) over all elements, or along `dim`."""
-    @overload
-    def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The index of the first largest element along `dim`, or of the flattened input."""
-    @overload
-    def argmax(self, axis: builtins.int | None = None, keepdims: builtins.bool = False) -> Tensor:
-        """The index of the first largest element along `dim`, or of the flattened input."""
-    @overload
-    def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The index of the first smallest element along `dim`, or of the flattened input."""
-    @overload
-    def argmin(self, axis: builtins.int | None = None, keepdims: builtins.bool = False) -> Tensor:
-        """The index of the first smallest element along `dim`, or of the flattened input."""
-    @overload
-    def all(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """Whether all elements are true."""
-    @overload
-    def all(self, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-        """Whether all elements are true."""
-    @overload
-    def any(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """Whether any element is true."""
-    @overload
-    def any(self, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-        """Whether any element is true."""
-    @overload
-    def logsumexp(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """log Σ exp(input) over `dim`, without overflow."""
-    @overload
-    def logsumexp(self, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-        """log Σ exp(input) over `dim`, without overflow."""
-    @overload
-    def cumsum(self, dim: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The running sum along `dim`."""
-    @overload
-    def cumsum(self, axis: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The running sum along `dim`."""
     def relu(self) -> Tensor:
         """max(input, 0); the derivative at 0 is 0."""
     def sigmoid(self) -> Tensor:
@@ -1099,6 +1099,7 @@ class Tensor:
     def isfinite_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def isnan_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def isinf_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def cumsum_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def exp_(self) -> Tensor: ...
     def exp2_(self) -> Tensor: ...
     def expm1_(self) -> Tensor: ...
@@ -1167,7 +1168,6 @@ class Tensor:
     def addmv_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def addr_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def baddbmm_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def cumsum_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def relu_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def sigmoid_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def expit_(self, *args: Any, **kwargs: Any) -> Tensor: ...

@@ -255,14 +255,12 @@ def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
     allocate = functools.partial(object.__new__, cls)
     own = SELECTED * cls.selects | CALLS * cls.calls_code
     if cls.op.exponent is not None:
-        op, product = cls.op, cls.op.name == "mul"
+        op = cls.op
 
         @specialized
         def make_power(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
-            if not product or parents[0] is parents[1]:
-                p = parents[0]
-                if type(p) in _lengths and (node := _power_of_length(op, args, parents, value, flags)) is not None:
-                    return node
+            if type(parents[0]) in _lengths and (node := _power_of_length(op, args, parents, value, flags)) is not None:
+                return node
             node = allocate()
             node.args = args
             node.parents = parents
@@ -271,7 +269,20 @@ def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
             node.sequence_nr = next_sequence()
             return node
 
-        return make_power
+        @specialized
+        def make_product(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
+            p, q = parents
+            if p is q and type(p) in _lengths and (node := _power_of_length(op, args, parents, value, flags)) is not None:
+                return node
+            node = allocate()
+            node.args = args
+            node.parents = parents
+            node.value = value
+            node.flags = flags
+            node.sequence_nr = next_sequence()
+            return node
+
+        return make_product if op.name == "mul" else make_power
 
     if own:
         @specialized

@@ -3,6 +3,7 @@
 import math
 
 from symgrad.graph.op import composite, elementwise
+from symgrad.ops.reduction import or_infinity
 from symgrad.ops.rules import is_complex, power_at_zero, power_beyond_zero, real_product, squared_size
 from symgrad.types.domains import NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain, Interval
 
@@ -92,8 +93,7 @@ def _direction_of(xp, y, x):
     if not is_complex(x):
         return xp.sign(x)
     length = xp.abs(x)  # recomputed, because the result is not saved
-    zero = xp.eq(length, 0)
-    return x / xp.where(zero, xp.ones_like(length), length)  # the derivative of a reciprocal overflows for small numbers
+    return x / or_infinity(xp, length)  # the derivative of a reciprocal overflows for small numbers
 
 
 def _abs_jvp(xp, tangents, y, args):
