@@ -108,12 +108,22 @@ def equations_of(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at
         shapes = [p.least for p in given.parameters]
     run, (equations, results) = checked_trace(given, shapes, at, domain, derivatives > 0, lambda t: _equations(t, derivatives), trusted)
     form, count = run.form, len(run.leaves)
+    if derivatives and isinstance(given, FormulaFunction):
+        results = [results[0], *[_defined(result, given.expr, dict(equations)) for result in results[1:]]]
     if derivatives:
         first = Spec(tuple, tuple(range(count)), (LEAF,) * count)
         second = Spec(tuple, first.keys, (first,) * count)
         parts = (form, first, second)[:derivatives + 1]
         form = Spec(tuple, tuple(range(len(parts))), parts)
     return Equations(run.parameters, equations, results, form, name, run.conditions)
+
+
+def _defined(result: Result, formula: Any, equations: dict[Any, Any]) -> Result:
+    """A derivative of a formula, whose constant elements are NaN where a choice in the formula has no value."""
+    defined = sympy.And(*[sympy.Or(*[condition for _, condition in e.args]) for e in sympy.sympify(formula).atoms(sympy.Piecewise)])
+    if defined == sympy.true:
+        return result
+    return Result([e if sympy.sympify(equations.get(e, e)).free_symbols else sympy.Piecewise((e, defined)) for e in result.elements], result.shape)
 
 
 def _of_formula(e: Any, parameters: list[Parameter], derivatives: int) -> Equations:

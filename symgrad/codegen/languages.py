@@ -309,21 +309,30 @@ class C(Source, C99CodePrinter):
     special = _special("C")
     ops = OPERATORS | special[0] | {
         op: text for op, text in _calls("", C99CodePrinter._kf).items() if op not in ("conj", "real", "imag", "angle")} | {
-        op: f"9 symgrad_{op}({{0}})" for op in ("sign", "sech", "sinc", "sinc1", "sinc2", "sinc3")} | {
+        op: f"9 symgrad_{op}({{0}})" for op in ("sign", "sech", "sinc", "sinc1", "sinc2", "sinc3", "sigmoid", "relu")} | {
+        op: f"9 symgrad_{op}({{0}}, {{1}})" for op in ("maximum", "minimum", "logaddexp", "floor_divide", "direction")} | {
         "abs": "9 fabs({0})", "round": "9 rint({0})", "rsqrt": "5 1.0 / sqrt({0})", "pow": "9 pow({0}, {1})", "square": "5 {0:6} * {0:6}",
-        "maximum": "9 fmax({0}, {1})", "minimum": "9 fmin({0}, {1})", "relu": "9 fmax({0}, 0.0)",
-        "floor_divide": "9 floor({0:5} / {1:6})", "remainder": "9 symgrad_mod({0}, {1})", "direction": "9 symgrad_direction({0}, {1})",
-        "sech_square": "9 symgrad_square(symgrad_sech({0}))", "where": "1 {0:2} ? {1:2} : {2:1}",
+        "remainder": "9 symgrad_mod({0}, {1})", "sech_square": "9 symgrad_square(symgrad_sech({0}))", "where": "1 {0:2} ? {1:2} : {2:1}",
         "logical_and": "1 {0:2} && {1:2}", "logical_or": "1 {0:2} || {1:2}", "logical_not": "6 !{0:6}",
-        "softplus": "4 fmax({0}, 0.0) + log1p(exp(-fabs({0})))", "logsigmoid": "4 fmin({0}, 0.0) - log1p(exp(-fabs({0})))",
-        "logaddexp": "4 fmax({0}, {1}) + log1p(exp(-fabs({0:4} - {1:5})))", "sigmoid": "5 1.0 / (1.0 + exp(-{0:7}))"}
+        "softplus": "4 fmax({0}, 0.0) + log1p(exp(-fabs({0})))", "logsigmoid": "4 fmin({0}, 0.0) - log1p(exp(-fabs({0})))"}
     helpers = Translated(_to_translate(), special[1] | {  # math.h of C99 does not declare the Bessel functions of POSIX
         **{name: f"\ndouble {name}(int order, double x);\n" for name in ("jn", "yn")},
         "symgrad_mod": _static("mod(double a, double b)", "double r = fmod(a, b);", "return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;"),
-        "symgrad_sign": _static("sign(double x)", "return (double)((x > 0.0) - (x < 0.0));"),
+        "symgrad_sign": _static("sign(double x)", "return x != x ? x : (double)((x > 0.0) - (x < 0.0));"),
+        "symgrad_maximum": _static("maximum(double a, double b)", "return a >= b || a != a ? a : b;"),  # fmax leaves a NaN out
+        "symgrad_minimum": _static("minimum(double a, double b)", "return a <= b || a != a ? a : b;"),
+        "symgrad_relu": _static("relu(double x)", "return x > 0.0 || x != x ? x : 0.0;"),
+        "symgrad_sigmoid": _static("sigmoid(double x)", "double z = exp(-fabs(x));", "return (x < 0.0 ? z : 1.0) / (1.0 + z);"),
+        "symgrad_logaddexp": _static("logaddexp(double a, double b)", "double d = a - b;",
+                                     f"return a == b ? a + {math.log(2)!r} : (d > 0.0 ? a : b) + log1p(exp(-fabs(d)));"),
+        "symgrad_floor_divide": _static(
+            "floor_divide(double a, double b)", "double r = fmod(a, b);", "double q = (a - r) / b - (r != 0.0 && (r < 0.0) != (b < 0.0));",
+            "double n = floor(q);", "return b == 0.0 ? a / b : q == 0.0 ? 0.0 * (a / b) : q - n > 0.5 ? n + 1.0 : n;"),
         "symgrad_square": _static("square(double x)", "return x * x;"),
         "symgrad_sech": _static("sech(double x)", "double z = exp(-fabs(x));", "return 2.0 * z / (1.0 + z * z);"),
-        "symgrad_sinc": _static("sinc(double x)", "double u = 3.141592653589793 * x;", "return u == 0.0 ? 1.0 : sin(u) / u;"),
+        "symgrad_sinc": _static(
+            "sinc(double x)", "double r = remainder(x, 2.0);", "double s = fabs(r) > 0.5 ? (r < 0.0 ? -1.0 : 1.0) - r : r;",  # without rounding
+            "return x == 0.0 ? 1.0 : sin(3.141592653589793 * s) / (3.141592653589793 * x);"),
         **{f"symgrad_sinc{n}": _static(f"sinc{n}(double x)", f"double u = {math.pi!r} * x;", "double s = sin(u);", "double c = cos(u);",
                                        f"return u > -2.0 && u < 2.0 ? {_sinc(n)[0]} : {_sinc(n)[1]};") for n in (1, 2, 3)},
         "symgrad_direction": _static("direction(double x, double y)", "double h = hypot(x, y);", "return h == 0.0 ? 0.0 : x / h;"),

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -71,14 +72,33 @@ def is_constant(e: Any) -> bool:
     return not e.free_symbols and (isinstance(e, sympy.Expr) or e in (sympy.true, sympy.false)) and not e.has(Indexed)
 
 
+def _undefined_elsewhere(e: Any, known: Mapping[Any, int]) -> Any:
+    """A choice without a default times 1 where a condition holds, and NaN elsewhere; None for one that has a value everywhere.
+
+    Its derivatives are NaN there, too, which those of a selected NaN are not. By zero times a function of all symbols those of a constant or a
+    linear branch depend on the symbols.
+    """
+    defined = sympy.Or(*[condition for _, condition in e.args])
+    if defined == sympy.true:
+        return None
+    *pairs, (out, _) = e.args
+    for value, condition in reversed(pairs):
+        out = Call("where", (condition, value, out))
+    symbols = sorted([symbol for symbol in e.free_symbols if symbol in known], key=str)  # and not the bases of elements
+    flat = [Call("mul", (sympy.Integer(0), Call("tanh", (symbol,)))) for symbol in symbols]
+    return Call("mul", (functools.reduce(lambda a, b: Call("add", (a, b)), flat, out), Call("where", (defined, sympy.Integer(1), sympy.nan))))
+
+
 class Writer:
     """A builder of one program from expressions; equal expressions become one step.
 
-    `accepted(op)` returns whether an op may be used. With `stable` an expression is first rewritten into a stable form.
+    `accepted(op)` returns whether an op may be used. With `stable` an expression is first rewritten into a stable form. In a `differentiable`
+    program the derivatives of a choice are NaN where it has no value.
     """
 
-    def __init__(self, inputs: Mapping[Any, Place], accepted: Callable[[str], bool] = lambda op: True, stable: bool = True):
-        self.program, self.accepted, self.stable = OpProgram(), accepted, stable
+    def __init__(self, inputs: Mapping[Any, Place], accepted: Callable[[str], bool] = lambda op: True, stable: bool = True,
+                 differentiable: bool = False):
+        self.program, self.accepted, self.stable, self.differentiable = OpProgram(), accepted, stable, differentiable
         self.known: dict[Any, int] = {}
         self.calls: dict[Any, int] = {}
         for symbol, place in inputs.items():
@@ -118,6 +138,8 @@ class Writer:
                 raise Unknown(f"the symbol {top} has no value")
             if top not in plans:
                 plans[top] = plan(top, self.accepted)
+                if self.differentiable and isinstance(top, sympy.Piecewise) and isinstance(plans[top], Call) and plans[top].op == "where":
+                    plans[top] = _undefined_elsewhere(top, self.known) or plans[top]
             missing = [part for part in _parts(plans[top]) if part not in self.known]
             if missing:
                 stack += missing

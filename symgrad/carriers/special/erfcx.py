@@ -99,9 +99,9 @@ def _erfcx_of_ball(x: Any, order: int = 0) -> Any:
 IN_PYTHON = """
 def _erfcx_derivative(x, order):
     z, low = {m}.abs(x)[..., None], {m}.clip(x, -27.0, 0.0)
-    u = {m}.arange(-68.0, 64.0) / 16 + 0 * z
-    v = {m}.exp(u - {m}.exp(-u))
     part = 1 / (1 + z)
+    u = {m}.arange(-68.0, 64.0) / 16 + 0 * part
+    v = {m}.exp(u - {m}.exp(-u))
     t = v * part
     weight = (1 + {m}.exp(-u)) / 16 * t * {m}.exp(-t * t - 2 * v * (1 - part))
 
