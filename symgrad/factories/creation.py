@@ -139,7 +139,10 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     if isinstance(obj, Tensor) and not copy and (dtype is None or dtype_of(dtype) is obj.dtype):
         if requires_grad == obj.requires_grad:
             return obj
+        constant_made(obj, "symgrad.asarray()")
         return obj.detach().requires_grad_(requires_grad)
+    if isinstance(obj, Tensor):
+        constant_made(obj, "symgrad.asarray()")
     value = read_data(obj, dtype)
     shares = isinstance(obj, (np.ndarray, Tensor)) and isinstance(value, np.ndarray) and np.may_share_memory(value, as_value(obj))
     if copy is False and not shares:

@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, raw
 from symgrad.engine.data import as_value
+from symgrad.engine.escapes import constant_made
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.factory import factory_function, like_function, new_leaf, sizes_of, write_out
 from symgrad.factories.generators import BatchedGenerator, numpy_generator
@@ -109,6 +110,9 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     check_cpu(device)
     if size is not None and (isinstance(mean, Tensor) or isinstance(std, Tensor)):
         raise TypeError("normal(): a tensor of means or standard deviations has a size of its own; leave out 'size', or give two numbers")
+    for x in (mean, std):
+        if isinstance(x, Tensor):
+            constant_made(x, "symgrad.normal()")
     mu, sigma = (as_value(x) if isinstance(x, Tensor) else as_value(x, np.float64) for x in (mean, std))
     if sigma.dtype.kind == "c":
         raise RuntimeError(f"normal expects standard deviation to be non-complex, but it is {sigma.dtype.name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from symgrad.engine.escapes import constant_made
 from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.factories.creation import empty
 from symgrad.graph.node import Leaf
@@ -48,6 +49,8 @@ class Parameter(Tensor):
     """
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+        if data is not None:
+            constant_made(data, f"{cls.__name__}()")
         return _shared(cls, data, requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:

@@ -242,6 +242,17 @@ def test_an_argument_all_of_whose_numbers_left_raises_beside_one_that_is_connect
         assert func.grad(scaled, 1)(symgrad.tensor(1.3, requires_grad=True), 0.7) == symgrad.tensor(1.3)
 
 
+@pytest.mark.parametrize("make", [symgrad.asarray, symgrad.nn.Parameter, symgrad.normal, lambda v: symgrad.asarray(v, dtype=symgrad.float32)])
+def test_a_tensor_made_of_the_numbers_of_one_that_is_differentiated_warns(make):
+    v = symgrad.tensor(AT)
+    with pytest.warns(UserWarning, match="is a constant to every derivative"):
+        func.grad(lambda v: (make(v) * v).sum())(v)
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="not connected"):
+        func.jvp(lambda v: make(v) * 2, (v,), (v,))
+    func.grad(lambda v: (make(v.detach()) * v).sum())(v)
+    make(v.requires_grad_())
+
+
 def test_one_of_several_results_that_is_not_connected_raises():
     def several(v):
         return v.sum(), symgrad.tensor(math.exp(v[0])), v.argmax()
