@@ -21,7 +21,7 @@ from symgrad.engine.storage.writes import write
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.unmoved import Masks, unmoved_behind
 from symgrad.graph.modes import ImmediateScope, Modes, Recorder, in_mode, thread
-from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, REASONS, SELECTED, TANGENT, TRACKED, Node, make_node
+from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, REASONS, SELECTED, TANGENT, TRACKED, TRANSFORMED, Node, make_node
 from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
 from symgrad.types.strides import overlaps, zeros_in_layout
@@ -308,7 +308,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if not _same_layout(tensor, tangent):
         tangent = _in_layout_of(tensor, tangent)
     value, source = tensor._array(), tensor._node
-    node = Dual(value, source, TANGENT if source is None else source.flags & (GRADIENT | NAMED | SELECTED) | TANGENT)
+    node = Dual(value, source, TANGENT if source is None else source.flags & (GRADIENT | NAMED | SELECTED | TRANSFORMED) | TANGENT)
     tangents[node] = tangent
     return wrap(value, node)
 

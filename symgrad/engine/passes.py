@@ -37,12 +37,13 @@ from symgrad.engine.saved import traced_args, unpacking, verify
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.freed import FREED, freed
 from symgrad.graph.modes import special
-from symgrad.graph.node import GRADIENT, HOOKED, IN_FORWARD, NAMED, PACKED, PARTED, RELEASED, SELECTED, SMALL, TANGENT, Node, all_threads
+from symgrad.graph.node import GRADIENT, HOOKED, IN_FORWARD, NAMED, PACKED, PARTED, RELEASED, SELECTED, SMALL, TANGENT, TRANSFORMED, Node, all_threads
 from symgrad.graph.order import upstream
 
 __all__ = ["ONE", "along_paths", "is_short", "pullback"]
 
 ONE = float64(1.0)  # the cotangent of most outputs
+MINOR = SELECTED | TRANSFORMED  # the flags that make no difference to a node on one path
 UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED | PACKED  # nodes with these flags need more than the clean loop's fast path
 vdot = np.vdot
 _selects = operator.attrgetter("selects")
@@ -100,10 +101,13 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
     owned: set[Node] = set()  # nodes whose cotangent is a sum made here, which may be added to in place
     written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked | PARTED * parted, MARKED | PACKED | HOOKED * hooked | PARTED * parted
     guarded = guarded or wanted is not None and any(map(_selects, wanted))
+    inherited = 0
     for seed in pending if wanted is None else ():
-        guarded = guarded or bool(seed.flags & SELECTED)
+        inherited |= seed.flags
+    guarded = guarded or bool(inherited & SELECTED)
     numbers, tensors = xp is numeric and read is None, read is traced_args and not guarded and not special
-    plain = GRADIENT if (numbers or tensors) and wanted is None and not written else -1  # the flags of nodes that need none of the tests below
+    fast = (numbers or tensors) and wanted is None and not written
+    plain = GRADIENT | inherited & TRANSFORMED if fast else -1  # the flags of nodes that need none of the tests below
     parents: Sequence[Node | None]
     node = None
     while True:
@@ -231,7 +235,7 @@ def along_one_path(node: Node, g: Any, release: bool, ends: Cotangents) -> None:
     written, guarded = all_threads.written, node.flags & SELECTED and (INFINITE if g is not ONE and not_finite(numeric, g) else 1)
     while parents := node.parents:
         flags, cls = node.flags, type(node)
-        if flags & ~SELECTED != GRADIENT or cls.none_is_undefined or type(g) is not float64 and g.dtype is not FLOAT64 and is_complex(g):
+        if flags & ~MINOR != GRADIENT or cls.none_is_undefined or type(g) is not float64 and g.dtype is not FLOAT64 and is_complex(g):
             break
         single, rule, saves = cls.by_numbers or write_rules(cls, True)
         if saves is not False and node.sequence_nr < written:

@@ -120,7 +120,11 @@ def grad(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
     `argnums` selects the positional arguments to differentiate by; a tuple gives a tuple of gradients. With `has_aux` the function returns a pair
     (value, aux), and the result is (gradient, aux).
 
-    Raises RuntimeError unless the function returns a real scalar, for integers and for `argnums` out of range.
+    Numbers that leave the graph are constants to the derivative, in every transform alike: `float(x)`, `math.exp(x)` and `x.item()` of a tensor that
+    depends on an argument warn, once a line, unless `x.detach()` says that a constant is meant. Conditions, sizes and prints are silent.
+
+    Raises RuntimeError unless the function returns a real scalar, for integers and for `argnums` out of range; where an array is made of a tensor
+    that depends on an argument; and for a result that is not connected to the arguments after numbers of them have left the graph, with their lines.
 
     >>> from symgrad.func import grad
     >>> grad(lambda x: x**3)(2.0), grad(grad(lambda x: x**3))(2.0)
