@@ -93,7 +93,7 @@ def bell_in_c(name: str, scale: float, c: int) -> str:
     return f"""
 static double symgrad_{name}(double x, double order)
 {{
-    double u = fmin(fmax(x, -40.0), 40.0);
+    double u = x < -40.0 ? -40.0 : x > 40.0 ? 40.0 : x;
     double near = rint(u * 64.0) / 64.0;
     double third = {c * c}.0 * u * (3.0 - {cs} * u * u);
     double factor = order < 0.5 ? 1.0 : order < 1.5 ? -{cs} * u : order < 2.5 ? {cs} * ({cs} * u * u - 1.0) : third;

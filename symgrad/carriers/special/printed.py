@@ -124,7 +124,7 @@ static double symgrad_{name}(double x, double order)
     double one = -a * closed;
     double two = -2.0 * a * one - b * closed;
     double three = -3.0 * (a * two + b * one) - c * closed;
-    double u = fmin(fmax(x, -745.0), 745.0);
+    double u = x < -745.0 ? -745.0 : x > 745.0 ? 745.0 : x;
     return order < 2.5 ? -2.0 * one - u * two : -3.0 * two - u * three;
 }}
 """  # of the orders 2 and 3
