@@ -25,6 +25,7 @@ from .captured_kinds import EFFECTS, KINDS, REFUSED
 NUMBERS = st.sampled_from([1, 1.0, True, 0, 0.0, -0.0, False, 1 / 3, -0.7, 2.5, np.pi, 17.25, -3, float("nan"), np.float64(1), np.float32(0.1),
                            np.int64(1)])
 X = (symgrad.tensor([0.3, -0.7, 1.9]), symgrad.tensor([1.1, 0.4, -0.2]))
+WAYS = ("value", "value", "gradient", "hessian", "pattern", "compiled grad", "compiled hessian", "backward")
 counted = {"calls": 0, "refused": 0, "changes": 0, "examples": 0}
 
 
@@ -65,7 +66,7 @@ class Captures(RuleBasedStateMachine):
     """Functions that capture a few values, which change between the calls."""
 
     @initialize(kinds=st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=3), data=st.data(),
-                other=st.sampled_from([None] * 30 + [*REFUSED] + [*EFFECTS] * 2), held=st.sampled_from(["closure", "argument", "self"]))
+                other=st.sampled_from([None] * 60 + [*REFUSED] + [*EFFECTS] * 2), held=st.sampled_from(["closure", "argument", "self"]))
     def begin(self, kinds, data, other, held):
         counted["examples"] += 1
         self.slots = [KINDS[kind](data.draw(NUMBERS)) for kind in kinds]
@@ -109,7 +110,13 @@ class Captures(RuleBasedStateMachine):
         except (NameError, AttributeError, KeyError, IndexError, TypeError, StopIteration, UnboundLocalError, RuntimeError):
             pass  # what is not there cannot be changed
 
-    @rule(way=st.sampled_from(["value", "gradient", "hessian", "pattern", "compiled grad", "compiled hessian", "backward"]), place=st.sampled_from(X))
+    @rule(way=st.sampled_from(WAYS), place=st.sampled_from(X), data=st.data())
+    def call_before_and_after_a_change(self, way, place, data):
+        self.call(way=way, place=place)
+        self.change(data=data)
+        self.call(way=way, place=place)
+
+    @rule(way=st.sampled_from(WAYS), place=st.sampled_from(X))
     def call(self, way, place):
         compiled, eager = self.ways[way]
         counted["calls"] += 1
