@@ -57,6 +57,7 @@ class Captures:
         self.states: list[tuple[State, Any, str]] = []  # of sources of random numbers, at the beginning
         self.objects: dict[int, Any] = {}  # what was reached, by id
         self.names: dict[str, str] = {"__call__": ""}  # that reached code may read, or calls without a name; with a place
+        self.catches = False  # whether reached code may catch an exception
         self.looks = False  # whether the function may call clocks and the like
         self._names_of_tensors: list[str] = []
         self._paths: dict[int, Read] = {}  # how a captured tensor is read
@@ -177,6 +178,7 @@ class Captures:
         content = kind.content(f)  # type: ignore[union-attr]
         self.checks.append((content.check, f".{f.__name__}"))  # type: ignore[union-attr]
         found = reads(f.__code__)
+        self.catches |= found.handles
         file = f.__code__.co_filename
         for names in (found.attributes, found.globals):
             for name, line in names.items():

@@ -18,14 +18,17 @@ class Reads(NamedTuple):
     globals: dict[str, int]
     attributes: dict[str, int]
     modules: dict[str, int]
+    handles: bool  # whether an exception may be caught
 
 
 @functools.lru_cache(4096)
 def reads(code: types.CodeType) -> Reads:
     """The names that a function reads."""
-    out = Reads({}, {}, {})
+    steps = list(dis.get_instructions(code))
+    inner = [reads(x) for x in code.co_consts if isinstance(x, types.CodeType)]
+    out = Reads({}, {}, {}, any(step.opname == "PUSH_EXC_INFO" for step in steps) or any(x.handles for x in inner))
     line = code.co_firstlineno
-    for step in dis.get_instructions(code):
+    for step in steps:
         if step.starts_line is not None and not isinstance(step.starts_line, bool):
             line = step.starts_line
         name = step.argval
@@ -37,12 +40,12 @@ def reads(code: types.CodeType) -> Reads:
             out.attributes.setdefault(name, line)
     if any(name in out.globals or name in out.attributes for name in DYNAMIC):  # names of attributes may be among the strings
         out.attributes.update({x: line for x in code.co_consts if isinstance(x, str) and x.isidentifier()} | out.attributes)
+    for below in inner:
+        for mine, theirs in zip(out[:3], below[:3]):
+            for name, at in theirs.items():
+                mine.setdefault(name, at)
     for x in code.co_consts:
-        if isinstance(x, types.CodeType):
-            for mine, theirs in zip(out, reads(x)):
-                for name, at in theirs.items():
-                    mine.setdefault(name, at)
-        elif isinstance(x, tuple):  # names of attributes in patterns of `match`
+        if isinstance(x, tuple):  # names of attributes in patterns of `match`
             for name in x:
                 if isinstance(name, str):
                     out.attributes.setdefault(name, line)

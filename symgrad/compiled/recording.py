@@ -18,6 +18,7 @@ from symgrad.carriers.guarding import has_nan
 from symgrad.carriers.recorded import Recorded
 from symgrad.compiled.arguments import KEYS, kinds_of_arguments
 from symgrad.compiled.captures import Captures, Unwatched
+from symgrad.compiled.catching import Raised, watching_exceptions
 from symgrad.compiled.effects import HasEffects, effects_undone, reaches_recorded
 from symgrad.compiled.outside import looking
 from symgrad.engine.data import as_value
@@ -52,6 +53,7 @@ class Variant:
                        if i not in set(used)]
         self.left = left  # the inputs of which numbers left the graph
         self.single = form is LEAF and leaves[0] is OUTPUT
+        self.raised: Raised = []  # exceptions of libraries that the function caught
         self.mismatch = self.why = ""  # why it did not hold for a call, and why it was recorded beside another
 
     def saved(self) -> tuple[Any, ...]:
@@ -74,7 +76,7 @@ class Variant:
 
     def loses_derivatives(self, leaves: Sequence[Any], arguments: Sequence[Any]) -> bool:
         """Whether numbers left the graph of a tensor that requires a gradient: the function itself warns or raises, as in an eager call."""
-        given = [x for x, a in zip(leaves, arguments) if a[0] != "fixed"] + [t() for t in self.captures.tensors]
+        given = [x for x, a in zip(leaves, arguments) if a[0] != "fixed"] + self.captures.present()
         return thread.modes.grad and any([isinstance(given[i], Tensor) and given[i].requires_grad for i in self.left])
 
     def run(self, values: Sequence[Any]) -> Any:
@@ -237,6 +239,8 @@ class Recorder:
                 return out, variant if tracked or variant.used else None, leaves, form
         else:
             variant, reason = self._new_variant(leaves, form, arguments, values, key, found)
+            if variant is not None and variant.raised:
+                return self._checked(variant, key, found, args, kwargs), None, leaves, form
             out = GUARDED if variant is None or variant.left and variant.loses_derivatives(leaves, arguments) else variant.run(values)
             if variant is not None and out is not NotImplemented and out is not GUARDED:
                 return out, variant if tracked or variant.used else None, leaves, form
@@ -264,8 +268,20 @@ class Recorder:
             return None, f"{type(error).__name__}: {error}"
         self._effects = 0
         variant.why = found[0].mismatch if found else ""
-        self._keep(key, [variant, *found])
+        if not variant.raised:
+            self._keep(key, [variant, *found])
         return variant, ""
+
+    def _checked(self, variant: Variant, key: Any, found: list[Variant], args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The result of a call that runs uncompiled; the program is kept if the function catches the exceptions that it caught when recorded."""
+        with watching_exceptions() as raised:
+            out = self.function(*args, **kwargs)
+        if raised == variant.raised:
+            self._keep(key, [variant, *found])
+        else:
+            kind, function, line = next((x for x in variant.raised if x not in raised), variant.raised[0])
+            self.reasons[key] = f"{kind} was caught in {function} (line {line}), and does not come unless the function is recorded"
+        return out
 
     def prepare(self, args: tuple) -> None:
         """Record the program for arguments of these shapes, whose values are not read; if that cannot be, the first call records it."""
@@ -274,7 +290,8 @@ class Recorder:
         key = self.key, form, arguments
         if programs.get(key) is None:
             with contextlib.suppress(Exception):  # a function that reads values, or without this derivative
-                self._keep(key, [self.record(leaves, form, arguments, None)])
+                if not (variant := self.record(leaves, form, arguments, None)).raised:
+                    self._keep(key, [variant])
 
     def saved(self) -> list[tuple[Any, list[Any]]]:
         """The programs as data, by the kind of the arguments."""
@@ -325,7 +342,8 @@ class Recorder:
         tree = form.unflatten(given)
         with effects_undone(captures, tree, given, present):
             with collection_paused(), in_mode(program=recorder), substituted(present, list(inputs)):
-                with looking(Unwatched) if captures.looks else contextlib.nullcontext():
+                with (looking(Unwatched) if captures.looks else contextlib.nullcontext(),
+                      watching_exceptions() if captures.catches else contextlib.nullcontext([]) as raised):
                     output = call_tree(self.function, tree)
                 found, shape = flatten(output)
             if recorder.refused:
@@ -340,6 +358,8 @@ class Recorder:
         kept = [y for y, there in zip(outputs, places) if there]
         program, used = recorder.program(kept, len(specs))
         on = [i - len(specs) for i in used[len(specs):]]
-        return Variant(Running(program, self.backend), captures, on, [captured[i] for i in on], [v for _, v in recorder.reads], shape,
-                       [OUTPUT if there else y for y, there in zip(outputs, places)], recorder.guarded, time.perf_counter() - start,
-                       recorder.count, recorder.inputs_of(recorder.left))
+        variant = Variant(Running(program, self.backend), captures, on, [captured[i] for i in on], [v for _, v in recorder.reads], shape,
+                          [OUTPUT if there else y for y, there in zip(outputs, places)], recorder.guarded, time.perf_counter() - start,
+                          recorder.count, recorder.inputs_of(recorder.left))
+        variant.raised = raised
+        return variant

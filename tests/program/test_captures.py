@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import math
+import os
+import random
+import secrets
+import time
+import types
+import uuid
 
 import numpy as np
 import pytest
 
 import symgrad
+from symgrad import nn
+from symgrad.carriers.duck import Unrecordable
+from symgrad.func import grad
 
+X = symgrad.tensor([0.3, -0.7, 1.9])
 RATE = 2.0
 
 
@@ -55,3 +66,139 @@ def test_products_with_rows_of_the_identity_select():
             plain = other(x)
             f = symgrad.compile(lambda x, matrix=matrix, other=other: other(x, symgrad.tensor(matrix)))
             assert all(np.array_equal(f(x).numpy(), plain.numpy()) for _ in range(2)) and "matmul" not in str(f.program())
+
+
+def test_a_pullback_reads_the_arguments_of_its_own_call():
+    f = symgrad.compile(lambda x, y: (x * symgrad.as_tensor(y)).sum())
+    for make in (lambda k: symgrad.ones(3) * k, lambda k: np.ones(3) * k, lambda k: k / 3):
+        for k in range(3):
+            x, y = X.clone().requires_grad_(), make(k)
+            f(x, y).backward()
+            assert symgrad.equal(x.grad, X * 0 + symgrad.as_tensor(y))
+    assert [row["runs"] for row in f.report.programs] == [3] * 6
+
+
+def test_a_variable_may_get_another_tensor_before_the_pullback():
+    def loss(function):
+        nonlocal weight
+        total = symgrad.tensor(0.0)
+        for w in weights:
+            weight = w
+            total = total + function(x)
+        return total
+
+    def f(x):
+        return ((x * weight) ** 2).sum()
+
+    weight = symgrad.ones(3)
+    compiled = symgrad.compile(f)
+    for k in range(3):
+        found = []
+        for function in (compiled, f):
+            weights, x = [symgrad.ones(3).mul_(i + k / 3).requires_grad_() for i in range(3)], X.clone().requires_grad_()
+            loss(function).backward()
+            found.append([x.grad, *[w.grad for w in weights]])
+        assert all(symgrad.allclose(a, b, rtol=1e-14) for a, b in zip(*found))
+    assert len(compiled.report.programs) == 2
+
+
+def test_a_number_that_changes_before_the_pullback_is_an_error():
+    scale, rest = 2.0, symgrad.ones(3)
+    f, x = symgrad.compile(lambda x, y: (x * rest * y).sum() * scale), X.clone().requires_grad_()
+    y = f(x, 2.0 * rest)
+    scale = 3.0
+    with pytest.raises(RuntimeError, match="captured value scale was changed between the call"):
+        y.backward()
+    z = symgrad.ones(3)
+    y = f(x, z)
+    z.mul_(2.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+@pytest.mark.parametrize("read", [
+    time.time, time.perf_counter, lambda: datetime.datetime.now().microsecond, lambda: uuid.uuid4().int % 7, lambda: secrets.randbelow(9),
+    lambda: os.urandom(1)[0], random.random, lambda: random.gauss(0, 1), np.random.rand, lambda: np.random.normal(),
+    lambda: np.random.default_rng().normal(), lambda: float(open(__file__).read()[:0] or 1)],  # noqa: SIM115  it is not opened
+    ids="time perf_counter now uuid secrets urandom random gauss rand normal default_rng open".split())
+def test_clocks_and_random_numbers_from_outside_are_refused(read):
+    def f(x):
+        try:
+            return x.sum() * read()
+        except RuntimeError:
+            return x.sum()
+
+    with pytest.raises(Unrecordable, match="^f: .* (is called in|are drawn from) .*as an argument"):
+        symgrad.compile(f)(X)
+
+
+def test_a_branch_that_reads_no_clock_is_recorded():
+    f = symgrad.compile(lambda x, measure: x.sum() * time.time() if measure else x.sum())
+    assert [f(X, False).item() for _ in range(2)] == [X.sum().item()] * 2 and len(f.report.programs) == 1
+
+
+def test_generators_of_which_nothing_is_drawn_are_captured():
+    def f(x):
+        return x.sum() * (rng.normal() if x.sum() < 0 else 1.0)
+
+    rng = np.random.default_rng(3)
+    before, compiled = rng.bit_generator.state, symgrad.compile(f)
+    assert compiled(X) == X.sum() and not compiled.report.uncompiled
+    with pytest.raises(Unrecordable, match="random numbers are drawn from rng"):
+        compiled(-X)
+    assert rng.bit_generator.state == before
+
+
+@pytest.mark.parametrize("act", ["data_ptr", "as_strided", "numpy.interp", "shapes"])
+def test_a_caught_exception_is_honoured_or_refused(act):
+    acts = {"data_ptr": lambda x: x.data_ptr(), "as_strided": lambda x: symgrad.as_strided(x, (2,), (1,)),
+            "numpy.interp": lambda x: np.interp(0.5, [0.0, 1.0], x[:2]), "shapes": lambda x: x @ symgrad.ones(7, 7)}
+
+    def f(x):
+        try:
+            acts[act](x)
+        except Exception:
+            return x.sum() * 3.0
+        return x.sum()
+
+    compiled = symgrad.compile(f)
+    for x in (X, X * 2, X / 3):
+        assert compiled(x) == f(x) and symgrad.equal(compiled.gradient(x), grad(f)(x))
+    assert bool(compiled.report.programs) == (act in ("shapes", "numpy.interp"))
+
+
+def test_objects_among_the_arguments_are_compared_by_content():
+    def f(x, o):
+        return (x * o.rate).sum()
+
+    compiled, o = symgrad.compile(f), types.SimpleNamespace(rate=2.0)
+    for rate in (2.0, 1 / 3, -0.0, 3, symgrad.tensor(0.7), symgrad.tensor([1.0, 2.0, 0.1])):
+        o.rate = rate
+        for x in (X, -X):
+            assert compiled(x, o) == f(x, o) and symgrad.equal(compiled.gradient(x, o), grad(f)(x, o))
+    count = len(compiled.report.programs)
+    assert all(compiled(X, types.SimpleNamespace(rate=2.0)) == 2.0 * X.sum() for _ in range(3)) and len(compiled.report.programs) == count
+    first, second = (nn.Linear(3, 1) for _ in range(2))
+    call = symgrad.compile(lambda x, m: m(x).sum())
+    for m in (first, second, first):
+        assert symgrad.allclose(call(X, m), m(X).sum(), rtol=1e-14)
+        m.weight.data.mul_(1.5)
+        m.register_forward_hook(lambda m, x, y: y * 2)
+        assert symgrad.allclose(call(X, m), m(X).sum(), rtol=1e-14)
+
+
+def test_attributes_of_captured_tensors_are_compared():
+    w = symgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    w.grad = symgrad.ones(3)
+    by_gradient, by_flag = symgrad.compile(lambda x: (x * w.grad).sum()), symgrad.compile(lambda x: x.sum() * (2.0 if w.requires_grad else 3.0))
+    for factor in (1.0, 1 / 3):
+        w.grad = symgrad.ones(3) * factor
+        assert by_gradient(X) == (X * w.grad).sum() and by_flag(X) == 2.0 * X.sum()
+    w.requires_grad_(False)
+    assert by_flag(X) == 3.0 * X.sum()
+
+
+def test_results_that_hold_tensors_belong_to_the_call():
+    f = symgrad.compile(lambda x: types.SimpleNamespace(y=x * 2.0))
+    for x in (X, -X):
+        assert symgrad.equal(f(x).y, x * 2.0)
