@@ -13,7 +13,7 @@ from symgrad.compiled.kinds import is_plain_object
 from symgrad.engine.tensor import Tensor
 from symgrad.types.dtypes import DType
 
-__all__ = ["KEYS", "kinds_of_arguments"]
+__all__ = ["KEYS", "Given", "kinds_of_arguments"]
 
 FLOAT = ("float",)
 KEYS = {int, bool, str, bytes, type(None), DType}  # types of arguments that are equal only if they are the same to every computation

@@ -10,7 +10,7 @@ from typing import Any
 from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.carriers.recorded import Recorded
 from symgrad.compiled.captures import Captures, Unwatched
-from symgrad.compiled.contents import cells_of
+from symgrad.compiled.contents import MISSING, cells_of
 from symgrad.compiled.kinds import kind_of
 from symgrad.engine.tensor import Tensor
 from symgrad.types.trees import Spec as Form
@@ -41,8 +41,11 @@ def reaches_recorded(x: Any) -> bool:
 
 
 @contextlib.contextmanager
-def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present: Sequence[Tensor]) -> Iterator[None]:
+def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present: Sequence[Tensor],
+                   small: Sequence[tuple[dict, dict]]) -> Iterator[None]:
     """Put back what a function changes while it is recorded, so that the call that follows finds everything as it was.
+
+    `small` are attributes of arguments, with copies.
 
     Raises HasEffects if something was changed, Unwatched if that cannot be put back, or if random numbers were drawn.
     """
@@ -52,6 +55,11 @@ def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present:
         yield
     finally:
         found = _effect(captures, tree, before, form, given, gradients)
+        for now, saved in small:
+            if len(now) != len(saved) or any(now.get(name, MISSING) is not x for name, x in saved.items()):
+                found = "an argument"
+                now.clear()
+                now.update(saved)
         drawn = captures.drawn()
         if found is not None or drawn is not None:
             captures.undo()

@@ -16,7 +16,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.carriers.guarding import has_nan
 from symgrad.carriers.recorded import Recorded
-from symgrad.compiled.arguments import KEYS, kinds_of_arguments
+from symgrad.compiled.arguments import KEYS, Given, kinds_of_arguments
 from symgrad.compiled.captures import Captures, Unwatched
 from symgrad.compiled.catching import Raised, watching_exceptions
 from symgrad.compiled.effects import HasEffects, effects_undone, reaches_recorded
@@ -324,8 +324,10 @@ class Recorder:
 
     def _record(self, leaves: Sequence[Any], form: Form, arguments: Sequence[Any], values: Sequence[Any] | None) -> Variant:
         start = time.perf_counter()
-        objects = [(f"argument {i}", x) for i, (x, a) in enumerate(zip(leaves, arguments)) if a[0] == "fixed" and type(x) not in KEYS]
-        captures = Captures(self.subject, objects)
+        objects = [(f"argument {i}", x, type(a[2]) is Given) for i, (x, a) in enumerate(zip(leaves, arguments))
+                   if a[0] == "fixed" and type(x) not in KEYS]
+        captures = Captures(self.subject, [(name, x if watched else type(x)) for name, x, watched in objects])  # or the key has the content
+        small = [(x.__dict__, dict(x.__dict__)) for _, x, watched in objects if not watched and type(getattr(x, "__dict__", None)) is dict]
         present = captures.present()
         specs = [Spec((), np.dtype(np.float64)) if a[0] == "float" else Spec(tuple(a[1]), a[2]) for a in arguments if a[0] != "fixed"]
         captured = [Spec(tuple(t._value.shape), t._value.dtype) for t in present]
@@ -340,7 +342,7 @@ class Recorder:
         for t in present:
             recorder.keep_memory(t)
         tree = form.unflatten(given)
-        with effects_undone(captures, tree, given, present):
+        with effects_undone(captures, tree, given, present, small):
             with collection_paused(), in_mode(program=recorder), substituted(present, list(inputs)):
                 with (looking(Unwatched) if captures.looks else contextlib.nullcontext(),
                       watching_exceptions() if captures.catches else contextlib.nullcontext([]) as raised):
