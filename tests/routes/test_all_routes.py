@@ -41,7 +41,10 @@ HARD = {  # where routes had wrong numbers
     "a tail": function(-740.3, ("sigmoid", (0,)), ("x * c", (1,), 3.3)),
 }
 
-OPEN = {"a power that was not selected": "source"}  # generated sources multiply the infinite slope of the power by the zero of the selection
+OPEN = {  # routes that are not right yet
+    "a power that was not selected": "source",  # which multiplies the infinite slope of the power by the zero of the selection
+    "complex logarithms": "factors",  # whose Hessian is complex: the ends of complex computations are not made real
+}
 
 
 def test_random_functions():
