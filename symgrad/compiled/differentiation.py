@@ -75,20 +75,27 @@ class CompiledCall(Rule):
         numbers = not thread.modes.grad and not any([isinstance(t._value, DuckArray) for t in (*tensors, *cotangents) if t is not None])
         if numbers:
             self._check_unchanged()
-            found = self._pull_program(by).call((tuple(tensors), self.others, tuple(cotangents)), {})[0]
+            there = tuple([c is not None for c in cotangents])
+            found = self._pull_program(by, there).call((*tensors, *self.others, *[c for c in cotangents if c is not None]), {})[0]
         else:
             found = self.pull(tensors, self.others, cotangents, by)
         known = dict(zip(by, found))
         return [known.get(i) for i in range(len(needs))]
 
-    def _pull_program(self, by: tuple[int, ...]) -> Recorder:
-        key = self.form, tuple(self.places), tuple(self.outputs), self.paths, len(self.tensors), id(self.variant), by
+    def _pull_program(self, by: tuple[int, ...], there: tuple[bool, ...]) -> Recorder:
+        """The programs of a pullback by some tensors, from the cotangents that are there; all arguments are leaves, for which a call is fastest."""
+        key = self.form, tuple(self.places), tuple(self.outputs), self.paths, len(self.tensors), id(self.variant), by, there
         known = self.recorder.pullbacks
         if key not in known:
-            bare = copy.copy(self)  # without the values of this call
-            bare.others, bare.tensors, bare.values = (), [], ()
-            known[key] = Recorder(lambda tensors, others, cotangents: tuple(bare.pull(tensors, others, cotangents, by)), self.recorder.subject,
-                                  f"pullback of {self.recorder.name}", self.recorder.backend, self.recorder.max_programs)
+            bare, first, last = copy.copy(self), len(self.values), len(self.values) + len(self.others)
+            bare.others, bare.tensors, bare.values = (), [], ()  # without the values of this call
+
+            def pull(*leaves: Any) -> tuple:
+                cotangents = iter(leaves[last:])
+                return tuple(bare.pull(leaves[:first], leaves[first:last], [next(cotangents) if c else None for c in there], by))
+
+            known[key] = Recorder(pull, self.recorder.subject, f"pullback of {self.recorder.name}", self.recorder.backend,
+                                  self.recorder.max_programs)
         return known[key]
 
     def pushforward(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
