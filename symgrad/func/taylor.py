@@ -39,6 +39,7 @@ from symgrad.types.trees import LEAF
 __all__ = ["derivatives", "directional_derivatives", "jet"]
 
 
+MODERATE = 100  # the order up to which the factorials take less than half of the range of floats
 HIGHEST = 821  # the order up to which all factors between derivatives and coefficients are floats
 MAX_UNRELEASED_NODES = 64  # series are not released in graphs of at most this many nodes
 
@@ -201,12 +202,12 @@ def _without_trailing_zeros(path: list[Any]) -> list[Any]:
 def _factors(order: int, caller: str) -> list[float]:
     """The derivatives of orders 1 to `order` over the coefficients: k! / sᵏ for the parameter t = s τ of the path.
 
-    With s = 1 the coefficients of a high order underflow, and the factorials overflow. A power of two changes no digit.
+    Above `MODERATE` orders the coefficients for s = 1 may underflow, and the factorials overflow. A power of two changes no digit.
     """
     if order > HIGHEST:
         raise ValueError(f"{caller}: order {order} is above {HIGHEST}, where derivatives and Taylor coefficients differ by factors that no float is; "
                          f"use jet with factorial_scaled=False")
-    bits = max(0, round(math.log2(order / math.e)) - 1) if order else 0  # which loses as little above as below
+    bits = round(math.log2(order / math.e)) - 1 if order > MODERATE else 0  # which loses as little above as below
     return [math.factorial(k) / 2 ** (bits * k) for k in range(1, order + 1)]
 
 
