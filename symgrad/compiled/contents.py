@@ -282,7 +282,7 @@ def write_cell(cell: Any, value: Any) -> None:
 
 def _results(f: Any) -> list[Any]:
     """The keys and results in a cache."""
-    out = []
+    out: list[Any] = []
     for x in gc.get_referents(f):
         if type(x) is dict:  # of the results, if their number is not bounded
             return [*out, *x.values()] if x is not f.__dict__ else out
@@ -321,7 +321,8 @@ def attributes_of(x: Any) -> Iterator[Part]:
     if type(found) is dict:
         for key, y in list(found.items()):
             yield Part(f".{key}", y, functools.partial(operator.getitem, found, key), attribute=key if type(key) is str else "")
-    for name, slot in _slots(type(x)):
+    kind: Any = type(x)
+    for name, slot in _slots(kind):
         read = functools.partial(_slot, slot, x)
         yield Part(f".{name}", read(), read, functools.partial(_write_slot, slot, x), name, loose=True)
 

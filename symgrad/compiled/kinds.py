@@ -172,7 +172,8 @@ def kind_of(x: Any) -> Kind | None:
     """The kind of a value; None if it cannot be watched."""
     if x is MISSING or type(x) in PLAIN:
         return CONSTANT
-    return _kind_of_type(type(x))
+    kind: Any = type(x)
+    return _kind_of_type(kind)
 
 
 @functools.lru_cache(4096)

@@ -44,7 +44,7 @@ def calls_outside(objects: dict[int, Any], names: Container[str]) -> bool:
 def library_states(objects: dict[int, Any], names: Container[str]) -> Iterator[tuple[State, Any, str]]:
     """The states of the random numbers that modules share, if a function may draw such numbers."""
     modules = [x.__name__.partition(".")[0] for x in objects.values() if isinstance(x, types.ModuleType)]
-    found = {"random": (random._inst, "random" in modules), "numpy.random": (np.random.mtrand._rand, "random" in names and "numpy" in modules  # type: ignore
+    found = {"random": (random._inst, "random" in modules), "numpy.random": (np.random.mtrand._rand, "random" in names and "numpy" in modules
                                                                              or "rvs" in names)}
     for name, (source, drawn) in found.items():
         if drawn and (state := state_of(source)) is not None:
@@ -67,7 +67,7 @@ def looking(error: type[Exception]) -> Iterator[None]:
     before = sys.getprofile()
     refused: list[Exception] = []
 
-    def look(frame: types.FrameType, event: str, called: Any) -> None:
+    def look(frame: types.FrameType, event: Any, called: Any) -> None:
         if event == "c_call" and (id(called) in OUTSIDE or called.__name__ in OF_DATES and isinstance(called.__self__, type)
                                   and issubclass(called.__self__, datetime.date)):
             place: Any = frame

@@ -343,9 +343,10 @@ class Recorder:
             recorder.keep_memory(t)
         tree = form.unflatten(given)
         with effects_undone(captures, tree, given, present, small):
+            refusing: Any = looking(Unwatched) if captures.looks else contextlib.nullcontext()
+            catching: Any = watching_exceptions() if captures.catches else contextlib.nullcontext([])
             with collection_paused(), in_mode(program=recorder), substituted(present, list(inputs)):
-                with (looking(Unwatched) if captures.looks else contextlib.nullcontext(),
-                      watching_exceptions() if captures.catches else contextlib.nullcontext([]) as raised):
+                with refusing, catching as raised:
                     output = call_tree(self.function, tree)
                 found, shape = flatten(output)
             if recorder.refused:

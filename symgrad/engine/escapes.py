@@ -80,9 +80,14 @@ class explaining_arrays(Scope):
                               f"with symgrad.func.foreign, which takes such tensors") from error
 
 
-def _refuse_number(tensor: Any, frame: Any) -> None:
+def _source(tensor: Any) -> Node | None:
+    node = tensor._node_slot
+    return None if node is None else node.source
+
+
+def _refuse_number(node: Node, frame: Any) -> None:
     """Refuse the number of a tensor with a graph for the lines of a user's rule; the library's own lines read numbers to check them."""
-    if tensor._node.flags & TRACKED and not frame.f_code.co_filename.startswith(PACKAGE):
+    if node.flags & TRACKED and not frame.f_code.co_filename.startswith(PACKAGE):
         line = traceback.extract_stack(frame, 1)[0]
         raise ArrayNeeded(f"{line.filename}, line {line.lineno}: {line.line}\n    this rule makes a plain number of a tensor that has a graph, since "
                           f"the derivative is differentiated again: the number would be a constant there. Compute with the tensor, or write "
@@ -101,15 +106,15 @@ def number_read(tensor: Any, what: str, always: bool | None) -> None:
 
     Raises RuntimeError where the number is assigned to an element of an array within a transform.
     """
-    frame, node = _caller(), tensor._node
+    frame, node = _caller(), _source(tensor)
     if node is not None and thread.modes.rule is True:
-        _refuse_number(tensor, frame)
+        _refuse_number(node, frame)
     if special:
         tensor._escape()
     if always is not None and not frame.f_code.co_filename.startswith(PACKAGE):
         _tell_program(tensor)
         if node is not None and node.flags & GRADIENT:
-            _number_left(tensor, what, always, frame)
+            _number_left(node, what, always, frame)
 
 
 def array_read(tensor: Any) -> None:
@@ -128,7 +133,8 @@ def _tell_program(tensor: Any) -> None:
 def constant_made(tensor: Any, what: str, always: bool = False) -> bool:
     """A function of the library makes a constant of a tensor: as `number_read`, whoever calls it; returns whether there was a warning."""
     _tell_program(tensor)
-    return tensor._node is not None and bool(tensor._node.flags & GRADIENT) and _number_left(tensor, what, always, None)
+    node = _source(tensor)
+    return node is not None and bool(node.flags & GRADIENT) and _number_left(node, what, always, None)
 
 
 def _caller() -> Any:
@@ -156,11 +162,11 @@ def _instruction(frame: Any) -> tuple[int, int]:
     return (code[at], code[at + 1]) if 0 <= at < len(code) - 1 else (-1, 0)
 
 
-def _number_left(tensor: Any, what: str, always: bool, frame: Any) -> bool:
+def _number_left(node: Node, what: str, always: bool, frame: Any) -> bool:
     """Warn for a number that leaves the graph at a line, or refuse it; `frame` is the one whose instruction converts it, if that is known."""
     if _is_silent():
         return False
-    gate = _open_gate(tensor._node)
+    gate = _open_gate(node)
     if gate is None and not always:
         return False
     operation = (-1, 0) if frame is None else _instruction(frame)
@@ -182,7 +188,7 @@ def _number_left(tensor: Any, what: str, always: bool, frame: Any) -> bool:
 
 def refuse_array(tensor: Any, what: str) -> None:
     """Refuse to make an array, or another object with a copy of the elements, of a tensor that depends on an argument of a running transform."""
-    node = tensor._node
+    node = _source(tensor)
     if node is not None and node.flags & TRANSFORMED and not _caller().f_code.co_filename.startswith(PACKAGE) and not _is_silent():
         gate = _open_gate(node)
         if gate is not None:
@@ -257,7 +263,7 @@ class Escapes(Recorder):
 
     def escape(self, tensor: Any, shared: bool = False) -> None:
         """Note the conversion and its line."""
-        node = tensor._node
+        node = _source(tensor)
         if thread.modes.recorder is DEFAULT and node is not None and node.flags & TRACKED:
             outside = user_frame(1)
             inside: Any = sys._getframe(1)

@@ -79,6 +79,9 @@ def _promoted(op: Op, xs: list[Any]) -> list[Any]:
     if target.kind in "biu" and not op.integers and op.kind not in ("linear", "multilinear"):
         target = get_default_dtype().numpy
     if target.kind in "iu":
+        if op.exponent is not None and type(exponent := op.exponent(tuple(xs))) is int and exponent < 0:  # a number; wrapped, it might be positive
+            raise RuntimeError(f"{op.name}: Integers to negative integer powers are not allowed: {dtype_of(target)} to the power {exponent}. "
+                               "Convert with .to() first, or call float_power")
         xs = [wrapped(x, target) if type(x) is int else x for x in xs]
     return [convert(x, target) if isinstance(x, Tensor) and x._value.dtype != target else x for x in xs]
 

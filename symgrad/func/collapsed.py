@@ -233,10 +233,8 @@ class _CollapsedPass:
 
     def contract(self, a: Any, b: Any) -> Any:
         """The sum of products over the directions, as one contraction where possible."""
-        if type(a) is type(b) is Batched and a.level == b.level == self.level:
-            x, z = a.data, b.data
-            if x.dtype.kind == "V" or z.dtype.kind == "V":  # einsum has no bfloat16
-                return self.sum_directions(a * b)
+        if type(a) is type(b) is Batched and a.level == b.level == self.level and "V" not in (a.data.dtype.kind, b.data.dtype.kind):
+            x, z = a.data, b.data  # einsum has no bfloat16
             if type(x) is not Batched and type(z) is not Batched and x.ndim == z.ndim:
                 return np.einsum("d...,d...->...", x, z)
             if type(x) is type(z) is Batched and x.level == z.level and type(x.data) is type(z.data) is np.ndarray and x.ndim == z.ndim:

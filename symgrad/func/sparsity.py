@@ -151,9 +151,11 @@ class Plan:
 
 # Reading a graph
 
-READ = dict.fromkeys(("median_of_all", "nanmedian_of_all"), lambda x, index: reduced(x))  # their derivative is divided among equal elements
-READ |= {"power_of_abs": lambda length, x, e: x**e, "power_of_hypot": lambda length, a, b, e: dependence.hypot(a, b) ** e,
-         "power_of_norm": lambda length, x, dim, keepdim, e: dependence.norm(x, dim, keepdim) ** e}  # a length of 0 depends on nothing
+READ: dict[str, Callable[..., Any]] = dict.fromkeys(
+    ("median_of_all", "nanmedian_of_all"), lambda x, index: reduced(x))  # their derivative is divided among equal elements
+READ |= {"power_of_abs": lambda length, x, e: length**e + x**e,
+         "power_of_hypot": lambda length, a, b, e: length**e + dependence.hypot(a, b) ** e,
+         "power_of_norm": lambda length, x, dim, keepdim, e: length**e + dependence.norm(x, dim, keepdim) ** e}  # a length of 0 depends on nothing
 KNOWN = ("symgrad.graph.op", "symgrad.ops.", "symgrad.func.evaluation")  # the modules of ops whose rules depend on the same elements as their forward
 
 

@@ -125,6 +125,11 @@ class Node(NamedAsInTorch):
         """The node itself; for the placeholder of a stale view, the regenerated node."""
         return self
 
+    @property
+    def source(self) -> Node | None:
+        """The node on which the numbers of a tensor depend: that of the base for a stale view, whose own node may be refused."""
+        return self
+
     def output_node(self, k: int) -> Node:
         """The node of output number k.
 

@@ -85,7 +85,7 @@ def _number(self: Tensor, what: str, always: bool | None = False) -> Any:
     """The only element, as a Python number that leaves the graph."""
     if self._value.size != 1:
         raise RuntimeError(f"a Tensor with {self._value.size} elements cannot be converted to Scalar; index it first")
-    if self._node is not None or isinstance(self._value, DuckArray):
+    if self._node_slot is not None or isinstance(self._value, DuckArray):
         number_read(self, what, always)
     return self._value.item()
 
@@ -106,7 +106,7 @@ def tolist(self: Tensor) -> Any:
 
     Raises RuntimeError within a transform of `symgrad.func` for several elements that depend on what is differentiated; use `detach` first.
     """
-    if self._node is not None or isinstance(self._value, DuckArray):
+    if self._node_slot is not None or isinstance(self._value, DuckArray):
         if self._value.ndim:
             refuse_array(self, "tolist()")
         number_read(self, "tolist()", False)

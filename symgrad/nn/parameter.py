@@ -49,7 +49,7 @@ class Parameter(Tensor):
     """
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
-        if data is not None:
+        if isinstance(data, Tensor):
             constant_made(data, f"{cls.__name__}()")
         return _shared(cls, data, requires_grad)
 

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import warnings
 import weakref
 from pathlib import Path
 
@@ -269,6 +270,37 @@ def test_a_write_to_a_stale_view_of_the_same_array_is_recorded():
     with pytest.raises(RuntimeError, match="This view was created inside a custom Function"):
         view.mul_(2.0)
     assert view.tolist() == [2, 2]
+
+
+READS = {"item": lambda v: v.item(), "tolist": lambda v: v.tolist(), "float": float, "detach": lambda v: v.detach().numpy(),
+         "repr": lambda v: float(repr(v)[7:10])}
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("grad", [True, False])
+def test_the_numbers_of_a_stale_view_without_a_node_are_read(read, grad):
+    """A view that may not be used in the graph any more still has the numbers of its memory, as in torch."""
+    base = symgrad.full((2,), 0.7, requires_grad=grad) * 1
+    view = base.unbind()[1]
+    base.mul_(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # float() of a tensor that requires grad
+        assert READS[read](view) == pytest.approx(2.1)
+
+
+@pytest.mark.parametrize("pieces", [lambda b: b[1:], lambda b: b.split(1)[1]])
+def test_the_numbers_of_a_stale_view_depend_on_what_its_base_depends_on(pieces):
+    def f(x):
+        base = x * 1
+        view = pieces(base)
+        base.mul_(3)
+        with pytest.raises(RuntimeError, match="derivative would be lost"):
+            view.tolist()
+        with pytest.warns(UserWarning, match="a constant to every derivative"):
+            view.item()
+        return base.sum()
+
+    assert symgrad.func.grad(f)(symgrad.ones(2)).tolist() == [3, 3]
 
 
 def test_views_made_in_several_threads_are_stale_after_a_write():

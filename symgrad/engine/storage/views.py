@@ -136,6 +136,12 @@ class Stale(Node):
     def output_nr(self) -> int:
         return 0 if (node := self.recorded) is None else node.output_nr
 
+    @property
+    def source(self) -> Node | None:
+        view = self.tensor()
+        node = None if view is None else view._view.base._node
+        return node if node is not None and node.flags & TRACKED else self.recorded
+
     def current(self, always: bool = False) -> Node | None:
         """The regenerated node of the view; None if nothing is recorded, unless `always`."""
         view, grad, recorder = self.tensor(), thread.modes.grad, thread.modes.recorder
