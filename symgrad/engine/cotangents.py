@@ -16,6 +16,7 @@ from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.guarding import guarded, guarded_product, has_nan, truth, unselected
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
+from symgrad.engine.operands import is_complex
 from symgrad.engine.recording import core
 from symgrad.engine.saved import always_saves
 from symgrad.engine.tensor import Tensor
@@ -62,12 +63,6 @@ def send(pending: Cotangents, heap: Heap, node: Node, g: Any) -> None:
             pending[node] = g
     elif g is not UNDEFINED:
         pending[node] = pending[node] + g
-
-
-def is_complex(g: Any) -> bool:
-    """Whether a cotangent is complex, so that rules get conjugated arguments."""
-    dtype = (g._value if isinstance(g, Tensor) else g).dtype
-    return dtype.kind == "c" if isinstance(dtype, np.dtype) else getattr(dtype, "is_complex", False)
 
 
 def conjugated(xp: Any, node: Any, y: Any, args: Any) -> tuple[Any, tuple]:

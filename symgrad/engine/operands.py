@@ -22,7 +22,7 @@ from symgrad.types.failures import UnsupportedDtype
 from symgrad.types.indices import index_message
 from symgrad.types.layouts import row_major
 
-__all__ = ["Deferred", "Lifted", "NUMBERS", "OF_TORCH", "admitted", "by_rows", "constants", "explain", "flag", "operand", "refused",
+__all__ = ["Deferred", "Lifted", "NUMBERS", "OF_TORCH", "admitted", "by_rows", "constants", "explain", "flag", "is_complex", "operand", "refused",
            "rounded_once", "rounded_rules", "value_and_node", "with_number", "within", "wrapped"]
 
 NUMBERS = (int, float, complex, bool)
@@ -218,9 +218,15 @@ def _widened(xs: Any, dtype: np.dtype) -> tuple[Any, ...]:
     return tuple([z.astype(np.float32) if getattr(z, "dtype", None) == dtype else z for z in xs])
 
 
+def is_complex(g: Any) -> bool:
+    """Whether a cotangent is complex, so that rules get conjugated arguments."""
+    dtype = (g._value if isinstance(g, Tensor) else g).dtype
+    return dtype.kind == "c" if isinstance(dtype, np.dtype) else getattr(dtype, "is_complex", False)
+
+
 def narrowed(op: Op) -> Op:
     """The op with a pullback that keeps the dtype of the cotangent, and a pushforward that keeps that of the value; a Python number is not rounded
-    to float16 or bfloat16 before it is used."""
+    to float16 or bfloat16 before it is used. The cotangent of a complex argument of a real op stays complex."""
     if op.vjp is None:
         return op
     pull, push = _wide_pullback(op.vjp), _wide_pushforward(op.jvp)  # type: ignore[arg-type]
@@ -229,7 +235,7 @@ def narrowed(op: Op) -> Op:
         found = pull(xp, g, y, args, needs)
         for c in found:
             if c is not None and c.dtype != g.dtype:
-                return tuple([c if c is None or c.dtype == g.dtype else xp.astype(c, g.dtype) for c in found])
+                return tuple([c if c is None or c.dtype == g.dtype or is_complex(c) and not is_complex(g) else xp.astype(c, g.dtype) for c in found])
         return found
 
     def jvp(xp: Any, tangents: Any, y: Any, args: tuple) -> Any:

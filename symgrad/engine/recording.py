@@ -218,7 +218,7 @@ def _general(op: Op) -> Lifted:
     """The function of any op, called with the arguments of the rule: tensors (or one sequence of them), then parameters."""
     plain, arity, arrange, registered = op.forward, op.arity, LAYOUTS[op.layout], op
     forward, op = rounded_rules(op)
-    finish, first = _finishing(op), int(op.name == "where")  # whose condition keeps its own dtype
+    finish, first = _finishing(op), int(op.name == "where" or op.name.startswith("power_of_"))  # a condition and a length keep their dtype
     bounded = op.kind == "elementwise" and any(p.name in BOUNDS for p in op.parameters)
     promotes = op.kind == "elementwise" and (bounded or not op.integers)
     numbers = op.kind == "elementwise" and not bounded and bool(op.parameters)

@@ -41,12 +41,16 @@ def _p_norm(xp, x, p, dim, keepdim):
     return total if keepdim else xp.reshape(total, tuple(n for i, n in enumerate(x.shape) if i not in dim))
 
 
-def _is_smooth(x, p):
-    return p > 0 and p % 2 == 0 and not is_complex(x)
+def _is_smooth(p):
+    return p > 0 and p % 2 == 0
 
 
 def _power_of_size(xp, x, p):
-    """|x|ᵖ, and 0 where x is 0."""
+    """|x|ᵖ, and 0 where x is 0; a polynomial for an even p."""
+    if _is_smooth(p):
+        if not is_complex(x):
+            return xp.square(x) if p == 2 else x**p
+        return squared_size(xp, x) if p == 2 else squared_size(xp, x) ** (int(p) // 2)
     size = xp.abs(x)
     zero = xp.eq(size, 0)
     return xp.where(zero, xp.zeros_like(size), xp.where(zero, xp.ones_like(size), size) ** p)
@@ -76,7 +80,7 @@ def ratios(xp, y, x, p, dim, keepdim):
     top = xp.logical_and(usable, largest(xp, order, dim))
     scale = xp.where(usable, xp.sum(xp.where(top, x, xp.zeros_like(x)), dim, True), xp.ones_like(longest))
     ratio = xp.where(top, xp.ones_like(x), x / scale)
-    total = xp.sum(xp.square(ratio) if p == 2 and not is_complex(x) else ratio**p if _is_smooth(x, p) else _power_of_size(xp, ratio, p), dim, True)
+    total = xp.sum(_power_of_size(xp, ratio, p), dim, True)
     total = xp.where(usable, total, xp.ones_like(total))
     sign = scale / xp.abs(scale) if is_complex(x) else xp.sign(scale)
     return xp.where(usable, ratio * sign / (xp.sqrt(total) if p == 2 else xp.pow(total, xp.ones_like(total) / p)), quotient)
@@ -116,8 +120,8 @@ primitive("power_of_norm", lambda xp, norm, input, dim, keepdim, exponent: norm*
 def _p_norm_slope(xp, y, x, p, dim, keepdim):
     """sign(r) |r|ᵖ⁻¹ for r = x / y, and 0 where x or y is 0: a product of numbers of moderate size."""
     ratio = ratios(xp, y, x, p, dim, keepdim)
-    if _is_smooth(x, p):
-        return ratio ** (p - 1)
+    if _is_smooth(p):
+        return ratio if p == 2 else ratio * _power_of_size(xp, ratio, p - 2) if is_complex(x) else ratio ** (p - 1)
     unit = ratio / _or_one(xp, xp.abs(ratio)) if is_complex(x) else xp.sign(ratio)
     if has_predecessor(p):
         return unit * _power_of_size(xp, ratio, p - 1)

@@ -82,6 +82,31 @@ def test_the_graph_goes_through_the_length():
     assert seen == [n.grad.tolist()] == [[0.0, 10.0]] and x.grad.tolist() == [[0.0, 0.0], [6.0, 8.0]]
 
 
+@pytest.mark.parametrize("length", LENGTHS)
+def test_third_derivatives_by_recorded_gradients(length):
+    """A gradient of a gradient replays the graph, in which a length is real and its arguments may be complex."""
+    function, square = LENGTHS[length]
+    v = tensor([0.61, -1.27, 0.7])
+
+    def third(f):
+        along = lambda f: lambda x: (func.grad(f)(x) * v).sum()  # noqa: E731
+        return func.grad(along(along(f)))
+
+    for at in POINTS:
+        found, true = (third(lambda x, f=f: (f(x) * weight(x)).sum())(tensor(at)) for f in (lambda x: function(x) ** 2, square))
+        np.testing.assert_allclose(found.numpy(), true.numpy(), rtol=1e-9, atol=1e-9, err_msg=f"at {at}")
+
+
+@pytest.mark.parametrize("p", [2, 4, 3])
+def test_third_derivatives_of_norms_of_complex_numbers_some_of_which_are_0(p):
+    """The powers of the moduli within a norm are smooth where a modulus is 0, for an even p; for p = 3 with two derivatives."""
+    at, axes = tensor([0.0, 1.3, -0.7]), (1, 2) if p == 3 else (0, 1, 2)
+    third = lambda f: func.jacfwd(func.hessian(f))(at).numpy()[np.ix_(axes, axes, axes)]  # noqa: E731
+    found = third(lambda x: symgrad.linalg.vector_norm(symgrad.complex(x, 2 * x), p))
+    true = third(lambda x: 5**0.5 * (x.abs() ** p).sum() ** (1 / p) if p == 3 else 5**0.5 * (x**p).sum() ** (1 / p))
+    np.testing.assert_allclose(found, true, rtol=1e-9, atol=1e-9)
+
+
 def test_third_and_fourth_derivatives():
     f = lambda x: x.norm() ** 4  # noqa: E731
     fourth = func.jacfwd(func.jacrev(func.hessian(f)))(symgrad.zeros(2)).numpy()
