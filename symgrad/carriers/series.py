@@ -356,7 +356,8 @@ class SeriesCarrier(TaylorCarrier):
                 found = self.mul(half, half) if b % 2 == 0 else self.mul(self.pow(a, b - 1), a)
                 self._memo["pow", id(a), b] = found, (a,)
             return found
-        related = is_number and (b + 1) - 1 == b and has_predecessor(b + 1)
+        # As a quotient, a^b has errors of eps / (b + 1): the recurrence adds j (b + 1) - k. So not between -1/2 and the order.
+        related = is_number and not -0.5 < b <= self._new_order and (b + 1) - 1 == b and has_predecessor(b + 1)
         following = self._find_memoised((op, id(a), (type(b), b + 1), ())) if related else None
         return following / a if following is not None and nonzero(a) else self._solve_op(op, self.forward(op), (a, b), (), None)
 

@@ -275,6 +275,10 @@ def jet(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Seque
     has a list at each leaf. The cost grows with the square of the order, that of nested derivatives exponentially. The results can be
     differentiated if the arguments or the coefficients can.
 
+    Each coefficient of a product is a sum of products of coefficients. Where they cancel, digits are lost, by the growth of the terms over that of
+    the result: for sin(x) exp(x), whose n-th derivative is of size 2^(n/2), the terms add up to 2^n, and the relative error grows
+    as 2^(n/2): it is about 2e-10 at order 48 and 2e-2 at order 100. Nested derivatives add up the same terms.
+
     Raises TypeError and ValueError for primals and series that do not fit together, RuntimeError for integers, NotImplementedError for a custom
     Function beyond order 1.
 
