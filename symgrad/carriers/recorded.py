@@ -100,7 +100,7 @@ class Recorded(DuckArray):
     # The elements, which the recorder computes and compares in every run
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        return np.array(self.recorder.read(self), dtype)
+        return self.recorder.array(self, dtype)
 
     def __bool__(self) -> bool:
         return bool(self.recorder.read(self))

@@ -18,7 +18,7 @@ from typing import Any
 from symgrad.autograd.function import Function
 from symgrad.carriers.duck import Unrecordable
 from symgrad.compiled.code import reads
-from symgrad.compiled.contents import MISSING, Check, Part, alike, cells_of
+from symgrad.compiled.contents import MISSING, Check, Part, alike, cells_of, mapping_content
 from symgrad.compiled.kinds import State, is_library, kind_of, state_of
 from symgrad.compiled.outside import calls_outside, library_states, parts_of_libraries
 from symgrad.engine.tensor import Tensor
@@ -150,12 +150,11 @@ class Captures:
             content = kind.content(value)
             if content is not None:
                 if type(value) in EMPTY and not value:
-                    self.empty.append(value)
-                    self.names_of_empty.append(name)
+                    self._add_empty(value, name)
                 else:
                     self.checks.append((content.check, name))
-                if content.undo is not None:
-                    self.undos.append(content.undo)
+                    if content.undo is not None:
+                        self.undos.append(content.undo)
             found = [(x, where) for x in (*kind.parts(value), *shared_parts(value))]
             if type(value).__flags__ & HEAP_TYPE and not isinstance(value, type):
                 self.typed.append(value)
@@ -188,8 +187,14 @@ class Captures:
         for x in (f.__defaults__, f.__kwdefaults__):
             if x is not None:
                 yield Part("", x), place
+        if f.__dict__:
+            content = mapping_content(f.__dict__, ".{}")
+            self.checks.append((content.check, f".{f.__name__}"))
+            self.undos.append(content.undo)  # type: ignore[arg-type]
+        else:
+            self._add_empty(f.__dict__, f".{f.__name__}")
         for key, x in f.__dict__.items():
-            yield Part(f".{key}", x, functools.partial(operator.getitem, f.__dict__, key), attribute=key, loose=True), place
+            yield Part(f".{key}", x, functools.partial(operator.getitem, f.__dict__, key), attribute=key), place
         space = f.__globals__
         for name, line in found.globals.items():
             x = space.get(name, MISSING)
@@ -203,6 +208,12 @@ class Captures:
         for name, line in found.modules.items():
             if (module := sys.modules.get(name)) is not None:
                 yield Part(f".{name}", module), f" in {f.__qualname__} (line {line} of {file})"
+
+    def _add_empty(self, value: Any, name: str) -> None:
+        """Note a container without elements."""
+        self.empty.append(value)
+        self.names_of_empty.append(name)
+        self.undos.append(value.clear)
 
     def _watch_classes(self) -> None:
         """Compare what a class has under the names that reached code reads, since an attribute may come between an object and its base class."""
@@ -275,11 +286,11 @@ def _put_back(part: Part, value: Any) -> None:
 
 def _class_check(base: type, names: Any) -> Check:
     space = base.__dict__
-    own = [name for name in space if name in names or name.startswith("__") and callable(space[name])]
-    before, count = [space[name] for name in own], len(space)
+    own = [name for name in space if name in names or name in RULES or name.startswith("__") and callable(space[name])]
+    before, count, order = [space[name] for name in own], len(space), base.__mro__
 
     def check() -> str | None:
-        if len(space) != count:
+        if len(space) != count or base.__mro__ is not order:
             return ""
         for name, x in zip(own, before):
             if space[name] is not x and not alike(x, space[name]):

@@ -125,7 +125,9 @@ def _entries_check(count: int) -> Callable[..., Callable[[], bool]]:
 
 def mapping_content(d: Any, spelled: str = "[{!r:.40}]") -> Content:
     """The content of a dictionary; the order of its keys counts if it is not that of attributes."""
-    keys, before = tuple(dict.keys(d)), list(dict.values(d))
+    base: Any = collections.OrderedDict if isinstance(d, collections.OrderedDict) else dict  # which has an order of its own
+    keys = tuple(base.__iter__(d))
+    before = [dict.__getitem__(d, key) for key in keys]
     count, ordered = len(keys), not spelled.startswith(".")
     names = set(map(type, keys)) <= {str}
     fast: Any = _entries_check(count)(d, *keys, *before) if names and count <= MOST_ENTRIES and type(d).__getitem__ in GETTERS else lambda: False
@@ -137,9 +139,10 @@ def mapping_content(d: Any, spelled: str = "[{!r:.40}]") -> Content:
                 return None
         except KeyError:
             return ""
-        now = dict.values(d)
-        if len(d) != count or not _same_keys(tuple(d), keys):
+        found = tuple(base.__iter__(d))
+        if len(found) != count or not _same_keys(found, keys):
             return ""
+        now = [dict.__getitem__(d, key) for key in found]
         for i, x in enumerate(now):
             if not alike(before[i], x):
                 return spelled.format(keys[i])
@@ -151,9 +154,10 @@ def mapping_content(d: Any, spelled: str = "[{!r:.40}]") -> Content:
     saved = dict(zip(keys, before))
 
     def undo() -> None:
-        if len(d) != count or not all(map(operator.is_, dict.values(d), saved.values())) or tuple(d) != keys:
-            dict.clear(d)
-            dict.update(d, saved)
+        if tuple(base.__iter__(d)) != keys or not all(map(operator.is_, map(functools.partial(dict.__getitem__, d), keys), saved.values())):
+            base.clear(d)
+            for key, x in saved.items():
+                base.__setitem__(d, key, x)
 
     return Content(check, undo)
 
@@ -225,9 +229,13 @@ def array_elements(x: np.ndarray) -> Iterator[Part]:
 def memory_content(x: Any) -> Content:
     """The content of an object with memory of its own."""
     before = bytes(x)
+    saved = None if isinstance(x, memoryview) else x[:]  # others may become longer
 
     def undo() -> None:
         if bytes(x) != before:
+            if saved is not None:
+                x[:] = saved
+                return
             with memoryview(x) as memory:
                 memory.cast("B")[:] = before
 

@@ -135,7 +135,7 @@ def _rules(op: Op) -> Iterator[Part]:
 KINDS: tuple[tuple[Any, Kind], ...] = (
     (CONSTANTS, CONSTANT),
     (VALUES, CONSTANT),
-    (np.ndarray, Kind(array_elements, array_content)),
+    ((np.ndarray, np.memmap), Kind(array_elements, array_content)),
     ((list, collections.deque), Kind(items_of, sequence_content)),
     (tuple, Kind(items_of)),
     (dict, Kind(entries_of, mapping_content)),

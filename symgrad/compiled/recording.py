@@ -106,7 +106,8 @@ class Variant:
             values = [*values, *own]
         try:
             found = self.running(values)
-        except (ArithmeticError, LookupError, ValueError):  # such as an index out of range: the function says what is wrong
+        except Exception as error:  # such as a singular matrix: the function raises it, catches it, or does not come to this step
+            self.mismatch = f"a step of the program raised {type(error).__name__}"
             return NotImplemented
         if self.reads:
             count = len(found) - len(self.reads)
@@ -148,7 +149,7 @@ OUTPUT = Marker.OUTPUT
 GUARDED = object()  # the result of a run with a NaN, for which a guarded pass may give a number
 
 
-EFFECTS = 3  # recordings in which a function changes what it captures, after which it is not recorded again
+EFFECTS = 3  # recordings in which a function changes what it captures, or the program fails, after which it is not recorded again
 
 
 def call_tree(function: Callable[..., Any], tree: Any) -> Any:
@@ -206,6 +207,7 @@ class Recorder:
         self.reasons: dict[Any, str] = {}  # why calls of a kind are not compiled
         self.variants: list[Variant] = []
         self.pullbacks: dict[Any, Recorder] = {}
+        self._failures: dict[Any, int] = {}  # programs that failed in their first run, by the key of the call
         self._effects = 0  # recordings in which the function had effects
         self._newest: Any = None  # the structure and kinds of the last call's arguments, their key, and the programs for them
 
@@ -244,6 +246,8 @@ class Recorder:
             out = GUARDED if variant is None or variant.left and variant.loses_derivatives(leaves, arguments) else variant.run(values)
             if variant is not None and out is not NotImplemented and out is not GUARDED:
                 return out, variant if tracked or variant.used else None, leaves, form
+            if variant is not None and out is NotImplemented:
+                self._drop(key, variant)
             if reason:
                 out = self.function(*args, **kwargs)
                 self.reasons[key] = reason  # not before: an error of the function itself is no reason
@@ -309,6 +313,16 @@ class Recorder:
         self._newest = None
         self._keys.add(key)
         programs.put(key, found, sum([v.running.nbytes for v in found]))
+
+    def _drop(self, key: Any, variant: Variant) -> None:
+        """Remove a program that does not even hold for the values for which it was recorded, such as one that inverts a singular matrix."""
+        self._failures[key] = self._failures.get(key, 0) + 1
+        if self._failures[key] >= EFFECTS:
+            self.reasons[key] = variant.mismatch
+        self.variants.remove(variant)
+        self._newest = None
+        left = [v for v in programs.get(key) or () if v is not variant]
+        programs.put(key, left, sum([v.running.nbytes for v in left]))
 
     def record(self, leaves: Sequence[Any], form: Form, arguments: Sequence[Any], values: Sequence[Any] | None) -> Variant:
         """The program of the function for arguments of these shapes.

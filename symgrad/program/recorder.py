@@ -55,6 +55,7 @@ class ProgramRecorder:
         self._kept: dict[int, Any] = {}  # tensors that exist outside of the recording, by id
         self._groups: dict[int, tuple[Any, list[Any]]] = {}  # a tensor with the group of those that share its memory, all weakly, by id
         self.reads: list[tuple[Entry, Any]] = []  # each with the value that was read
+        self._arrays: list[tuple[np.ndarray, np.ndarray]] = []  # that the user's code got for values, with copies
         self.left: list[Entry] = []  # those that the user's code read as plain numbers, which are constants to every derivative
 
     def _new(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec, value: Any = None) -> Entry:
@@ -191,6 +192,12 @@ class ProgramRecorder:
             self.reads.append((x.entry, np.array(value)[()]))  # a copy: the memory of an input may be written before the next run
         return value
 
+    def array(self, x: Recorded, dtype: Any = None) -> np.ndarray:
+        """The elements of a recorded value as an array of their own, into which nothing may be written."""
+        out = np.array(self.read(x), dtype)
+        self._arrays.append((out, out.copy()))
+        return out
+
     def value_of(self, entry: Entry) -> Any:
         """The elements of an entry, computed from the values of the inputs."""
         for e in _upstream([entry], lambda e: e.value is not None):
@@ -207,6 +214,8 @@ class ProgramRecorder:
 
         Its inputs are the first `required` ones, and those of the others that are used.
         """
+        if any([out.shape != before.shape or out.tobytes() != before.tobytes() for out, before in self._arrays]):
+            raise Unrecordable("a write into an array that shares its memory with a tensor")
         ends = [self.entry(x) for x in outputs] + [entry for entry, _ in self.reads]
         used = _upstream(ends)
         read = {e.params[0] for e in used if e.name == "input"}

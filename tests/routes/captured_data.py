@@ -7,6 +7,7 @@ import collections
 import contextvars
 import functools
 import operator
+import tempfile
 import types
 import weakref
 from collections.abc import Callable
@@ -76,6 +77,19 @@ def proxy(n):
     return Captured(lambda y: weigh(x["a"]) + sum(weigh(v) for v in view), {"item": lambda m: d.update(a=m), "new": lambda m: d.update(b=m)})
 
 
+def order_of_keys(n):
+    x = collections.OrderedDict(a=n, b=2.5, c=0.3)
+    return Captured(lambda y: sum((k + 1) * weigh(v) for k, v in enumerate(x.values())), {
+        "move": lambda m: x.move_to_end("a"), "front": lambda m: x.move_to_end("c", last=False), "item": lambda m: operator.setitem(x, "b", m)})
+
+
+def dictionary_of_keys(n):
+    x = scipy.sparse.dok_array((2, 2))
+    x[0, 1] = number_of(n) or 1.0
+    return Captured(lambda y: weigh(x.toarray()) + float(x.sum()), {"item": lambda m: operator.setitem(x, (0, 1), number_of(m) or 2.0),
+                                                                    "new": lambda m: operator.setitem(x, (1, 1), number_of(m) or 3.0)})
+
+
 # Memory
 
 
@@ -107,6 +121,13 @@ def array_of(make: Callable[[float], Any]) -> Callable[[Any], Captured]:
 
 class OwnArray(np.ndarray):
     """A subclass of arrays."""
+
+
+def mapped(n):
+    with tempfile.TemporaryFile() as file:
+        out = np.memmap(file, float, "w+", shape=(2,))
+    out[:] = n, 2.0
+    return out
 
 
 def large(n):
@@ -163,6 +184,14 @@ def tensor_of(read: Callable[[Any, Any], Any]) -> Callable[[Any], Captured]:
             "data": lambda m: setattr(w, "data", w.detach() + number_of(m))})
 
     return captured
+
+
+def inverse_or_other(w, x):
+    """A number by an inverse, or by something else where the matrix is singular."""
+    try:
+        return symgrad.linalg.inv(symgrad.outer(w[:2], w[:2].flip(0)) - symgrad.tensor([[2.0, 0.0], [0.0, 2.0]])).sum()
+    except RuntimeError:
+        return (x[:2] ** 3).sum() + w.sum()
 
 
 def two_names(n):
@@ -305,6 +334,23 @@ def function_rule(n):
             return g * rate
 
     return Captured(lambda x: Own.apply(x).sum(), {"rate": write})
+
+
+def rules_of_a_function(n):
+    rate = number_of(n)
+
+    class Own(symgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * rate
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * rate
+
+    return Captured(lambda x: Own.apply(x).sum(), {
+        "forward": lambda m: setattr(Own, "forward", staticmethod(lambda ctx, x: x * number_of(m))),
+        "backward": lambda m: setattr(Own, "backward", staticmethod(lambda ctx, g: g * number_of(m)))})
 
 
 def custom_of(make):

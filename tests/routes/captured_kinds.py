@@ -27,21 +27,26 @@ from .captured_data import (
     cached_array,
     container_of,
     custom_of,
+    dictionary_of_keys,
     function_rule,
     getters,
     index,
+    inverse_or_other,
     large,
+    mapped,
     module,
     names_of_keys,
     nested,
     number_of,
     numbers_in_a_set,
+    order_of_keys,
     partial,
     proxy,
     pullback_rule,
     pushforward_rule,
     raw_memory,
     references,
+    rules_of_a_function,
     simple_namespace,
     sparse,
     tensor_of,
@@ -52,6 +57,7 @@ from .captured_data import (
     wrapped,
 )
 from .captured_objects import (
+    bases,
     bound_method,
     dataclass,
     default,
@@ -99,6 +105,8 @@ KINDS: dict[str, Callable[[Any], Captured]] = {
     "dtype of a tensor": tensor_of(lambda w, x: 1.0 if w.dtype is symgrad.float64 else 2.0), "two names": two_names, "index": index, "module": module,
     "lru_cache": cached, "cache of arrays": cached_array, "wraps": wrapped, "partial": partial, "vectorize": vectorized, "getters": getters,
     "references": references, "backward": function_rule, "custom_vjp": custom_of(pullback_rule), "custom_jvp": custom_of(pushforward_rule),
+    "rules of a Function": rules_of_a_function, "bases": bases, "order of keys": order_of_keys, "mapped file": array_of(mapped),
+    "dictionary of keys": dictionary_of_keys, "caught failure": tensor_of(inverse_or_other),
 }
 
 
@@ -194,5 +202,62 @@ def failing_afterwards(n):
     return Effect(read, lambda: count[0], lambda value: count.__setitem__(0, value))
 
 
-EFFECTS: dict[str, Callable[[Any], Effect]] = {"count": counting, "append": appending, "variable": counting_in_a_variable,
-                                              "object": attribute_of_an_object, "failing": failing_afterwards}
+def writing_memory_of_a_tensor(write):
+    """A function that writes a tensor through an array that shares its memory."""
+    def effect(n):
+        t = symgrad.tensor([1.0, n, 2.0])
+
+        def read(x):
+            write(t)
+            return (t * x[:3]).sum() + float(t[0])
+
+        return Effect(read, lambda: t.tolist(), lambda value: t.copy_(symgrad.tensor(value)))
+
+    return effect
+
+
+def appending_to(make):
+    """A function that makes an object with memory of its own longer."""
+    def effect(n):
+        memory = make()
+
+        def read(x):
+            memory.append(1)
+            return float(len(memory))
+
+        return Effect(read, lambda: memory[:], lambda value: memory.__setitem__(slice(None), value))
+
+    return effect
+
+
+def moving(n):
+    table = collections.OrderedDict(a=n, b=2.5, c=0.3)
+
+    def read(x):
+        table.move_to_end(next(iter(table)))
+        return next(iter(table.values()))
+
+    return Effect(read, lambda: list(table), lambda value: [table.move_to_end(key) for key in value])
+
+
+def attribute_of_a_function(n):
+    def read(x):
+        read.count = getattr(read, "count", 0) + 1
+        return read.count
+
+    def restore(value):
+        if value is None:
+            read.__dict__.pop("count", None)
+        else:
+            read.count = value
+
+    return Effect(read, lambda: getattr(read, "count", None), restore)
+
+
+EFFECTS: dict[str, Callable[[Any], Effect]] = {
+    "count": counting, "append": appending, "variable": counting_in_a_variable, "object": attribute_of_an_object, "failing": failing_afterwards,
+    "numpy()": writing_memory_of_a_tensor(lambda t: t.numpy().__setitem__(0, t[0].item() + 1)),
+    "asarray": writing_memory_of_a_tensor(lambda t: np.asarray(t).__iadd__(1)),
+    "out": writing_memory_of_a_tensor(lambda t: np.add(t.tolist(), 1.5, out=t.detach().numpy())),
+    "array.array": appending_to(lambda: array.array("d", [2.5])), "bytearray": appending_to(lambda: bytearray([2])), "moving": moving,
+    "attribute of a function": attribute_of_a_function}

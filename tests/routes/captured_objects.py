@@ -204,6 +204,24 @@ def inherited(n):
                                               "bottom": lambda m: setattr(Bottom, "gain", m), "object": lambda m: setattr(x, "gain", m)})
 
 
+def bases(n):
+    class First:
+        rate = n
+
+    class Second:
+        rate = 2.5
+
+    class Bottom(First):
+        pass
+
+    class Below(Bottom):
+        pass
+
+    x = Below()
+    return Captured(lambda y: weigh(x.rate), {"first": lambda m: setattr(First, "rate", m), "second": lambda m: setattr(Second, "rate", m),
+                                              "bases": lambda m: setattr(Bottom, "__bases__", (Second,))})
+
+
 def dataclass(n):
     @dataclasses.dataclass
     class Settings:
