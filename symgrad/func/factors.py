@@ -98,7 +98,10 @@ def factored_hessian(ev: Evaluation, y: Tensor, plans: Plans | None = None) -> S
 
 
 def _affine_cut(ev: Evaluation, y: Tensor) -> list[Node]:
-    """The nodes that are affine in the inputs and have a consumer that is not, oldest first; none if the output is affine."""
+    """The nodes that are affine in the inputs and have a consumer that is not, oldest first; none if the output is affine.
+
+    They are real: second derivatives by the elements of a complex value are not one matrix.
+    """
     if y._node not in ev.between:
         return []
     affine, between = set(ev.nodes), ev.between
@@ -106,7 +109,7 @@ def _affine_cut(ev: Evaluation, y: Tensor) -> list[Node]:
     for node in ev.path:
         live = [p for p in node.parents if p in between]
         inside = [p for p in live if p in affine]
-        if len(inside) == len(live) and node.op.kind != "function" and is_linear(node, live):
+        if len(inside) == len(live) and node.op.kind != "function" and node.value.dtype.kind != "c" and is_linear(node, live):
             affine.add(node)
         else:
             edge.update(inside)

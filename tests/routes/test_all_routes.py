@@ -43,7 +43,6 @@ HARD = {  # where routes had wrong numbers
 
 OPEN = {  # routes that are not right yet
     "a power that was not selected": "source",  # which multiplies the infinite slope of the power by the zero of the selection
-    "complex logarithms": "factors",  # whose Hessian is complex: the ends of complex computations are not made real
 }
 
 
