@@ -11,6 +11,7 @@ import numpy as np
 import sympy
 
 from symgrad.algebra.stable import stable_form_to_differentiate
+from symgrad.codegen.choices import with_choices
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.formulas.expressions import assignments
@@ -107,6 +108,8 @@ def equations_of(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at
     if isinstance(given, FormulaFunction) and not shapes:
         shapes = [p.least for p in given.parameters]
     run, (equations, results) = checked_trace(given, shapes, at, domain, derivatives > 0, lambda t: _equations(t, derivatives), trusted)
+    if derivatives:
+        equations = with_choices(equations, results[0].elements, [cell.name for p in run.parameters for cell in p.cells.values()])
     form, count = run.form, len(run.leaves)
     if derivatives and isinstance(given, FormulaFunction):
         results = [results[0], *[_defined(result, given.expr, dict(equations)) for result in results[1:]]]

@@ -56,8 +56,8 @@ class Source(CodePrinter):
             needed[i] += 1
         for i in reversed(range(len(steps))):
             if needed[i]:
-                for k in steps[i].inputs:
-                    needed[k] += self.ops[steps[i].name].count(f"{{{steps[i].inputs.index(k)}")
+                for at, k in enumerate(steps[i].inputs):  # an extreme of several values is written as extremes of two
+                    needed[k] += 1 if steps[i].name in EXTREMES else self.ops[steps[i].name].count(f"{{{at}")
         texts: list[Any] = []
         for i, step in enumerate(steps):
             text = self._text(step, texts) if needed[i] else Text("")
@@ -76,7 +76,7 @@ class Source(CodePrinter):
             return Text(text, 5 if "/" in text else 6 if text[0] == "-" else 9)
         precedence, _, text = self.ops[step.name].partition(" ")
         operands = self._operands(step.name, step.inputs, texts)
-        while len(operands) > 2 and step.name in ("maximum", "minimum"):
+        while len(operands) > 2 and step.name in EXTREMES:
             operands = [Text(text.format(*operands)), *operands[2:]]
         return Text(text.format(*operands), int(precedence))
 
@@ -110,6 +110,7 @@ class Source(CodePrinter):
         return f"_array({', '.join([str(result.shape), *self._operands('_array', outputs, self.texts)])})"
 
 
+EXTREMES = ("maximum", "minimum")  # the ops of any number of operands
 OPERATORS = {
     "add": "4 {0:4} + {1:5}", "sub": "4 {0:4} - {1:5}", "mul": "5 {0:5} * {1:6}", "div": "5 {0:5} / {1:6}", "neg": "6 -{0:7}",
     "pow": "7 {0:8}**{1:7}", "square": "7 {0:8}**2", "eq": "2 {0:4} == {1:4}", "ne": "2 {0:4} != {1:4}", "lt": "2 {0:4} < {1:4}",
