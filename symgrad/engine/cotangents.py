@@ -14,12 +14,12 @@ import numpy as np
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.duck import DuckArray
-from symgrad.carriers.guarding import guarded, guarded_product, has_nan, truth, unselected
+from symgrad.carriers.guarding import guarded, guarded_product, has_nan, not_finite, truth, unselected
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.operands import is_complex
 from symgrad.engine.recording import core
 from symgrad.engine.saved import always_saves
-from symgrad.engine.tensor import Tensor
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.freed import freed
 from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, SELECTED, Node, guarded_class
@@ -124,8 +124,9 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
     return found
 
 
-def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequence[Node | None]) -> list[Any]:
-    """The cotangents of a node's arguments, where a zero of `g` times a local derivative that is infinite or NaN is 0.
+def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequence[Node | None], unreached: Callable[[Node], Any]) -> list[Any]:
+    """The cotangents of a node's arguments, where `g` times a local derivative that is infinite or NaN is 0 for an element that does not reach
+    the outputs, of which `unreached(node)` is the mask.
 
     So is an infinite or NaN element of `g` times the derivative 0 of an op that selects.
     """
@@ -139,24 +140,24 @@ def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequenc
         if kind == "linear" or c.shape is None or not (  # the coefficients of a linear op are finite, and a bundle has no shape
                 has_nan(xp, c.value) or has_nan(xp, c.tangent) if dual else has_nan(xp, c)):
             continue
-        needs = [p if k == i else None for k, p in enumerate(node.parents)]
+        mask = unreached(node)
         if kind != "elementwise" and REGISTRY.get(op.name) is op:
-            out[i] = _guarded_rule(xp, node, g, args, needs, i, c)
-        elif op.selects and kind == "elementwise":
-            out[i] = _guarded_partial(xp, op, i, y, args, c)
-        elif c.shape != g.shape:
+            out[i] = _guarded_rule(xp, node, g, args, i, c, mask)
             continue
-        elif dual and kind == "elementwise":
-            slope = node.vjp(xp, xp.ones_like(_parts(g)[0]), y, args, needs)[i]
-            out[i] = _guarded_dual(xp.base, g, slope)
-        else:
-            zero = xp.eq(g, 0)
-            if type(g) is Dual:
-                zero = xp.logical_and(zero, xp.eq(g.tangent, 0))
-            elif type(g) is Tensor and g.requires_grad:  # its zeros may depend on the inputs
-                zero = xp.logical_and(zero, xp.isnan(c))
-            out[i] = xp.where(zero, xp.zeros_like(c), c)
+        if mask is not None and c.shape == g.shape:
+            c = out[i] = _without(xp, c, mask)
+        if op.selects and kind == "elementwise":
+            out[i] = _guarded_partial(xp, op, i, y, args, c)
+        elif dual and kind == "elementwise" and c.shape == g.shape:
+            slope = node.vjp(xp, xp.ones_like(_parts(g)[0]), y, args, [p if k == i else None for k, p in enumerate(node.parents)])[i]
+            out[i] = _guarded_dual(xp.base, g, slope, mask)
     return out
+
+
+def _without(xp: Any, c: Any, mask: Any) -> Any:
+    """A cotangent that is 0 where a mask, which is an array, is true."""
+    base = xp.base if isinstance(xp, DualCarrier) else xp
+    return xp.where(wrap(mask) if base is traced else mask, xp.zeros_like(c), c)
 
 
 def _guarded_partial(xp: Any, op: Any, i: int, y: Any, args: tuple, c: Any) -> Any:
@@ -167,45 +168,72 @@ def _guarded_partial(xp: Any, op: Any, i: int, y: Any, args: tuple, c: Any) -> A
     return xp.where(unselected(base, op, i, read[0], read[1:]), xp.zeros_like(c), c)
 
 
-def _guarded_rule(xp: Any, node: Node, g: Any, args: tuple, needs: Sequence[Node | None], i: int, c: Any) -> Any:
+def _guarded_rule(xp: Any, node: Node, g: Any, args: tuple, i: int, c: Any, mask: Any) -> Any:
     """The cotangent `c` of argument `i` of an op that is not elementwise, guarded."""
-    dual, count, op = type(c) is Dual, len(needs), node.op
+    dual, count, op = type(c) is Dual, len(node.parents), node.op
+    needs = [p if k == i else None for k, p in enumerate(node.parents)]
     base, rest = xp.base if dual else xp, args[count:]
-    own = _flat([g]) if op.selects else [g.tangent] if type(g) is Dual else []  # what is replaced of `g`
     call = core(op) if base is traced else functools.partial(op.forward, base)
-    if not any([truth(base.ne(part, 0)).any() for part in _flat([g])]):
+    if mask is not None and truth(mask).all():
         return xp.zeros_like(c)
+    parts = _flat([g])
+    given = _flat([a if p is None or op.selects else _unknown_zeros(base, a) for p, a in zip(node.parents, args)] if op.kind == "multilinear" else
+                  args[:count])
+    if not op.selects and op.kind != "multilinear" and any([not_finite(base, part) for part in parts[:1]]):
+        return c
+    own = [_not_selected(base, parts[0], mask), *parts[1:]]
 
     def compute(given: list[Any]) -> list[Any]:
         parts, y = iter(given), None
-        along = g if not own else Dual(next(parts) if op.selects else g.value, next(parts)) if type(g) is Dual else next(parts)
+        along = Dual(next(parts), next(parts)) if type(g) is Dual else next(parts)
         read = [Dual(next(parts), next(parts)) if type(a) is Dual else next(parts) for a in args[:count]]
         if op.kind != "multilinear":
             y = xp.apply(op, read, rest, call) if dual else call(*([read] if op.arity is None else read), *rest)
         return _flat([node.vjp(xp, along, y, (*read, *rest), needs)[i]])
 
-    found = guarded(base, compute, [*own, *_flat(args[:count])], _flat([c]))
+    found = guarded(base, compute, [*own, *given], _flat([c]))
     return Dual(*found) if dual else found[0]
 
 
-def _flat(values: Sequence[Any]) -> list[Any]:
-    """Values, with the value and the tangent of each dual value."""
-    return [part for x in values for part in ((x.value, x.tangent) if type(x) is Dual else (x,))]
+def _not_selected(base: Any, g: Any, mask: Any) -> Any:
+    """A part of a cotangent, with NaN in place of zeros that are not of the mask: products with them may be anything."""
+    zero = base.eq(g, 0)
+    if mask is not None:
+        zero = base.logical_and(zero, base.logical_not(wrap(mask) if base is traced else mask))
+    return base.where(zero, base.zeros_like(g) * math.nan, g) if truth(zero).any() else g
 
 
-def _guarded_dual(base: Any, g: Any, slope: Any) -> Dual:
-    """The product of dual values, in which each term is 0 where its part of `g` is 0."""
+def _unknown_zeros(base: Any, a: Any) -> Any:
+    """A factor, with NaN in place of its zeros, which may be zeros at this point only."""
+    value = a.value if type(a) is Dual else a
+    if getattr(getattr(value, "dtype", None), "kind", "") not in "fc":
+        return a
+    value = _not_selected(base, value, None)
+    return Dual(value, a.tangent) if type(a) is Dual else value
+
+
+def _guarded_dual(base: Any, g: Any, slope: Any, mask: Any) -> Dual:
+    """The product of dual values, in which each term is 0 where its part of `g` is 0 and belongs to the mask, or does not move."""
     (value, tangent), (plain, moved) = _parts(g), _parts(slope)
-    terms = [] if moved is None else [guarded_product(base, moved, value)]
-    if tangent is not None:  # 0 wherever one of its factors is
+    terms = [] if moved is None else [_kept(base, moved * value, mask)]
+    if tangent is not None:
         (product,) = guarded(base, lambda given: [given[0] * plain], [tangent], [guarded_product(base, plain, tangent)])
         terms.append(product)
-    return Dual(guarded_product(base, plain, value), functools.reduce(operator.add, terms))
+    return Dual(_kept(base, plain * value, mask), functools.reduce(operator.add, terms))
+
+
+def _kept(base: Any, c: Any, mask: Any) -> Any:
+    return c if mask is None else _without(base, c, mask)
 
 
 def _parts(x: Any) -> tuple[Any, Any]:
     """The value and the tangent of a dual value; the tangent of another value is None."""
     return (x.value, x.tangent) if type(x) is Dual else (x, None)
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    """Values, with the value and the tangent of each dual value."""
+    return [part for x in values for part in ((x.value, x.tangent) if type(x) is Dual else (x,))]
 
 
 def mark_as_guarded(x: Any) -> None:

@@ -26,6 +26,7 @@ from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.saved import read as read_saved
 from symgrad.engine.saved import verify
 from symgrad.engine.tasks import note_node
+from symgrad.engine.unreached import Passed
 from symgrad.graph.common import Bundle, CommonNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import HOOKED, PACKED, RELEASED, Node, all_threads
@@ -36,7 +37,7 @@ __all__ = ["pull_instrumented"]
 
 def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | None, wanted: Container[Node] | None, keep: frozenset[Node],
                        ends: Container[Node], release: bool, guarded: int, hooks: Callable[[Node], Any] | None,
-                       deliver: Callable[[Node, list[Any]], None] | None) -> None:
+                       deliver: Callable[[Node, list[Any]], None] | None, held: Passed) -> None:
     """Finish a pullback that has hooks, undefined gradients, symbolic zeros or cotangents to keep.
 
     It never adds in place, because a hook may have stored the cotangent.
@@ -91,8 +92,8 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         if is_complex(g):
             y, args = conjugated(xp, node, y, args)
         guarded = guarded or int(node.selects)
-        found = guarded_vjp(xp, node, g, y, args, parents) if guarded else node.vjp(xp, g, y, args, parents)
-        return _settled(xp, node, parents, found, hooked)
+        found = guarded_vjp(xp, node, g, y, args, parents, held.unreached) if guarded else node.vjp(xp, g, y, args, parents)
+        return _settled(xp, node, parents, found, hooked, held if guarded else None)
 
     def send_back(node: Node, g: Any, parents: Sequence[Node | None], found: Sequence[Any] | None, own: Any) -> None:
         """Run the posthooks, and send the cotangents to the arguments."""
@@ -108,6 +109,13 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
                     c = g if absent else UNDEFINED if node.none_is_undefined or own is not None else SYMBOLIC_ZERO
                 send(pending, heap, p, c)
 
+    def release_one(node: Node) -> None:
+        """Release a node, at the end of the pass if it tells which elements do not reach its outputs."""
+        if guarded and node.saves is not False and node.saves is not True:
+            held.append(node)
+        else:
+            release_node(node)
+
     def visit(node: Node) -> None:
         """Visit a node that stands for itself."""
         own = hooks_at(node)
@@ -121,7 +129,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
                 parents = (parents[0], *receivers(wrote, wanted))
             send_back(node, g, parents, pull(node, g, parents, own is not None), own)
             if release:
-                release_node(node)
+                release_one(node)
         elif own is not None and runs_hooks:
             own.outgoing((None,) * len(node.parents), g)
 
@@ -155,7 +163,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         parents = tuple([p if p in below else None for p in receivers(call, wanted)])
         send_back(call, g if pulled else absent, parents, call.added(pulled) if pulled else None, own)
         for node in outputs if release else ():
-            release_node(node)
+            release_one(node)
 
     last = _last_consumers(pending, wanted) if hooks is not None else {}
     for leaf in last.pop(mark, ()):
@@ -203,7 +211,8 @@ def _after_hooks(node: Node, own: Any, found: Sequence[Any], g: Any) -> Sequence
     return out
 
 
-def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Sequence[Any], hooked: bool) -> Sequence[Any]:
+def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Sequence[Any], hooked: bool,
+             held: Passed | None) -> Sequence[Any]:
     """The cotangents summed to the shapes of the arguments; with hooks, symbolic zeros become arrays."""
     out = []
     for p, c in zip(parents, cotangents):
@@ -213,6 +222,8 @@ def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Se
             c = xp.zeros_like(p.value)
         elif (node.broadcasts or node.flags & PACKED) and bare(c).shape != p.value.shape:  # a hook may unpack another shape
             c = fitted(xp, c, node.value, p.value)
+            if held is not None:
+                held.note_fit(node, p, node.value)
         out.append(c)
     return tuple(out)
 

@@ -35,9 +35,25 @@ from symgrad.engine.instrumented import pull_instrumented
 from symgrad.engine.parted import pull_parts
 from symgrad.engine.saved import traced_args, unpacking, verify
 from symgrad.engine.tensor import Tensor
+from symgrad.engine.unreached import Passed
 from symgrad.graph.freed import FREED, freed
 from symgrad.graph.modes import special
-from symgrad.graph.node import GRADIENT, HOOKED, IN_FORWARD, NAMED, PACKED, PARTED, RELEASED, SELECTED, SMALL, TANGENT, TRANSFORMED, Node, all_threads
+from symgrad.graph.node import (
+    GRADIENT,
+    HELD,
+    HOOKED,
+    IN_FORWARD,
+    NAMED,
+    PACKED,
+    PARTED,
+    RELEASED,
+    SELECTED,
+    SMALL,
+    TANGENT,
+    TRANSFORMED,
+    Node,
+    all_threads,
+)
 from symgrad.graph.order import upstream
 
 __all__ = ["ONE", "along_paths", "is_short", "pullback"]
@@ -53,17 +69,19 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
              keep: frozenset[Node] = frozenset(), ends: Container[Node] = (), release: bool = False,
              hooks: Callable[[Node], Any] | None = None, instrumented: bool = False,
              deliver: Callable[[Node, list[Any]], None] | None = None, guarded: int = False,
-             pending: Cotangents | None = None) -> Cotangents:
+             pending: Cotangents | None = None, passed: Passed | None = None) -> Cotangents:
     """Pull cotangents back from the seeds to the leaves; returns those of leaves, of `ends` and of `keep`, None for a derivative of zero.
 
     `read(node)` returns a node's value and arguments in the carrier, by default its numbers. Only nodes in `wanted` get cotangents, and `ends` are
-    treated as leaves. `release` frees the saved values. If an op selects, such as `where`, 0 · ∞ is 0, so that elements that were not
-    selected give no NaN. `hooks(node)` returns the hooks of a HOOKED node, with `instrumented` of any node.
+    treated as leaves. `release` frees the saved values. If an op selects, such as `where`, 0 · ∞ is 0 at elements that do not reach
+    the seeds, so that those that were not selected give no NaN. `hooks(node)` returns the hooks of a HOOKED node, with `instrumented` of any node.
     `deliver(leaf, [g])` is called with the cotangent of a hooked leaf as soon as it is complete, and leaves in the list what it made of it. `guarded`
-    says that such an op was passed already, and `pending` are cotangents of leaves that were found already.
+    says that such an op was passed already, `pending` are cotangents of leaves that were found already, and `passed` what was passed.
     """
+    held = Passed() if passed is None else passed
     if pending is None:
         pending, seeds = {}, [*seeds]
+        held.seeds, held.wanted, held.ends = seeds, wanted, ends
         for node, g in seeds if xp is numeric else ():
             if node.flags & SELECTED and g is not ONE and not_finite(xp, g):
                 guarded = INFINITE
@@ -76,15 +94,19 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
             pending[node] = g
             heappush(heap, (-node.sequence_nr, node))
     parted = xp is numeric and read is None
-    while True:
-        guarded = _pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None, guarded, parted)
-        if not heap or heap[0][1] is mark:
-            break
-        found = pull_parts(functools.partial(_pull_part, release), pending, heap, zeros, wanted, keep, guarded)
-        parted, guarded = found is not None, max(guarded, found or 0)
-    if heap:
-        with unpacking():
-            pull_instrumented(xp, pending, heap, read, wanted, keep, ends, release, guarded, hooks, deliver)
+    try:
+        while True:
+            guarded = _pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None, guarded, parted, held)
+            if not heap or heap[0][1] is mark:
+                break
+            found = pull_parts(functools.partial(_pull_part, release, held), pending, heap, zeros, wanted, keep, guarded)
+            parted, guarded = found is not None, max(guarded, found or 0)
+        if heap:
+            with unpacking():
+                pull_instrumented(xp, pending, heap, read, wanted, keep, ends, release, guarded, hooks, deliver, held)
+    finally:
+        if held and passed is None:
+            held.release()
     for node in upstream(zeros, differentiable=True) if zeros else ():
         if not node.parents or node in keep:
             pending.setdefault(node, None)
@@ -92,7 +114,7 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
 
 
 def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Read | None, wanted: set[Node] | None,
-          ends: Container[Node], release: bool, hooked: bool, guarded: int, parted: bool) -> int:
+          ends: Container[Node], release: bool, hooked: bool, guarded: int, parted: bool, held: Passed) -> int:
     """The clean loop: `pending` holds the cotangents of reached nodes, the heap those of them that have parents, newest first.
 
     It stops at a hooked node (if `hooked`), at packed tensors, at an undefined gradient, and at an output of a part of a batch (if `parted`),
@@ -146,17 +168,22 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                     seen := _not_finite(node, g, (found,) if single else found, guarded)):
                 guarded = INFINITE
                 if seen is NAN:
-                    single, found = False, guarded_vjp(xp, node, g, y, node.args, parents)
+                    single, found = False, guarded_vjp(xp, node, g, y, node.args, parents, held.unreached)
         else:
             single, saves = False, node.saves
             y, args = (node.value, node.args) if read is None else read(node)
             if is_complex(g):
                 y, args = conjugated(xp, node, y, args)
             guarded = guarded or node.selects  # the graphs of other carriers have no flag of it
-            found = guarded_vjp(xp, node, g, y, args, parents) if guarded else node.vjp(xp, g, y, args, parents)
+            found = guarded_vjp(xp, node, g, y, args, parents, held.unreached) if guarded else node.vjp(xp, g, y, args, parents)
         if release:
-            if saves and not flags & NAMED:  # as `release_node` does
-                node.flags, node.args, node.value = flags | RELEASED, None, freed
+            if saves and not flags & NAMED:
+                if guarded and saves is HELD:
+                    held.append(node)
+                else:  # as `release_node` does
+                    node.flags, node.args, node.value = flags | RELEASED, None, freed
+            elif guarded and saves is None:
+                held.append(node)
             elif saves is not False or type(y) is not float64 and y.nbytes > SMALL:
                 release_node(node)
         if single:
@@ -180,6 +207,8 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 continue
             if broadcasts and type(c) is not float64 and (c.shape if type(c) is ndarray else shape_of(c, y)) != p.value.shape:
                 c = fitted(xp, c, y, p.value)
+                if guarded:
+                    held.note_fit(node, p, y)
             if p is following:
                 ahead = sum_of_tensors(ahead, c) if tensors else ahead + c  # noqa: F821  bound together with `following`
             elif p in pending:
@@ -205,9 +234,9 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 g = ahead
 
 
-def _pull_part(release: bool, pending: Cotangents, heap: Heap, zeros: list[Node], wanted: set[Node] | None, ends: Container[Node],
+def _pull_part(release: bool, held: Passed, pending: Cotangents, heap: Heap, zeros: list[Node], wanted: set[Node] | None, ends: Container[Node],
                guarded: int) -> int:
-    return _pull(numeric, pending, heap, zeros, None, wanted, ends, release, False, guarded, False)
+    return _pull(numeric, pending, heap, zeros, None, wanted, ends, release, False, guarded, False, held)
 
 
 def is_short(seeds: Sequence[tuple[Node, Any]]) -> bool:
@@ -219,7 +248,15 @@ def along_paths(seeds: Sequence[tuple[Node, Any]], release: bool) -> Cotangents:
     """As `pullback` of numbers without hooks, for one seed or for those that `is_short` allows."""
     ends: Cotangents = {}
     for node, g in seeds if len(seeds) == 1 else sorted(seeds, key=_newest):
-        along_one_path(node, g, release, ends)
+        if node.flags & SELECTED:
+            held = Passed()
+            held.seeds = [(node, g)]
+            try:
+                along_one_path(node, g, release, ends, held)
+            finally:
+                held.release()
+        else:
+            along_one_path(node, g, release, ends, None)
     return ends
 
 
@@ -227,7 +264,7 @@ def _newest(seed: tuple[Node, Any]) -> int:
     return -seed[0].sequence_nr
 
 
-def along_one_path(node: Node, g: Any, release: bool, ends: Cotangents) -> None:
+def along_one_path(node: Node, g: Any, release: bool, ends: Cotangents, held: Passed | None) -> None:
     """Add to the cotangents of leaves those of one seed, in less time than `pullback` as long as there is one path.
 
     That is, every node passes its cotangent to leaves and to at most one other node, and needs none of the tests of the clean loop.
@@ -266,13 +303,20 @@ def along_one_path(node: Node, g: Any, release: bool, ends: Cotangents) -> None:
                 if p is not None:
                     if c is not None and cls.broadcasts and c.shape != p.value.shape:
                         c = fitted(numeric, c, node.value, p.value)
+                        if held is not None:
+                            held.note_fit(node, p, node.value)
                     if p in inner:
                         following, ahead = p, c if ahead is None else ahead + c
                     else:
                         ends[p] = c if (other := ends.get(p)) is None else other if c is None else other + c
         if release:
-            if saves:  # as `release_node` does
-                node.flags, node.args, node.value = flags | RELEASED, None, freed
+            if saves:
+                if held is not None and saves is HELD:
+                    held.append(node)
+                else:  # as `release_node` does
+                    node.flags, node.args, node.value = flags | RELEASED, None, freed
+            elif held is not None and saves is None:
+                held.append(node)
             elif saves is None or type(y := node.value) is not float64 and y.nbytes > SMALL:
                 release_node(node)
         if following is None:
@@ -282,7 +326,7 @@ def along_one_path(node: Node, g: Any, release: bool, ends: Cotangents) -> None:
         zeros = [p for p, c in ends.items() if c is None]
         for p in zeros:
             del ends[p]
-        pullback(numeric, [(node, g)], release=release, guarded=guarded, pending=ends)
+        pullback(numeric, [(node, g)], release=release, guarded=guarded, pending=ends, passed=held)
         for p in zeros:
             ends.setdefault(p, None)
     else:

@@ -15,7 +15,7 @@ from symgrad.engine.saved import read as read_saved
 from symgrad.engine.saved import read_traced, unpacking
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.engine.unmoved import Masks, unmoved, unmoved_by, without, zeros_of
+from symgrad.engine.unmoved import Masks, drops, unmoved, unmoved_by, without, zeros_of
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import PACKED, SELECTED, TRACKED, Leaf, Node
@@ -105,15 +105,15 @@ def _pushed(xp: Any, path: Sequence[Node], tangents: Mapping[Node, Any], read: R
 def _guarded_tangent(xp: Any, node: Node, carried: Sequence[Any], y: Any, args: tuple, t: Any, stays: Mapping[Node, Any], selects: bool) -> Any:
     """The tangent `t` of a node, without the products of elements that stay."""
     jvp: Any = node.op.jvp
-    if selects:
+    if selects and drops(node.op, sum([x is not None for x in carried])):
         (t,) = guarded(xp, lambda given: [jvp(xp, given, y, args)], carried, [t])
-    if stays.get(node) is None and all([stays.get(p) is None for p in node.parents]) or not has_nan(xp, t):  # type: ignore[arg-type]
+    if not has_nan(xp, t):
         return t
     if node.op.kind == "elementwise":
         terms = []
-        for i, (p, moved) in enumerate(zip(node.parents, carried)):
+        for i, moved in enumerate(carried):
             if moved is not None and (term := jvp(xp, [moved if k == i else None for k in range(len(carried))], y, args)) is not None:
-                terms.append(without(xp, term, unmoved_by(node, i, stays.get(p))))  # type: ignore[arg-type]
+                terms.append(without(xp, term, unmoved_by(node, i, stays)))
         return functools.reduce(operator.add, terms)
     return without(xp, t, stays.get(node))
 

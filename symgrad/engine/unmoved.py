@@ -16,9 +16,11 @@ from symgrad.carriers.guarding import truth, unselected
 from symgrad.engine.saved import read as read_saved
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.derivative import DerivativeNode
-from symgrad.graph.node import Node
+from symgrad.graph.node import PACKED, RELEASED, Node
+from symgrad.graph.op import Op
 
-__all__ = ["Masks", "unmoved", "unmoved_behind", "unmoved_by", "without", "zeros_of"]
+__all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "unmoved", "unmoved_behind", "unmoved_by", "unmoved_zeros", "without",
+           "zeros_of"]
 
 Masks = dict[Node, Any]
 
@@ -73,35 +75,72 @@ def _mask(node: Node, masks: Mapping[Node, Any]) -> Any:
     if op.jvp is None or op.kind == "function":
         return None
     if op.kind == "elementwise":
-        found = [unmoved_by(node, i, m) for i, (p, m) in enumerate(zip(parents, known)) if p in masks]
+        found = [unmoved_by(node, i, masks) for i, p in enumerate(parents) if p in masks]
         return None if any([m is None for m in found]) else functools.reduce(xp.logical_and, found)
     if op.kind == "primitive" and not op.selects and all([m is None for m in known]):
         return None
     y, args = read_saved(node)
     if isinstance(y, tuple):
         return None
-    moves, rest = [_numbers(a, 0, m) if p in masks else None for p, m, a in zip(parents, known, args)], args[len(parents):]
-    if op.kind != "linear" and not op.selects:  # a derivative that is zero at a point is not a selection
-        args = tuple([_numbers(a, i + 1) if getattr(getattr(a, "dtype", None), "kind", "") in "fc" else a for i, a in enumerate(args[:len(parents)])])
-        if op.kind == "primitive":
-            try:
-                y = op.forward(xp, *((args,) if op.arity is None else args), *rest)
-            except (ArithmeticError, ValueError, TypeError, RuntimeError):  # other numbers than these are in its domain
-                return None
-        args += rest
+    moves = [generic(a, 0, m) if p in masks else None for p, m, a in zip(parents, known, args)]
+    if op.kind != "linear" and not op.selects:
+        try:
+            y, args = generic_arguments(node, y, args)
+        except (ArithmeticError, ValueError, TypeError, RuntimeError):  # other numbers than these are in its domain
+            return None
     t = op.jvp(xp, moves, y, args)
     return None if isinstance(t, tuple) else xp.eq(xp.broadcast_to(t, tuple(node.value.shape)), 0)
 
 
-def unmoved_by(node: Node, i: int, mask: Any) -> Any:
-    """Where argument i of an elementwise op, of which `mask` stays, does not move the value; None if it does so everywhere."""
-    op = node.op
-    if callable(op.partials[i]):
-        if op.selects:
-            zero = unselected(xp, op, i, *read_saved(node))
-            return zero if mask is None else xp.logical_or(mask, zero)
-        return mask
-    return mask if op.partials[i] else xp.eq(xp.zeros_like(node.value), 0)
+def generic_arguments(node: Node, y: Any, args: tuple) -> tuple[Any, tuple]:
+    """The value and the arguments of a node with generic numbers, as a derivative that is zero at a point is not a selection; constants stay."""
+    op, count = node.op, len(node.parents)
+    given = tuple([_generic_argument(p, a, i) for i, (p, a) in enumerate(zip(node.parents, args))])
+    if op.kind == "primitive":
+        y = op.forward(xp, *((given,) if op.arity is None else given), *args[count:])
+    return y, given + args[count:]
+
+
+def _generic_argument(p: Node | None, a: Any, i: int) -> Any:
+    if getattr(getattr(a, "dtype", None), "kind", "") not in "fc":
+        return a
+    return generic(a, i + 1) if p is not None else xp.where(xp.isfinite(a), a, generic(a, i + 1))
+
+
+def unmoved_by(node: Node, i: int, masks: Mapping[Node, Any]) -> Any:
+    """Where argument i of an elementwise op does not move the value, with the masks of nodes that move; None if it does so everywhere."""
+    op, mask = node.op, masks.get(node.parents[i])  # type: ignore[arg-type]
+    if not callable(op.partials[i]):
+        return mask if op.partials[i] else xp.eq(xp.zeros_like(node.value), 0)
+    zero = None
+    if op.selects:
+        zero = unselected(xp, op, i, *read_saved(node))
+    elif op.name == "mul" and node.args is not None and not node.flags & (RELEASED | PACKED):  # the derivatives of an op that selects are factors
+        zero = unmoved_zeros(*factor(node, 1 - i, node.args), masks)
+    return zero if mask is None else mask if zero is None else xp.logical_or(mask, zero)
+
+
+def factor(node: Node, i: int, args: tuple) -> tuple[Node | None, Any]:
+    """The node and the value of factor i of a product."""
+    return node.parents[i] if i < len(node.parents) else None, args[i] if i < len(args) else None
+
+
+def unmoved_zeros(p: Node | None, x: Any, masks: Mapping[Node, Any]) -> Any:
+    """Where a factor, the value of a node, is 0 and does not move; None if it does so nowhere."""
+    if not hasattr(x, "dtype") or p in masks and masks[p] is None:  # type: ignore[index]
+        return None
+    zero = xp.eq(x, 0)
+    return xp.logical_and(masks[p], zero) if p in masks else zero  # type: ignore[index]
+
+
+def drops(op: Op, moving: int) -> bool:
+    """Whether a derivative by an argument that is 0 means that the argument was not selected, or not taken, and not only that it is 0 at this point.
+
+    The coefficients of a product are constants if one argument is `moving`. For other elementwise ops that select the masks say so.
+    """
+    if op.kind == "multilinear":
+        return op.selects or moving == 1
+    return op.kind == "linear" or op.selects and (op.kind != "elementwise" or op.piecewise_linear)
 
 
 def without(carrier: Any, t: Any, mask: Any) -> Any:
@@ -111,7 +150,7 @@ def without(carrier: Any, t: Any, mask: Any) -> Any:
     return carrier.where(wrap(mask) if carrier is not xp else mask, carrier.zeros_like(t), t)
 
 
-def _numbers(x: Any, k: int, mask: Any = None) -> Any:
+def generic(x: Any, k: int, mask: Any = None) -> Any:
     """Different positive numbers of the shape of `x`, and 0 where the mask is true; no simple relation holds between them."""
     if not hasattr(x, "dtype"):
         return x

@@ -21,7 +21,7 @@ from symgrad.carriers.recorded import Recorded
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.engine.unmoved import unmoved, without
+from symgrad.engine.unmoved import drops, unmoved, without
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.second import gradient_tangents
 from symgrad.graph.derivative import DerivativeNode
@@ -109,7 +109,7 @@ class _CollapsedPass:
         count, mask = len(ts), self.stays.get(node)
         if node.op.kind == "function" or any([isinstance(x, tuple) for x in found]):
             return found
-        if self.selects:
+        if self.selects and drops(node.op, sum([t is not None or s is not None for t, s in zip(ts, ss)])):
             found = guarded(self.xp, lambda given: self.propagate(node, given[:count], given[count:], wanted, read), [*ts, *ss], found)
         return found if mask is None else [None if x is None else without(self.xp, self.broadcast(x, node.value), mask) for x in found]
 

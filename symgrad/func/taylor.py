@@ -27,7 +27,7 @@ from symgrad.engine.recording import NUMBERS, core
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.engine.unmoved import unmoved, without, zeros_of
+from symgrad.engine.unmoved import drops, unmoved, without, zeros_of
 from symgrad.func.curves import coefficient_node
 from symgrad.func.evaluation import Evaluation, evaluate, function_name, unshared_results
 from symgrad.func.transformed import transform
@@ -93,7 +93,8 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, calle
             known[node] = carrier.apply(op, tensors, args[count:], first=first)
             if stays is not None:
                 again = functools.partial(carrier.apply, op, parameters=args[count:], first=first)
-                known[node] = _guarded(carrier, again, tensors, known[node], selects, stays.get(node))
+                known[node] = _guarded(carrier, again, tensors, known[node], selects and drops(op, sum(map(known.__contains__, parents))),
+                                       stays.get(node))
         carrier.solve()
         for p in finished.get(node, ()):
             known.pop(p, None)

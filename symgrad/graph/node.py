@@ -20,7 +20,7 @@ from symgrad.graph.freed import freed, released
 from symgrad.graph.names import NamedAsInTorch
 from symgrad.graph.op import REGISTRY, Op
 
-__all__ = ["BARRED", "CALLS", "DETACHED", "GRADIENT", "HOOKED", "INFERENCE", "InferenceNode", "Leaf", "NAMED", "PACKED", "PARTED", "RELEASED",
+__all__ = ["BARRED", "CALLS", "DETACHED", "GRADIENT", "HELD", "HOOKED", "INFERENCE", "InferenceNode", "Leaf", "NAMED", "PACKED", "PARTED", "RELEASED",
            "IN_FORWARD", "TANGENT", "TRACKED", "TRANSFORMED", "Node", "REASONS", "SELECTED", "SMALL", "all_threads", "constructor", "guarded_class",
            "make_node", "next_sequence", "node_class"]
 
@@ -28,6 +28,7 @@ GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED, SELECTED, CALL
 TRANSFORMED = 128  # below 256, since Python makes no new object for small integers
 REASONS = GRADIENT | NAMED | TANGENT  # the flags for which an op is recorded
 TRACKED = REASONS | SELECTED | CALLS | TRANSFORMED  # the flags that a node inherits
+HELD = 2  # saved values that tell which elements do not reach the outputs of a guarded pass
 SMALL = 4096  # bytes; smaller values are not worth releasing
 next_sequence = itertools.count(1).__next__
 
@@ -67,7 +68,7 @@ class Node(NamedAsInTorch):
     broadcasts: bool
     selects = False
     calls_code = False  # whether its rule may call a user's code
-    saves: bool | None  # whether the rule reads saved values, so that a pullback empties the node; None if `release` decides
+    saves: int | None  # whether the rule reads saved values, so that a pullback empties the node, at its end if HELD; None if `release` decides
     output_index: int | None = None  # the output number, if this node is only one output of its only parent
     residual_jvp: Any = None  # the numeric jvp from a residual of the forward, if it kept one
     reads_saved = False  # whether the rule reads saved values, whose versions must be verified
@@ -351,7 +352,8 @@ def _power_of_length(op: Op, args: tuple, parents: tuple, value: Any, flags: int
 @functools.cache
 def guarded_class(cls: type[Node]) -> type[Node]:
     """The class for nodes recorded by a guarded pass, one that treats 0 · ∞ as 0: passes over such nodes are guarded, too."""
-    words = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__, "selects": True}
+    saves = HELD if cls.saves is True else cls.saves
+    words = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__, "selects": True, "saves": saves}
     return cls if cls.selects else type(cls.__name__, (cls,), words)
 
 
@@ -368,6 +370,8 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
         vjp = None if op.vjp is None else staticmethod(op.vjp)
         words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "reads_saved": op.saves and op.kind != "linear",
                  "selects": op.selects, "calls_code": op.kind == "function", "__doc__": op.doc, "__module__": "symgrad"}
+        if op.saves and (op.kind != "elementwise" or op.selects):
+            words["saves"] = HELD
         if op.saves and op.saved is not None and (not all(op.saved) or "index" in op.saved):
             words |= {"saves": None, "release": _release_saved}
         own = SELECTED * op.selects | CALLS * (op.kind == "function")
