@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.adding import added
+
 __all__ = ["contract"]
 
 FEW = 4096  # multiplications, up to which NumPy's loop takes less time than the transpositions
@@ -27,8 +29,18 @@ def contract(equation: str, xs: Sequence[Any]) -> Any:
                 terms.append(product(first, second))
             return terms[0]
     if len(xs) == 1 and type(xs[0]) is np.ndarray:
-        return np.array(np.einsum(equation, *xs))  # a diagonal would be a view
+        return _alone(equation, xs[0])
     return np.einsum(equation, *xs, optimize=len(xs) > 2)
+
+
+def _alone(equation: str, x: np.ndarray) -> Any:
+    """The sum of one array along some axes, and diagonals and other orders of axes; NumPy's loop adds one number after the other."""
+    term, arrow, out = equation.partition("->")
+    if arrow and "." not in equation and x.size > FEW and len(term) == x.ndim and x.dtype.kind in "fc":
+        axes = tuple(k for k, letter in enumerate(term) if letter not in out and term.count(letter) == 1)
+        if axes:
+            x, equation = added(x, axes), "".join(letter for k, letter in enumerate(term) if k not in axes) + "->" + out
+    return np.array(np.einsum(equation, x))  # a diagonal would be a view
 
 
 @functools.lru_cache(1024)
@@ -76,7 +88,7 @@ def _product(p: str, q: str, out: str, sizes: dict[str, int]) -> Callable[[Any, 
     alone = [tuple(k for k, c in enumerate(name) if c not in other and c not in out) for name, other in ((p, q), (q, p))]
     if not inner or not rows and not columns or any(alone):
         equation = f"{p},{q}->{out}"
-        return lambda a, b: np.einsum(equation, a, b)
+        return lambda a, b: _added_in_double(equation, a, b)
     if rows and columns and out.index(rows[0]) > out.index(columns[0]):  # so that the product has the order of the result, if it can
         swapped = _product(q, p, out, sizes)
         return lambda a, b: swapped(b, a)
@@ -92,6 +104,12 @@ def _product(p: str, q: str, out: str, sizes: dict[str, int]) -> Callable[[Any, 
         return y if sorted_out else y.transpose(back).copy()
 
     return product
+
+
+def _added_in_double(equation: str, a: Any, b: Any) -> Any:
+    """The result of NumPy's loop, which adds one product after the other; of numbers of single precision in double precision."""
+    wide = {"f": np.float64, "F": np.complex128}.get(np.result_type(a, b).char)
+    return np.einsum(equation, a, b) if wide is None else np.einsum(equation, a, b, dtype=wide).astype(np.result_type(a, b))
 
 
 def _matrices(x: Any, order: tuple[int, ...], shape: tuple[int, ...]) -> Any:

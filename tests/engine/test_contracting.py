@@ -59,3 +59,14 @@ def test_large_sums_of_products_have_the_derivatives_of_the_product():
     assert symgrad.allclose(rows, a @ b)
     sums = symgrad.func.vmap(lambda a: symgrad.einsum("ij,jk->", a, b[0]))(a)
     assert symgrad.allclose(sums, (a @ b[0]).sum((1, 2)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+@pytest.mark.parametrize("equation", ["ij->i", "ji->i", "ij->", "ij,ij->i", "ij,ij->"])
+def test_long_sums_of_single_precision_keep_their_digits(equation, dtype):
+    terms = equation.partition("->")[0].split(",")
+    xs = [np.full({"ij": (3, 100003), "ji": (100003, 3)}[term], 0.1, dtype) for term in terms]
+    found = symgrad.einsum(equation, *map(symgrad.tensor, xs)).numpy()
+    exact = np.einsum(equation, *[x.astype(complex) for x in xs])
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, exact, rtol=3e-6)
