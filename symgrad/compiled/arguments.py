@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from symgrad.compiled.contents import bits_of
 from symgrad.compiled.kinds import is_plain_object
 from symgrad.engine.tensor import Tensor
 from symgrad.types.dtypes import DType
+from symgrad.types.trees import Spec as Form
 
-__all__ = ["KEYS", "Given", "kinds_of_arguments"]
+__all__ = ["KEYS", "Given", "has_attributes", "kinds_of_arguments", "looks_of", "properties_read"]
 
 FLOAT = ("float",)
 KEYS = {int, bool, str, bytes, type(None), DType}  # types of arguments that are equal only if they are the same to every computation
@@ -44,6 +45,54 @@ def key_of(x: Any) -> Any:
         if all([bits is not None for _, bits in found]):
             return found
     return Given(x)
+
+
+# What a function may read of tensors besides their elements, shapes and dtypes
+
+
+def _graphs(xs: Sequence[Any]) -> list[Any]:
+    return [(x.requires_grad, x.is_leaf, getattr(x, "_grad", None) is None) for x in xs if isinstance(x, Tensor)]
+
+
+def _strides(xs: Sequence[Any]) -> list[Any]:
+    return [x._value.strides for x in xs if isinstance(x, Tensor)]
+
+
+def _types(xs: Sequence[Any]) -> list[type]:
+    return [*map(type, xs)]
+
+
+def _identities(xs: Sequence[Any]) -> list[int]:
+    """For each tensor or array, the first that is the same object."""
+    first: dict[int, int] = {}
+    return [first.setdefault(id(x), i) for i, x in enumerate(xs) if isinstance(x, (Tensor, np.ndarray))]
+
+
+# each with the names by which code reads it
+PROPERTIES: dict[str, tuple[Callable[[Sequence[Any]], list[Any]], tuple[str, ...]]] = {
+    "requires_grad, is_leaf or grad": (_graphs, ("requires_grad", "is_leaf", "grad", "grad_fn", "retains_grad")),
+    "the strides": (_strides, ("stride", "strides", "is_contiguous")),
+    "the type": (_types, ("isinstance", "issubclass", "type", "__class__", "is_tensor", "is_parameter", "getattr", "hasattr", "vars")),
+    "the identity": (_identities, ("is", "id")),
+}
+
+
+def properties_read(names: Container[str]) -> list[str]:
+    """The properties of tensors that code with some names may read."""
+    return [name for name, (_, words) in PROPERTIES.items() if any([word in names for word in words])]
+
+
+def looks_of(properties: Sequence[str], xs: Sequence[Any]) -> list[list[Any]]:
+    """Each of the properties of the tensors among some values."""
+    return [PROPERTIES[name][0](xs) for name in properties]
+
+
+def has_attributes(form: Form) -> str:
+    """The name of a type of sequences in a tree whose instances have attributes, which are no part of the tree."""
+    kind = form.kind
+    if kind is not None and issubclass(kind, (tuple, list)) and kind.__dictoffset__ and not hasattr(kind, "_fields"):
+        return kind.__name__
+    return next((name for part in form.parts if (name := has_attributes(part))), "")
 
 
 def kinds_of_arguments(leaves: Sequence[Any]) -> tuple[list[tuple[Any, ...]], list[Any], bool, bool]:

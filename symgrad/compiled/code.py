@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 __all__ = ["Reads", "reads"]
 
+CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST")  # before `is`, as in `x is None`
 DYNAMIC = ("getattr", "attrgetter", "methodcaller", "hasattr", "setattr", "delattr")
 
 
 class Reads(NamedTuple):
-    """The names in a function and in those that are defined in it."""
+    """The names in a function and in those that are defined in it; `is` counts as an attribute, and patterns of classes as `isinstance`."""
 
     globals: dict[str, int]
     attributes: dict[str, int]
@@ -27,11 +28,14 @@ def reads(code: types.CodeType) -> Reads:
     steps = list(dis.get_instructions(code))
     inner = [reads(x) for x in code.co_consts if isinstance(x, types.CodeType)]
     out = Reads({}, {}, {}, any(step.opname == "PUSH_EXC_INFO" for step in steps) or any(x.handles for x in inner))
-    line = code.co_firstlineno
+    line, before = code.co_firstlineno, steps[0]
     for step in steps:
         if step.starts_line is not None and not isinstance(step.starts_line, bool):
             line = step.starts_line
         name = step.argval
+        if step.opname == "MATCH_CLASS" or step.opname == "IS_OP" and before.opname not in CONSTANTS:
+            out.attributes.setdefault("isinstance" if step.opname == "MATCH_CLASS" else "is", line)
+        before = step
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
             out.globals.setdefault(name, line)
         elif step.opname == "IMPORT_NAME":

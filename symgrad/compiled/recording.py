@@ -16,7 +16,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.carriers.guarding import has_nan
 from symgrad.carriers.recorded import Recorded
-from symgrad.compiled.arguments import KEYS, Given, kinds_of_arguments
+from symgrad.compiled.arguments import KEYS, Given, has_attributes, kinds_of_arguments, looks_of, properties_read
 from symgrad.compiled.captures import Captures, Unwatched
 from symgrad.compiled.catching import Raised, watching_exceptions
 from symgrad.compiled.effects import HasEffects, effects_undone, reaches_recorded
@@ -44,14 +44,16 @@ class Variant:
     """A recorded program: what it is valid for, and how its outputs become the function's result."""
 
     def __init__(self, running: Running, captures: Captures, used: Sequence[int], captured: Sequence[Spec], reads: Sequence[Any], form: Form,
-                 leaves: Sequence[Any], guarded: bool, seconds: float, recorded: int, left: Sequence[int] = ()):
+                 leaves: Sequence[Any], guarded: bool, seconds: float, recorded: int, left: Sequence[int] = (),
+                 looks: tuple[Sequence[str], Sequence[Any]] = ((), ())):
         self.running, self.captures, self.used, self.captured = running, captures, used, captured
         self.reads, self.form, self.leaves, self.guarded = reads, form, leaves, guarded
         self.seconds, self.recorded, self.runs = seconds, recorded, 0
         # captured tensors whose shapes and dtypes alone were read, if at all
         self.unused = [(read, t._value.shape, t._value.dtype) for i, (read, t) in enumerate(zip(captures.tensors, captures.present()))
                        if i not in set(used)]
-        self.left = left  # the inputs of which numbers left the graph
+        # the inputs of which numbers left the graph, what the function may read of tensors besides their elements, and whether either is there
+        self.left, self.looks, self.particular = left, looks, bool(left or looks[0])
         self.single = form is LEAF and leaves[0] is OUTPUT
         self.raised: Raised = []  # exceptions of libraries that the function caught
         self.mismatch = self.why = ""  # why it did not hold for a call, and why it was recorded beside another
@@ -60,7 +62,7 @@ class Variant:
         """The variant as data: captured tensors are constants with their present values."""
         values = [np.array(self.captures.tensors[i]()._value) for i in self.used]
         return self.running.program.with_constants(values), self.running.wanted, self.reads, self.form, self.leaves, self.guarded, \
-            self.recorded, [i for i in self.left if i < len(self.running.program.inputs) - len(self.used)]
+            self.recorded, [i for i in self.left if i < len(self.running.program.inputs) - len(self.used)], self.looks
 
     @property
     def program(self) -> Program:
@@ -70,9 +72,14 @@ class Variant:
 
     @classmethod
     def restored(cls, program: Any, backend: str, reads: Any, form: Any, leaves: Any, guarded: bool, recorded: int,
-                 left: Sequence[int] = ()) -> Variant:
+                 left: Sequence[int] = (), looks: tuple[Sequence[str], Sequence[Any]] = ((), ())) -> Variant:
         """The variant of saved data."""
-        return cls(Running(program, backend), Captures(None), (), (), reads, form, leaves, guarded, 0.0, recorded, left)
+        return cls(Running(program, backend), Captures(None), (), (), reads, form, leaves, guarded, 0.0, recorded, left, looks)
+
+    def suits(self, leaves: Sequence[Any]) -> bool:
+        """Whether the tensors are as the function has found them when it was recorded, in the properties that it may read."""
+        self.mismatch = f"the function may read {' and '.join(self.looks[0])} of its tensors, which differ"
+        return not self.looks[0] or looks_of(self.looks[0], [*leaves, *self.captures.present()]) == self.looks[1]
 
     def loses_derivatives(self, leaves: Sequence[Any], arguments: Sequence[Any]) -> bool:
         """Whether numbers left the graph of a tensor that requires a gradient: the function itself warns or raises, as in an eager call."""
@@ -232,8 +239,11 @@ class Recorder:
             else:
                 self._newest = form, arguments, key, found
         for variant in found:
-            if variant.left and variant.loses_derivatives(leaves, arguments):
-                break
+            if variant.particular:
+                if not variant.suits(leaves):
+                    continue
+                if variant.loses_derivatives(leaves, arguments):
+                    break
             out = variant.run(values)
             if out is GUARDED:
                 break
@@ -355,11 +365,18 @@ class Recorder:
             recorder.keep_memory(given[-1])
         for t in present:
             recorder.keep_memory(t)
+        if name := has_attributes(form):
+            raise Unrecordable(f"an argument of type {name}, which may have attributes")
         tree = form.unflatten(given)
+        properties = properties_read(captures.names)
+        looks = looks_of(properties, [*leaves, *present])
         with effects_undone(captures, tree, given, present, small):
             refusing: Any = looking(Unwatched) if captures.looks else contextlib.nullcontext()
             catching: Any = watching_exceptions() if captures.catches else contextlib.nullcontext([])
             with collection_paused(), in_mode(program=recorder), substituted(present, list(inputs)):
+                for name, own, now in zip(properties, looks, looks_of(properties, [*given, *present])):
+                    if own != now:
+                        raise Unrecordable(f"a function that may read {name} of a tensor, which a recorded value does not have")
                 with refusing, catching as raised:
                     output = call_tree(self.function, tree)
                 found, shape = flatten(output)
@@ -377,6 +394,6 @@ class Recorder:
         on = [i - len(specs) for i in used[len(specs):]]
         variant = Variant(Running(program, self.backend), captures, on, [captured[i] for i in on], [v for _, v in recorder.reads], shape,
                           [OUTPUT if there else y for y, there in zip(outputs, places)], recorder.guarded, time.perf_counter() - start,
-                          recorder.count, recorder.inputs_of(recorder.left))
+                          recorder.count, recorder.inputs_of(recorder.left), (properties, looks))
         variant.raised = raised
         return variant

@@ -202,3 +202,53 @@ def test_results_that_hold_tensors_belong_to_the_call():
     f = symgrad.compile(lambda x: types.SimpleNamespace(y=x * 2.0))
     for x in (X, -X):
         assert symgrad.equal(f(x).y, x * 2.0)
+
+
+class Pair(tuple):
+    """A tuple that may have attributes."""
+
+
+def pair(value):
+    out = Pair((1.5,))
+    out.rate = value
+    return out
+
+
+def with_gradient(x):
+    x.grad = symgrad.ones(3)
+    return x
+
+
+@pytest.mark.parametrize("reads", ["requires_grad", "is_leaf", "grad", "contiguous", "stride", "type", "type of a number", "match", "identity",
+                                   "attribute"])
+def test_properties_of_arguments_are_those_of_the_call(reads):
+    def matches(y):
+        match y:
+            case nn.Parameter():
+                return True
+        return False
+
+    x, y = symgrad.tensor([0.3, -0.7, 1.9]), symgrad.tensor([[1 / 3, 2.0], [0.1, 7.0]])
+    tracked, other = x.clone().requires_grad_(), x / 3
+    condition, calls = {
+        "requires_grad": (lambda y: y.requires_grad, (x, tracked, tracked * 2)), "is_leaf": (lambda y: y.is_leaf, (x, tracked, tracked * 2)),
+        "grad": (lambda y: y.grad is None, (x, with_gradient(x.clone()))), "contiguous": (lambda y: y.is_contiguous(), (y, y.T, y.T.clone())),
+        "stride": (lambda y: y.stride()[0] == 2, (y, y.T)), "type": (lambda y: isinstance(y, nn.Parameter), (x, nn.Parameter(x), x)),
+        "type of a number": (lambda y: type(y) is float, (2.5, x, 0.1, np.ones(3))), "match": (matches, (x, nn.Parameter(x))),
+        "identity": (lambda y: y is other, (x, other, x)),
+        "attribute": (lambda y: getattr(y, "rate", 0.0) == 2.5, (pair(2.5), pair(1.0), (1.5,)))}[reads]
+
+    def f(x, y):
+        return (x * x).sum() * (2.0 if condition(y) else 3.0)
+
+    for order in (calls, calls[::-1]):
+        compiled = symgrad.compile(f)
+        for given in (*order, *order):
+            assert compiled(X, given) == f(X, given) and symgrad.equal(compiled.gradient(X, given), grad(f)(X, given))
+
+
+def test_the_same_argument_twice_is_one_object():
+    compiled = symgrad.compile(lambda x, y: x.sum() * (2.0 if x is y else 3.0))
+    for y in (X / 3, X, X / 7):
+        assert compiled(X, y) == X.sum() * (2.0 if y is X else 3.0)
+    assert len(compiled.report.programs) == 1

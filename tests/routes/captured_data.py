@@ -179,8 +179,17 @@ def tensor_of(read: Callable[[Any, Any], Any]) -> Callable[[Any], Captured]:
             nonlocal w
             del w
 
+        def layout(m):
+            nonlocal w
+            w = symgrad.stack([w, w], 1)[:, 0]
+
+        def parameter(m):
+            nonlocal w
+            w = nn.Parameter(w, requires_grad=False)
+
         return Captured(lambda x: read(w, x), {
-            "delete": delete, "write": lambda m: w[:1].fill_(number_of(m)), "rebind": rebind, "shape": shape, "dtype": dtype,
+            "delete": delete, "layout": layout, "parameter": parameter,
+            "write": lambda m: w[:1].fill_(number_of(m)), "rebind": rebind, "shape": shape, "dtype": dtype,
             "data": lambda m: setattr(w, "data", w.detach() + number_of(m))})
 
     return captured

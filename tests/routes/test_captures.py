@@ -34,7 +34,8 @@ def test_each_change_of_each_kind_is_seen(kind):
                 slot.changes[name](number)
             except (AttributeError, KeyError, IndexError, NameError, TypeError, StopIteration, RuntimeError):
                 break
-        assert all("a step of the program raised" in row["reason"] for row in compiled.report.uncompiled), (name, compiled.report)
+        reasons = [row["reason"] for row in compiled.report.uncompiled]
+        assert all("a step of the program raised" in reason or "may read" in reason for reason in reasons), (name, reasons)
 
 
 @pytest.mark.parametrize("kind", REFUSED)
