@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.adding import ROWS
 from symgrad.carriers.batched import Batched
 from symgrad.types.taps import Tap, taps
 
@@ -59,7 +60,12 @@ def _along_each(xp: Any, x: Any, specs: Sequence[Any], transposed: bool, weighte
 
 
 def _along(x: np.ndarray, axis: int, count: int, found: Sequence[Tap]) -> np.ndarray:
-    """The sums along one axis of an array."""
+    """The sums along one axis of an array; those of many elements in halves, so that rounding errors do not grow with their number."""
+    if len(found) > ROWS:
+        middle = len(found) // 2
+        total = _along(x, axis, count, found[:middle])
+        total += _along(x, axis, count, found[middle:])
+        return total
     shape, before, turned = (*x.shape[:axis], count, *x.shape[axis + 1:]), (slice(None),) * axis, (-1, *(1,) * (x.ndim - axis - 1))
     out = None
     for tap in found:

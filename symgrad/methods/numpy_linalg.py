@@ -12,6 +12,7 @@ from symgrad.engine.data import as_value
 from symgrad.engine.traced import traced
 from symgrad.methods.numpy_functions import as_tensor, cross, floats
 from symgrad.ops.rules import every
+from symgrad.types import return_types
 
 __all__ = ["MATRICES"]
 
@@ -40,9 +41,16 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
 
 
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    if hermitian:
-        return NotImplemented
-    return traced.linalg_svd(floats(a), full_matrices) if compute_uv else traced.linalg_svdvals(floats(a))
+    a = floats(a)
+    if not hermitian:
+        return traced.linalg_svd(a, full_matrices) if compute_uv else traced.linalg_svdvals(a)
+    if not compute_uv:
+        return traced.sort(traced.abs(traced.linalg_eigvalsh(a)), -1, True).values
+    values, vectors = traced.linalg_eigh(a)
+    s, order = traced.sort(traced.abs(values), -1, True)
+    u = traced.take_along_dim(vectors, traced.unsqueeze(order, -2), -1)
+    signs = traced.unsqueeze(traced.take_along_dim(traced.copysign(traced.ones_like(values), values), order, -1), -2)
+    return return_types.linalg_svd((u, s, traced.adjoint(u * signs)))
 
 
 def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:

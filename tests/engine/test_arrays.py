@@ -64,7 +64,9 @@ CALLS = {
             lambda a: np.pad(a, 1, "empty")[1:-1, 1:-1]],
     "convolve": [lambda a: np.convolve(a[0], V), lambda a: np.convolve(a[0], [1, 2], "same"), lambda a: np.convolve([2, 1], a[0], mode="valid"),
                  lambda a: np.convolve(a[0], np.arange(4.0), "same"), lambda a: np.convolve(a.T[0], np.arange(5.0), "same")],
-    "svd": [lambda a: np.linalg.svd(a)[1], lambda a: np.linalg.svd(a, full_matrices=False)[1], lambda a: np.linalg.svd(a, compute_uv=False)],
+    "svd": [lambda a: np.linalg.svd(a)[1], lambda a: np.linalg.svd(a, full_matrices=False)[1], lambda a: np.linalg.svd(a, compute_uv=False),
+            lambda a: np.linalg.svd(spd(a), hermitian=True)[1],
+            lambda a: np.linalg.svd(spd(a) - 9 * np.eye(len(a)), compute_uv=False, hermitian=True)],
     "svdvals": [lambda a: np.linalg.svdvals(a)], "cond": [lambda a: np.linalg.cond(a), lambda a: np.linalg.cond(spd(a), 1)],
     "lstsq": [lambda a: np.linalg.lstsq(a.T, V)[0], lambda a: np.linalg.lstsq(a.T, V)[1], lambda a: np.linalg.lstsq(a.T, B.T, rcond=-1)[0],
               lambda a: np.linalg.lstsq(a.T, B.T)[3]],
@@ -236,7 +238,7 @@ def test_functions_without_an_op_get_arrays_or_raise():
     assert isinstance(np.poly(x), np.ndarray) and np.quantile(x, 0.5, method="weibull") == 1.0
     x.requires_grad_()
     for name, call in {"numpy.poly": np.poly, "numpy.quantile": lambda x: np.quantile(x, 0.5, method="weibull"),
-                       "numpy.pad": lambda x: np.pad(x, 1, lambda *args: None), "numpy.linalg.svd": lambda x: np.linalg.svd(x, hermitian=True),
+                       "numpy.pad": lambda x: np.pad(x, 1, lambda *args: None), "numpy.linalg.qr": lambda x: np.linalg.qr(x, "raw"),
                        "spacing": np.spacing, "reduceat": lambda x: np.add.reduceat(x, [0]),
                        "reduce": lambda x: np.add.reduce(x, initial=1.0)}.items():
         with pytest.raises(TypeError, match=name):

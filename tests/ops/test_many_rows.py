@@ -38,3 +38,28 @@ def test_the_gradient_of_a_bias_of_many_rows():
     g = ROWS.astype(np.float32)
     (bias + symgrad.zeros(20_001, 3, dtype=symgrad.float32)).backward(symgrad.tensor(g))
     np.testing.assert_allclose(bias.grad.numpy(), g.astype(float).sum(0), rtol=3e-7)
+
+
+@pytest.mark.parametrize("shape, kernel", [((1, 1, 5003), 5003), ((1, 1, 5003), 3001), ((1, 2, 3001, 3), (3001, 3))])
+def test_means_of_long_windows(shape, kernel):
+    """Pools, their gradients and area interpolation."""
+    F = symgrad.nn.functional
+    x = np.resize(ROWS, shape).astype(np.float32)
+    rank, axes = len(shape) - 2, tuple(range(2, len(shape)))
+    last = (..., *[slice(k) for k in (kernel if isinstance(kernel, tuple) else (kernel,))])
+    exact = x[last].astype(float).mean(axes, keepdims=True)
+    found = getattr(F, f"avg_pool{rank}d")(symgrad.tensor(x), kernel, 1)
+    np.testing.assert_allclose(found[(..., *[slice(1)] * rank)].numpy(), exact, rtol=3e-7)
+    whole = x.astype(float).mean(axes, keepdims=True)
+    for found in (getattr(F, f"adaptive_avg_pool{rank}d")(symgrad.tensor(x), 1), F.interpolate(symgrad.tensor(x), (1,) * rank, mode="area")):
+        np.testing.assert_allclose(found.numpy(), whole, rtol=3e-7)
+
+
+def test_the_gradient_of_a_pool_of_long_windows():
+    """The gradient of an element is the sum over the windows that hold it."""
+    x = symgrad.zeros(1, 1, 6001, dtype=symgrad.float32, requires_grad=True)
+    y = symgrad.nn.functional.avg_pool1d(x, 2501, 1)
+    g = np.resize(ROWS, y.shape).astype(np.float32)
+    y.backward(symgrad.tensor(g))
+    exact = np.convolve(g[0, 0].astype(float), np.ones(2501)) / 2501
+    np.testing.assert_allclose(x.grad[0, 0].numpy(), exact, rtol=6e-7)  # of about a hundred elements that are added one after the other
