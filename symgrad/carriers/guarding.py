@@ -43,7 +43,8 @@ def _replaced(xp: Any, x: Any, i: int, k: int) -> Any:
     if dtype is None or dtype.kind in "biu" or truth(xp.isfinite(x)).all():
         return x
     places = xp.reshape(xp.cumsum(xp.reshape(xp.ones_like(x), (-1,)), 0), tuple(x.shape))
-    return xp.where(xp.isfinite(x), x, xp.sqrt(places + (0.31 * i + 0.17 * k)) * (PRECISION if dtype.itemsize >= 8 else NARROW)[k])
+    size = (PRECISION if dtype.itemsize >= 8 else NARROW)[k]
+    return xp.where(xp.isfinite(x), x, xp.sqrt(places + (0.31 * i + 0.17 * k)) * (size * (1 + 0.7j) if dtype.kind == "c" else size))
 
 
 def guarded_product(xp: Any, x: Any, factor: Any) -> Any:

@@ -142,6 +142,8 @@ def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequenc
             continue
         mask = unreached(node)
         if kind != "elementwise" and REGISTRY.get(op.name) is op:
+            if (part := None if mask is None else unreached(node, i)) is not None:
+                c = out[i] = _without(xp, c, part)
             out[i] = _guarded_rule(xp, node, g, args, i, c, mask)
             continue
         if mask is not None and c.shape == g.shape:

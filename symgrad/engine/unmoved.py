@@ -157,4 +157,6 @@ def generic(x: Any, k: int, mask: Any = None) -> Any:
     ones = xp.ones_like(x) if x.dtype.kind in "fc" else xp.ones_like(x) * 1.0  # the tangent of integers is not used
     places = xp.reshape(xp.cumsum(xp.reshape(ones, (-1,)), 0), tuple(x.shape))
     out = xp.sqrt(places + (0.37 * k + 0.41))
+    if x.dtype.kind == "c":
+        out = out * (1 + 0.7j)  # both parts move
     return out if mask is None else xp.where(mask, xp.zeros_like(out), out)

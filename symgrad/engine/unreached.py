@@ -53,8 +53,9 @@ class Passed(list[Node]):
                 release_node(node)
         self.clear()
 
-    def unreached(self, node: Node) -> Any:
-        """The mask of the elements of a node of which no newer node takes a derivative, None if there are none."""
+    def unreached(self, node: Node, i: int | None = None) -> Any:
+        """The mask of the elements of a node of which no newer node takes a derivative, or of those of its argument i of which it takes none but
+        for these; None if there are none."""
         masks = self.masks
         if masks is None:
             masks, self.heap = {}, []
@@ -67,6 +68,8 @@ class Passed(list[Node]):
             for p, mask in _masks(newest, masks[newest], parents):
                 self._send(p, self._fit(newest, p, mask))
         mask = masks.get(node)
+        if mask is not None and i is not None:
+            mask = dict(_masks(node, mask, [p if k == i else None for k, p in enumerate(node.parents)])).get(node.parents[i])
         return mask if mask is not None and truth(mask).any() else None
 
     def _send(self, p: Node, mask: Any) -> None:

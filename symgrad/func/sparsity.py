@@ -153,9 +153,7 @@ class Plan:
 
 READ: dict[str, Callable[..., Any]] = dict.fromkeys(
     ("median_of_all", "nanmedian_of_all"), lambda x, index: reduced(x))  # their derivative is divided among equal elements
-READ |= {"power_of_abs": lambda length, x, e: length**e + x**e,
-         "power_of_hypot": lambda length, a, b, e: length**e + dependence.hypot(a, b) ** e,
-         "power_of_norm": lambda length, x, dim, keepdim, e: length**e + dependence.norm(x, dim, keepdim) ** e}  # a length of 0 depends on nothing
+READ["power_of_length"] = lambda length, square, e: length**e + square**e  # a length of 0 depends on nothing
 KNOWN = ("symgrad.graph.op", "symgrad.ops.", "symgrad.func.evaluation")  # the modules of ops whose rules depend on the same elements as their forward
 
 
@@ -220,6 +218,8 @@ def _propagate_dependence(inputs: Inputs, root: Node, sets: dict[Node, Any], loc
             continue
         read = _readers.get(op) or _dependence_function(op)
         count = len(parents)
+        if op.name == "abs" and found[0] is not None and np.iscomplexobj(args[0]):  # linear of real numbers only
+            smooth(found[0])
         if local is not None and op.kind == "elementwise":
             out = local(node, found, read)
         elif read is None or not op.differentiable or type(node.value) is Batched and any(map(_is_batched_index, args[count:])):
@@ -273,15 +273,16 @@ def _is_batched_index(index: Any) -> bool:
     return type(index) is Batched or isinstance(index, tuple) and any(type(part) is Batched for part in index)
 
 
-def _nonzero_sets(x: Dependence, factor: Any) -> Dependence:
-    """The sets of the elements with a nonzero factor; all sets for a batched factor."""
-    return x if type(factor) is Batched else x.masked(np.asarray(factor) != 0)
+def _nonzero_sets(x: Dependence, factor: Any, others: Any = None) -> Dependence:
+    """The sets of the elements with a nonzero factor and of others; all sets for a batched factor."""
+    return x if type(factor) is Batched else x.masked((np.asarray(factor) != 0) | (others is not None and others))
 
 
 def _local_dependence(weights: dict[Node, Any] | None) -> Callable[..., Any]:
     """The function that computes the dependence of elementwise ops at their values.
 
-    An argument contributes where its partial derivative is not 0, and interactions count where the root depends on the value.
+    An argument contributes where its partial derivative is not 0, and interactions count where the root depends on the value. A length that is 0
+    counts as well: its second derivative is infinite.
     """
 
     def locally(node: Node, found: Sequence[Dependence | None], read: Callable[..., Any] | None) -> Dependence | None:
@@ -290,8 +291,9 @@ def _local_dependence(weights: dict[Node, Any] | None) -> Callable[..., Any]:
         filled = [a if d is None else broadcast(d, shape) for d, a in zip(found, args)]
         weight = None if weights is None else weights.get(node)
         ignored = weights is not None and weight is None
+        kinked = np.asarray(node.value) == 0 if op.square and type(node.value) is not Batched else None
         if not ignored:
-            effective = [_nonzero_sets(d, weight) if type(d) is Dependence and weight is not None else d for d in filled]
+            effective = [_nonzero_sets(d, weight, kinked) if type(d) is Dependence and weight is not None else d for d in filled]
             if read is None:
                 _dependence_by_kind(next(d for d in found if d is not None).inputs, op, [d if type(d) is Dependence else None for d in effective],
                                     shape)
@@ -303,7 +305,7 @@ def _local_dependence(weights: dict[Node, Any] | None) -> Callable[..., Any]:
                 partial = op.partials[i]
                 if type(d) is Dependence and (callable(partial) or partial not in (None, 0)):
                     slope = op.vjp(numeric, ones, node.value, args, tuple(p if k == i else None for k, p in enumerate(node.parents)))[i]  # type: ignore[misc]
-                    depends.append(d if slope is None else _nonzero_sets(d, slope))
+                    depends.append(d if slope is None else _nonzero_sets(d, slope, kinked))
         return union(*depends) if depends else None
 
     return locally

@@ -335,9 +335,9 @@ _lengths: set[type[Node]] = set()  # the classes of nodes of lengths
 
 
 def _power_of_length(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node | None:
-    """The node of a power of a length that is 0 or may be, as a function of the length and of its arguments; None for another power.
+    """The node of a power of a length that is 0 or may be, as a function of the length and of its square; None for another power.
 
-    By the length the derivative is that of the power, except where the length is 0; there it is a derivative by the arguments of the length. A power
+    By the length the derivative is that of the power, except where the length is 0; there it is a derivative by its square, which is smooth. A power
     below 3, except the square, has no second derivative there.
     """
     length, y, exponent = parents[0], args[0], op.exponent(args)  # type: ignore[misc]
@@ -345,8 +345,9 @@ def _power_of_length(op: Op, args: tuple, parents: tuple, value: Any, flags: int
         return None
     if isinstance(y, np.generic) and y != 0 or type(y) is np.ndarray and np.count_nonzero(y) == y.size:
         return None
-    power = REGISTRY[length.op.power]
-    return node_class(power)((y, *length.args, exponent), (length, *length.parents), value, flags)
+    square = node_class(REGISTRY[length.op.square])(length.args, length.parents, y * y, length.flags & TRACKED)
+    rest = node_class(REGISTRY["beyond_zero"])((y,), (length,), y, length.flags & TRACKED)
+    return node_class(REGISTRY["power_of_length"])((y, square.value, exponent), (rest, square), value, flags)
 
 
 @functools.cache
@@ -388,7 +389,7 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
             for prefix in ("_saved_", "_raw_saved_"):
                 words[prefix + name] = property(operator.methodcaller("saved_as", prefix + name))
         found = type(op.node_name, (Node,), words)
-        if op.power:
+        if op.square:
             _lengths.add(found)
         if op.kind != "function":  # an op of kind "function" belongs to one call
             _classes[key] = found

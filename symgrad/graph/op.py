@@ -59,8 +59,8 @@ class Op:
     - `inverse(xp, y)`: the argument, for an op that saves only its result.
     - `names(node)`: torch's name of the node, where it depends on the arguments.
     - `exponent(args)`: for an op that is a power of its first argument, the exponent; None if it is none of these arguments.
-    - `power`: for a length, such as a norm, the name of the op that is a power of it: a smooth function of the arguments of the length where that has
-      a kink. It is recorded in place of a power of a length that is 0.
+    - `square`: for a length, such as a norm, the name of the op that is its square: smooth where the length has a kink. A power of a length that is 0
+      is recorded as a function of both.
     - `selects`: the derivative is zero on a region, by elements that are not selected there; the engine then treats 0 · ∞ as 0.
     - `piecewise_linear`: the partial derivatives are constant on regions. For an elementwise op both are derived from the partials.
     - `takes_out`: the numeric carrier's function has no parameters and writes into an array given last, so that `name_` needs no temporary.
@@ -97,7 +97,7 @@ class Op:
     inverse: Rule | None = None
     names: Callable[[Any], str | None] | None = None
     exponent: Callable[[tuple], Any] | None = None
-    power: str = ""
+    square: str = ""
     selects: bool = False
     piecewise_linear: bool = False
     takes_out: bool = False

@@ -134,6 +134,12 @@ class _Carrier:
             return a if a.kind == "eq" else b
         raise NoCompactForm("matrix_expr: a selection by several conditions has no compact form; use .expr")
 
+    def logical_or(self, a: Any, b: Any) -> Any:
+        """The disjunction of conditions of which one is known."""
+        if isinstance(a, bool) or isinstance(b, bool):
+            return True if a is True or b is True else b if a is False else a
+        raise NoCompactForm("matrix_expr: a selection by several conditions has no compact form; use .expr")
+
     def indicator(self, condition: Condition, like: Any) -> Labelled:
         """1 where a condition holds."""
         one = self.ones_like(like)

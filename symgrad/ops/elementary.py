@@ -4,8 +4,9 @@ import math
 
 from symgrad.graph.op import composite, elementwise
 from symgrad.ops.reduction import or_infinity
-from symgrad.ops.rules import is_complex, power_at_zero, power_beyond_zero, real_product, squared_size
+from symgrad.ops.rules import is_complex, power_at_zero, real_product, squared_size, steep
 from symgrad.types.domains import NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain, Interval
+from symgrad.types.layouts import is_plain
 
 ABOVE_ONE = Domain("ABOVE_ONE", (Interval(1.0, open_low=True),))
 ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
@@ -49,10 +50,8 @@ elementwise("atan", None, lambda xp, y, x: xp.square(1 / _secant_of_atan(xp, x))
 
 
 def _over_length(xp, x, a, b):
-    """x / hypot(a, b), and 0 at the kink (0, 0)."""
-    length = xp.hypot(a, b)
-    zero = xp.eq(length, 0)
-    return xp.where(zero, xp.zeros_like(length), x / xp.where(zero, xp.ones_like(length), length))
+    """x / hypot(a, b), and NaN at the kink (0, 0), next to which it is infinite."""
+    return x / xp.hypot(a, b)
 
 
 def _slope_of_turn(xp, a, b):
@@ -67,7 +66,7 @@ elementwise("angle_slope", None, lambda xp, y, a, b: -2 * y * xp.angle_slope(b, 
             method=False, domain=(REAL, POSITIVE), doc="other / (input² + other²), the derivative of the angle by the input, and 0 at (0, 0).")
 elementwise("angle_turn", None, lambda xp, y, a, b: _slope_of_turn(xp, a, b), lambda xp, y, a, b: -_slope_of_turn(xp, b, a), public=False,
             method=False, domain=(REAL, POSITIVE), doc="(input² - other²) / (input² + other²)², a second derivative of the angle, and 0 at (0, 0).")
-elementwise("hypot", None, lambda xp, y, a, b: xp.direction(a, b), lambda xp, y, a, b: xp.direction(b, a), power="power_of_hypot",
+elementwise("hypot", None, lambda xp, y, a, b: xp.direction(a, b), lambda xp, y, a, b: xp.direction(b, a), square="square_of_hypot",
             kinks=((0.0, 0.0),), special=((0.0, 0.0),), doc="sqrt(input² + other²), without overflow; the derivative at (0, 0) is 0.")
 elementwise("direction", None, lambda xp, y, a, b: xp.direction(b, a) * _over_length(xp, xp.direction(b, a), a, b),
             lambda xp, y, a, b: -y * _over_length(xp, xp.direction(b, a), a, b), public=False, special=((0.0, 0.0),),
@@ -93,7 +92,10 @@ def _direction_of(xp, y, x):
     if not is_complex(x):
         return xp.sign(x)
     length = xp.abs(x)  # recomputed, because the result is not saved
-    return x / or_infinity(xp, length)  # the derivative of a reciprocal overflows for small numbers
+    if is_plain(x):
+        return x / or_infinity(xp, length)
+    zero = xp.eq(length, 0)
+    return xp.where(zero, steep(xp, x, zero), x / or_infinity(xp, length))  # the derivative of a reciprocal overflows for small numbers
 
 
 def _abs_jvp(xp, tangents, y, args):
@@ -104,21 +106,16 @@ def _abs_jvp(xp, tangents, y, args):
     return real_product(xp, _direction_of(xp, y, x), t)
 
 
-def _power_of_abs_jvp(xp, tangents, y, args):
-    (tn, tx), (n, x, e) = tangents, args
-    tn, tx = (xp.zeros_like(a) if t is None else t for t, a in ((tn, n), (tx, x)))
-    return tn * power_beyond_zero(xp, n, e) + real_product(xp, power_at_zero(xp, n, x, squared_size(xp, x), e), tx)
-
-
-elementwise("power_of_abs", lambda xp, input, other, exponent: input**exponent, lambda xp, y, n, x, e: power_beyond_zero(xp, n, e),
-            lambda xp, y, n, x, e: power_at_zero(xp, n, x, squared_size(xp, x), e), jvp=_power_of_abs_jvp, examples=((2,), (4,)), public=False,
-            node_name="Pow", doc="input^exponent for input = |other|, a smooth function of `other` where that is 0.")
-elementwise("power_of_hypot", lambda xp, input, a, b, exponent: input**exponent, lambda xp, y, n, a, b, e: power_beyond_zero(xp, n, e),
-            lambda xp, y, n, a, b, e: power_at_zero(xp, n, a, a * a + b * b, e),
-            lambda xp, y, n, a, b, e: power_at_zero(xp, n, b, a * a + b * b, e),
-            examples=((2,), (4,)), public=False, node_name="Pow",
-            doc="input^exponent for input = hypot(a, b), a smooth function of both where they are 0.")
-elementwise("abs", None, _direction_of, kinks=((0.0,),), jvp=_abs_jvp, integers=True, power="power_of_abs", special=ZERO, aliases=("absolute",),
+elementwise("beyond_zero", lambda xp, input: xp.copy(input), lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), domain=POSITIVE, public=False,
+            node_name="Alias", doc="A length, of which the elements 0 are taken for constants.")
+elementwise("power_of_length", lambda xp, input, square, exponent: input**exponent, lambda xp, y, n, s, e: e * n ** (e - 1),
+            lambda xp, y, n, s, e: power_at_zero(xp, n, s, e), examples=((2,), (4,)), public=False, node_name="Pow",
+            doc="input^exponent for a length, a smooth function of its square where that is 0.")
+elementwise("square_of_abs", lambda xp, input: squared_size(xp, input), lambda xp, y, x: 2 * x, public=False, node_name="Pow",
+            jvp=lambda xp, t, y, args: 2 * real_product(xp, args[0], t[0]), doc="|input|².")
+elementwise("square_of_hypot", lambda xp, input, other: input * input + other * other, lambda xp, y, a, b: 2 * a, lambda xp, y, a, b: 2 * b,
+            public=False, node_name="Pow", doc="input² + other².")
+elementwise("abs", None, _direction_of, kinks=((0.0,),), jvp=_abs_jvp, integers=True, square="square_of_abs", special=ZERO, aliases=("absolute",),
             takes_out=True, doc="|input|; the derivative at 0 is 0.")
 elementwise("sign", None, 0, kinks=((0.0,),), integers=True, refuses="c", special=ZERO, doc="-1, 0 or 1; the derivative is 0.")
 elementwise("floor", None, 0, kinks=((1.0,),), integers=True, refuses="bc", takes_out=True,

@@ -9,10 +9,9 @@ from symgrad.ops.rules import (
     expand_reduced,
     in_float32,
     is_complex,
-    power_at_zero,
-    power_beyond_zero,
     real_product,
     squared_size,
+    steep,
     unsqueeze_reduced,
 )
 from symgrad.types.exponents import has_predecessor
@@ -58,11 +57,17 @@ def _power_of_size(xp, x, p):
 
 def largest(xp, order, dim):
     """Whether an element is the largest along `dim`, or the first of several; false in a formula, since it has no reference."""
+    return _largest_and_exists(xp, order, dim)[0]
+
+
+def _largest_and_exists(xp, order, dim):
+    """`largest`, and whether there is a largest element along `dim`, as there is not in a formula."""
     place, count = 0, 1
     for d in dim:
         place = place + count * xp.cumsum(xp.ones_like(order), d)
         count *= order.shape[d] + 1
-    return xp.eq(place, xp.reference(place, order, dim))
+    first = xp.reference(place, order, dim)
+    return xp.eq(place, first), xp.ne(first, 0)
 
 
 def ratios(xp, y, x, p, dim, keepdim):
@@ -77,13 +82,16 @@ def ratios(xp, y, x, p, dim, keepdim):
     order = xp.abs(x) if p > 0 else -xp.abs(x)
     longest = xp.reference(order, order, dim)
     usable = xp.ne(longest + longest, longest)  # neither 0 nor infinite
-    top = xp.logical_and(usable, largest(xp, order, dim))
-    scale = xp.where(usable, xp.sum(xp.where(top, x, xp.zeros_like(x)), dim, True), xp.ones_like(longest))
+    first, exists = _largest_and_exists(xp, order, dim)
+    zero, top = xp.logical_and(exists, xp.eq(longest, 0)), xp.logical_and(usable, first)
+    chosen = xp.sum(xp.where(xp.logical_or(top, zero), x, xp.zeros_like(x)), dim, True)
+    scale = xp.where(usable, chosen, xp.ones_like(longest))
     ratio = xp.where(top, xp.ones_like(x), x / scale)
     total = xp.sum(_power_of_size(xp, ratio, p), dim, True)
     total = xp.where(usable, total, xp.ones_like(total))
     sign = scale / xp.abs(scale) if is_complex(x) else xp.sign(scale)
-    return xp.where(usable, ratio * sign / (xp.sqrt(total) if p == 2 else xp.pow(total, xp.ones_like(total) / p)), quotient)
+    unit = xp.where(usable, ratio * sign / (xp.sqrt(total) if p == 2 else xp.pow(total, xp.ones_like(total) / p)), quotient)
+    return xp.where(zero, steep(xp, chosen, zero), unit)
 
 
 def _norm_vjp(xp, g, y, x, dim, keepdim):
@@ -95,26 +103,13 @@ def _norm_jvp(xp, t, y, x, dim, keepdim):
 
 
 primitive("vector_norm", lambda xp, input, dim, keepdim: xp.norm(input, dim, keepdim), vjp=_norm_vjp, jvp=_norm_jvp, public=False,
-          prepare=reduction_arguments, examples=EXAMPLES, layout="rows", node_name="LinalgVectorNorm", power="power_of_norm",
+          prepare=reduction_arguments, examples=EXAMPLES, layout="rows", node_name="LinalgVectorNorm", square="square_of_norm",
           doc="√Σ|x|²; the derivative at 0 is 0.")
 
 
-def _power_at_zero(xp, n, x, dim, keepdim, e):
-    n, squares = (expand_reduced(xp, a, x.shape, dim, keepdim) for a in (n, xp.sum(squared_size(xp, x), dim, keepdim)))
-    return power_at_zero(xp, n, x, squares, e)
-
-
-def _power_of_norm_vjp(xp, g, y, n, x, dim, keepdim, e):
-    return g * power_beyond_zero(xp, n, e), expand_reduced(xp, g, x.shape, dim, keepdim) * _power_at_zero(xp, n, x, dim, keepdim, e)
-
-
-def _power_of_norm_jvp(xp, tn, tx, y, n, x, dim, keepdim, e):
-    return tn * power_beyond_zero(xp, n, e) + xp.sum(real_product(xp, _power_at_zero(xp, n, x, dim, keepdim, e), tx), dim, keepdim)
-
-
-primitive("power_of_norm", lambda xp, norm, input, dim, keepdim, exponent: norm**exponent, arity=2, vjp=_power_of_norm_vjp, jvp=_power_of_norm_jvp,
-          public=False, examples=(((0,), False, 2), ((0,), False, 4)), shapes=((4,), (3, 4)), node_name="Pow", saved=("norm", "norm input"),
-          doc="norm^exponent for the norm of `input`, a smooth function of `input` where that is 0.")
+primitive("square_of_norm", lambda xp, input, dim, keepdim: xp.sum(squared_size(xp, input), dim, keepdim), public=False, saved=("input",),
+          vjp=lambda xp, g, y, x, dim, keepdim: expand_reduced(xp, 2 * g, x.shape, dim, keepdim) * x, examples=EXAMPLES, layout="rows",
+          jvp=lambda xp, t, y, x, dim, keepdim: 2 * xp.sum(real_product(xp, x, t), dim, keepdim), node_name="LinalgVectorNorm", doc="Σ|x|².")
 
 
 def _p_norm_slope(xp, y, x, p, dim, keepdim):
@@ -123,9 +118,13 @@ def _p_norm_slope(xp, y, x, p, dim, keepdim):
     if _is_smooth(p):
         return ratio if p == 2 else ratio * _power_of_size(xp, ratio, p - 2) if is_complex(x) else ratio ** (p - 1)
     unit = ratio / _or_one(xp, xp.abs(ratio)) if is_complex(x) else xp.sign(ratio)
-    if has_predecessor(p):
-        return unit * _power_of_size(xp, ratio, p - 1)
-    return unit * _power_of_size(xp, ratio, p) / _or_one(xp, xp.abs(ratio))
+    slope = unit * (_power_of_size(xp, ratio, p - 1) if has_predecessor(p) else _power_of_size(xp, ratio, p) / _or_one(xp, xp.abs(ratio)))
+    if is_plain(x):
+        return slope
+    size = xp.abs(ratio)
+    exists = xp.ne(xp.reference(xp.ones_like(size), size, dim), 0)  # not in a formula
+    zero = xp.logical_and(exists, xp.eq(size, 0))
+    return xp.where(zero, steep(xp, ratio, zero) if p < 2 else ratio * ratio * ratio, slope)
 
 
 primitive("p_norm", _p_norm, public=False, prepare=_p_norm_arguments, examples=((3.0, (0,), False), (4.0, (0, 1), True)), shapes=((2, 2),),

@@ -204,14 +204,15 @@ def squared_size(xp, x):
     return real_product(xp, x, x)
 
 
-def power_beyond_zero(xp, length, exponent):
-    """The derivative of a power of a length by the length, except where that is 0: there it is that by its arguments."""
-    return xp.where(xp.eq(length, 0), xp.zeros_like(length), exponent * length ** (exponent - 1))
+def steep(xp, x, zero):
+    """A function of x that is 0 with an infinite derivative where `zero` says that x is 0. In the place of a convention it makes the derivatives of
+    that infinite or NaN, as those of x / |x| are next to 0."""
+    return xp.sqrt(xp.where(zero, x, xp.ones_like(x)))
 
 
-def power_at_zero(xp, length, x, squares, exponent):
-    """The derivative of a power of a length by one of its arguments where the length is 0, from Σ|x|²: that of (Σ|x|²)^(exponent / 2)."""
-    if exponent % 2:  # from the third power on, it is 0 with its derivative
-        return xp.zeros_like(x)
-    slope = exponent * x if exponent == 2 else exponent * squares ** (int(exponent) // 2 - 1) * x
+def power_at_zero(xp, length, square, exponent):
+    """The derivative of a power of a length with respect to its square where that is 0."""
+    slope = xp.zeros_like(length)  # from the third power on, it is 0 with its derivative
+    if exponent % 2 == 0:
+        slope = xp.ones_like(length) if exponent == 2 else (int(exponent) // 2) * square ** (int(exponent) // 2 - 1)
     return xp.where(xp.eq(length, 0), slope, xp.zeros_like(slope))

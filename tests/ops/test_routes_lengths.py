@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import symgrad
+from symgrad.engine.traced import traced
+from symgrad.graph.op import REGISTRY
 from tests.support.routes import GRADIENTS, HESSIANS, TRACES, array
 
 tensor, func, functional = symgrad.tensor, symgrad.func, symgrad.nn.functional
@@ -70,6 +72,82 @@ def test_all_routes_to_powers_of_lengths(length, power):
             for name, route in table.items():
                 with np.errstate(all="ignore"):
                     np.testing.assert_allclose(array(route(f, tensor(at))), true, rtol=1e-9, atol=1e-9, err_msg=f"{name} at {at}")
+
+
+# Where the second derivative is infinite, it is not finite by any route
+
+KINKED = {**LENGTHS, "p = 3": (lambda x: x[:2].norm(3), None), "p = 1.7": (lambda x: symgrad.stack([x[0], 2 * x[1]]).norm(1.7), None),
+          "p = 4": (lambda x: x[:2].norm(4), None), "std": (lambda x: symgrad.stack([x[0], x[1], 0 * x[0]]).std(), None),
+          "normalized by itself": (lambda x: x[:2].norm(dim=0, keepdim=True) / 3, None)}
+del KINKED["abs"]  # which is linear on both sides
+OUTER = {
+    "itself": lambda n: n, "cos": lambda n: n.cos(), "quotient": lambda n: (n / 2.7) ** 2, "inner product": lambda n: n.reshape(-1) @ n.reshape(-1),
+    "exp": lambda n: (n * n.sin()).exp(), "relu": lambda n: n + (n - 0.3).relu(), "beside": lambda n: n.sinh() + n**2,
+}
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize("length", KINKED)
+def test_infinite_second_derivatives_are_not_finite_by_any_route(length, outer):
+    inner = KINKED[length][0]
+    f = lambda x: (OUTER[outer](inner(x)) * (1.5 + x[2])).sum()  # noqa: E731
+    routes = HESSIANS if length in COMPLEX else HESSIANS | COMPILED
+    with np.errstate(all="ignore"):
+        for name, route in routes.items():
+            found = array(route(f, symgrad.zeros(3)))
+            assert not np.isfinite(found[:2, :2]).any() or length in SEVERAL and not np.isfinite(found[:2, :2]).all(), f"{name}: {found}"
+        for name, route in TRACES.items():
+            assert not np.isfinite(array(route(f, symgrad.zeros(3)))), name
+        for name, route in GRADIENTS.items():
+            assert np.isfinite(array(route(f, symgrad.zeros(3)))).all(), name
+
+
+# Lengths of which each depends on some of the elements
+SEVERAL = ("norms of rows", "norms of columns", "modulus", "hypot", "hypot, broadcast", "norm of complex numbers")
+
+
+@pytest.mark.parametrize("name", ("hessian", "remembered", "hvp", "jacrev of grad", "jacfwd of grad", "grad of autograd.grad", "jet"))
+def test_other_rows_keep_their_second_derivatives(name):
+    """Only the rows that are 0 have infinite ones."""
+    def f(x, lengths=lambda rows: rows.norm(dim=1)):
+        return lengths(symgrad.stack([x[:2], x[2:]])).cos().sum()
+
+    x = tensor([0.0, 0.0, 0.7, -1.3])
+    with np.errstate(all="ignore"):
+        found, true = array(HESSIANS[name](f, x))[2:, 2:], array(func.hessian(lambda x: x.norm().cos())(x[2:]))
+    np.testing.assert_allclose(found, true, rtol=1e-9)
+
+
+def near(f, x):
+    """The largest second derivative at two distances from a point."""
+    along = symgrad.arange(1.0, x.numel() + 1).cos()
+    return [max(np.abs(array(func.hessian(f)(x + side * h * along))).max() for side in (-1, 1)) for h in (1e-3, 1e-5)]
+
+
+def test_second_derivatives_that_grow_without_bound_are_not_0_at_the_kinks_of_the_registry():
+    for name, op in sorted(REGISTRY.items()):
+        for call in op.kinks if name not in NOT_LENGTHS else ():
+            places = [i for i, a in enumerate(call[:op.arity or 1]) if isinstance(a, (float, list))]
+            x = symgrad.cat([tensor(call[i]).reshape(-1) for i in places])
+
+            def f(v, name=name, call=call, places=places):
+                args, start = list(call), 0
+                for i in places:
+                    like = tensor(call[i])
+                    args[i], start = v[start:start + like.numel()].reshape(like.shape), start + like.numel()
+                out = getattr(traced, name)(*args)
+                return (out if isinstance(out, symgrad.Tensor) else out[0]).reshape(-1)[-1]
+
+            if x.isfinite().all():
+                with np.errstate(all="ignore"):
+                    first, second = near(f, x)
+                    if second > 10 * first:
+                        assert not np.isfinite(array(func.hessian(f)(x))).all(), f"{name} {call}"
+
+
+# Functions with a convention by two arguments, and functions of matrices that refuse equal singular values
+NOT_LENGTHS = ("atan2", "entr", "pow", "xlogy", "xlog1py", "linalg_cond", "linalg_matrix_norm", "linalg_svdvals")
 
 
 def test_the_graph_goes_through_the_length():
