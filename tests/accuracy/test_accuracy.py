@@ -69,6 +69,8 @@ def test_a_derivative_next_to_a_pole_is_a_number_or_the_right_infinity():
         assert derivative(symgrad.expi, -x, 2) == -math.inf
         assert derivative(symgrad.entr, x, 1) == pytest.approx(-math.log(x) - 1, rel=1e-15)
         assert derivative(lambda x: symgrad.xlogy(x, x), x, 1) == pytest.approx(math.log(x) + 1, rel=1e-15)
+        assert derivative(lambda x: symgrad.xlogy(x, x), x, 2) == pytest.approx(float(1 / mpmath.mpf(x)), rel=1e-15)
+        assert derivative(lambda x: symgrad.xlogy(x, x), x, 3) == -math.inf
     for x in (1e308, -1.7e308):
         assert [derivative(symgrad.sinc, x, n) * (-1) ** (n // 2) for n in (1, 3)] == pytest.approx([1 / x, math.pi**2 / x], rel=1e-13)
 
