@@ -20,6 +20,7 @@ from symgrad.engine.traced import FUNCTIONS
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.op import Op
 from symgrad.methods.inplace import in_place
+from symgrad.ops.rules import constant
 from symgrad.types import return_types
 from symgrad.types.dtypes import dtype_of
 from symgrad.types.promotion import common_dtype
@@ -229,9 +230,9 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-def _limits(*limits: Any) -> list[Any]:
+def _limits(**limits: Any) -> list[Any]:
     """Numbers, also those of tensors without dimensions."""
-    return [x.item() if isinstance(x, Tensor) else x for x in limits]
+    return [constant("histc", word, x) for word, x in limits.items()]
 
 
 @taking_tensors
@@ -244,7 +245,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     >>> symgrad.histc(symgrad.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
-    value, bins, (min, max) = np.asarray(input._value), int(bins), _limits(min, max)
+    value, bins, (min, max) = np.asarray(input._value), int(bins), _limits(min=min, max=max)
     if value.dtype.kind in "biu":
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.scalar_type}'")
     if bins <= 0:

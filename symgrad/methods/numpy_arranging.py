@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.data import as_value
+from symgrad.engine.escapes import constant_made
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.numpy_functions import as_tensor, floats
@@ -270,13 +271,27 @@ def _on_values(function: Any) -> Callable[..., Any]:
     return lambda *args, **words: function(*map(plain, args), **{key: plain(value) for key, value in words.items()})
 
 
+def _histograms(function: Any) -> Callable[..., Any]:
+    """A function of NumPy for histograms, which gives arrays: a warning says that there is no derivative by the bins, their range or the weights."""
+    def counted(a: Any, bins: Any = 10, range: Any = None, **words: Any) -> Any:
+        for word, given in (("bins", bins), ("range", range), ("weights", words.get("weights"))):
+            for x in given if type(given) in (tuple, list) else (given,):
+                if isinstance(x, Tensor):
+                    constant_made(x, f"numpy.{function.__name__}() for {word}", always=True)
+        return plain(a, bins, range, **words)
+
+    plain = _on_values(function)
+    return counted
+
+
 NOT_DIFFERENTIABLE = (
     np.allclose, np.isclose, np.array_equal, np.array_equiv, np.count_nonzero, np.nonzero, np.flatnonzero, np.argwhere, np.searchsorted, np.digitize,
     np.lexsort, np.argpartition, np.nanargmax, np.nanargmin, np.isin, np.iscomplex, np.isreal, np.isneginf, np.isposinf, np.triu_indices_from,
-    np.tril_indices_from, np.diag_indices_from, np.histogram, np.histogram_bin_edges, np.result_type, np.can_cast, np.common_type,
+    np.tril_indices_from, np.diag_indices_from, np.result_type, np.can_cast, np.common_type,
     np.min_scalar_type, np.array_repr, np.array_str, np.array2string)
 ARRANGING: dict[Any, Callable[..., Any]] = {
     **{function: _on_values(function) for function in NOT_DIFFERENTIABLE},
+    **{function: _histograms(function) for function in (np.histogram, np.histogram_bin_edges)},
     np.isrealobj: lambda x: not x.is_complex(), np.take: _take, np.take_along_axis: _take_along_axis, np.repeat: _repeat, np.delete: _delete,
     np.compress: _compress, np.extract: lambda condition, arr: _compress(np.ravel(_plain(condition)), arr), np.append: _append, np.insert: _insert,
     **{getattr(np, f"atleast_{n}d"): _at_least(n) for n in (1, 2, 3)}, np.split: _split(True), np.array_split: _split(False),

@@ -166,7 +166,11 @@ def _binary(name: str) -> Callable[..., Any]:
 
 
 def _like(name: str) -> Callable[..., Any]:
-    def like(a: Any, *fill: Any, dtype: Any = None, shape: Any = None, **_: Any) -> Tensor:
+    def like(a: Any, *fill: Any, dtype: Any = None, shape: Any = None, fill_value: Any = None, **_: Any) -> Tensor:
+        fill = fill if fill_value is None else (fill_value,)
+        if any([isinstance(x, Tensor) and x.requires_grad for x in fill]):
+            new = wrap(np.empty_like(as_value(a), dtype=dtype, shape=shape))
+            return traced.clone(traced.broadcast_to(fill[0].to(new.dtype), new.shape))
         return wrap(getattr(np, name)(as_value(a), *map(as_value, fill), dtype=dtype, shape=shape))
 
     return like

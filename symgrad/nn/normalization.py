@@ -11,7 +11,7 @@ from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.nn.borders import constant_pad_nd
-from symgrad.ops.rules import in_float32
+from symgrad.ops.rules import constant, in_float32
 from symgrad.types.dtypes import DTYPES, finfo
 
 __all__ = ["batch_norm", "cross_map_lrn2d", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "native_batch_norm",
@@ -24,7 +24,7 @@ def _standardized(name: str, input: Any, dims: Sequence[int], eps: float, weight
     For two bytes all are in four, because the derivative of the root overflows in float16 where the variance is small. Raises NotImplementedError
     for integers and booleans.
     """
-    dtype = input.dtype
+    dtype, eps = input.dtype, eps if type(eps) is float else float(constant("normalization", "eps", eps))
     if not (dtype.is_floating_point or dtype.is_complex):
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.scalar_type}'; convert the input with .to()")
     weight, bias = (w if w is None or shape is None else traced.reshape(w, shape) for w in (weight, bias))
@@ -32,7 +32,7 @@ def _standardized(name: str, input: Any, dims: Sequence[int], eps: float, weight
         mean, scale = _statistics(input, dims, eps)
         return _affine(dtype, (input - mean) * scale, weight, bias)
     input, weight, bias = (w.float() if w is not None and w.dtype.name in ("float16", "bfloat16") else w for w in (input, weight, bias))
-    out = traced.standardized(input, 1.0 if weight is None else weight, 0.0 if bias is None else bias, tuple(dims), float(eps))
+    out = traced.standardized(input, 1.0 if weight is None else weight, 0.0 if bias is None else bias, tuple(dims), eps)
     return out if dtype is out.dtype else out.to(dtype)
 
 

@@ -16,6 +16,7 @@ from symgrad.engine.traced import traced
 from symgrad.methods.segments import segment_reduce
 from symgrad.nn.dropout import dropout
 from symgrad.nn.likelihood import cross_entropy
+from symgrad.ops.rules import constant
 from symgrad.types.dtypes import SPOKEN
 from symgrad.types.indices import first_outside
 
@@ -93,6 +94,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
 @taking_tensors
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Shorten the rows at the indices to `max_norm` where they are longer, in place; returns the input."""
+    max_norm, norm_type = constant("embedding", "max_norm", max_norm), constant("embedding", "norm_type", norm_type)
     at = np.unique(_check_indices("embedding_renorm_", indices, input.shape[0], 2))
     with no_grad():
         rows = traced.index_select(input, 0, wrap(at))

@@ -16,6 +16,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
 from symgrad.nn.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from symgrad.ops.rules import constant
 from symgrad.types.windows import flat_index
 
 __all__ = ["affine_grid", "affine_grid_generator", "grid_sample", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d",
@@ -44,8 +45,8 @@ def _new_size(input: Tensor, size: Any, scale_factor: Any, recompute: bool | Non
                          f"({letter}1, {letter}2, ...,{letter}K) format.")
     each = tuple(given) if several else (given,) * rank
     if scale_factor is not None:
-        after = tuple(math.floor(n * float(f)) for n, f in zip(before, each))
-        return after, None if recompute else tuple(map(float, each))
+        factors = tuple([f if type(f) is float else float(constant("interpolate", "scale_factor", f)) for f in each])
+        return tuple([math.floor(n * f) for n, f in zip(before, factors)]), None if recompute else factors
     if recompute:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     if not all(hasattr(n, "__index__") for n in each):

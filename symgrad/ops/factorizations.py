@@ -19,7 +19,7 @@ from symgrad.ops.matrices import (
     scaled_columns,
     turn_of,
 )
-from symgrad.ops.rules import every, is_complex
+from symgrad.ops.rules import constant, every, is_complex
 from symgrad.types import return_types
 from symgrad.types.domains import FULL, NONSINGULAR, SEPARATED_SINGULAR, SYMMETRIC
 from symgrad.types.dtypes import DTYPES, finfo
@@ -328,7 +328,7 @@ def linalg_lstsq(xp, A, B, rcond=None, *, driver=None):
     if b.ndim < 2 or b.shape[-2] != m:
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size(-{1 if vector else 2}), but the shapes are {list(A.shape)} "
                            f"and {list(B.shape)}")
-    rcond = finfo(A.dtype).eps * max(m, n) if rcond is None else float(rcond)
+    rcond = finfo(A.dtype).eps * max(m, n) if rcond is None else float(constant("linalg.lstsq", "rcond", rcond))
     inverse = xp.pseudo_inverse(A, 0.0, 0.0 if driver == "gels" else rcond)
     x = xp.matmul(inverse, b)
     x = x + xp.matmul(inverse, b - xp.matmul(A, x))  # of the length of the residual, with the digits of the inverse

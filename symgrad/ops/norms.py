@@ -6,6 +6,7 @@ from symgrad.graph.op import composite, primitive
 from symgrad.ops.reduction import EXAMPLES, or_infinity, reduction_arguments
 from symgrad.ops.rules import (
     axes,
+    constant,
     expand_reduced,
     in_float32,
     is_complex,
@@ -163,7 +164,7 @@ def _normalized(xp, input, dim, eps):
 
 
 primitive("normalized", _normalized, public=False, layout="rows", node_name="Div", examples=(((0,), 0.0), ((0, 1), 0.0)), shapes=((2, 2),),
-          prepare=lambda xp, input, dim, eps: (input, axes(dim, input.ndim), float(eps)),
+          prepare=lambda xp, input, dim, eps: (input, axes(dim, input.ndim), eps if type(eps) is float else float(constant("normalize", "eps", eps))),
           vjp=lambda xp, g, y, x, dim, eps: _normalized_slope(xp, g, y, x, dim, eps),
           jvp=lambda xp, t, y, x, dim, eps: _normalized_slope(xp, t, y, x, dim, eps),
           doc="The input divided by its Euclidean norms along `dim`, or by `eps` where they are smaller.")

@@ -137,6 +137,14 @@ def as_floats(x):
     return x if not hasattr(x, "dtype") or x.is_floating_point() or x.is_complex() else x.to(get_default_dtype())
 
 
+def constant(name, word, given):
+    """A parameter by which nothing is differentiated: of a tensor its number. Raises TypeError for a tensor that requires grad."""
+    if getattr(given, "requires_grad", False):
+        raise TypeError(f"{name}(): argument '{word}' must be a number, not a tensor that requires grad, for there is no derivative by it. Pass "
+                        f"{word}.detach() or {word}.item()")
+    return given.item() if hasattr(given, "shape") else given
+
+
 def plain_number(name, word, position, given):
     """A real number that may be given as a tensor without dimensions. Raises TypeError for another, and for one that requires grad."""
     number = given.item() if hasattr(given, "item") and not given.shape and not getattr(given, "requires_grad", False) else given

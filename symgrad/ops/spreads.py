@@ -5,7 +5,7 @@ import math
 from symgrad.graph.op import composite, linear, primitive
 from symgrad.ops.norms import largest, ratios
 from symgrad.ops.reduction import EXAMPLES, check_floating, mean, mean_arguments, mean_transpose, or_infinity
-from symgrad.ops.rules import axes, expand_reduced, is_complex, real_product, reduced_count, unsqueeze_reduced
+from symgrad.ops.rules import axes, constant, expand_reduced, is_complex, real_product, reduced_count, unsqueeze_reduced
 from symgrad.types.dtypes import DTYPES
 from symgrad.types.layouts import is_plain
 
@@ -17,7 +17,7 @@ def _variance_arguments(xp, input, dim=None, unbiased=None, keepdim=False, *, co
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
     elif hasattr(correction, "shape"):
-        correction = correction.item()
+        correction = constant("var", "correction", correction)
     return input, axes(dim, input.ndim), correction, bool(keepdim)
 
 

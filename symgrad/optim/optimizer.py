@@ -21,6 +21,7 @@ import numpy as np
 from symgrad.autograd.engine import clear_gradients
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import numeric
+from symgrad.engine.escapes import constant_made
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
@@ -202,11 +203,18 @@ class Optimizer:
                     for p in with_gradient:
                         self._update_graph(p, group)
             else:
-                numbers = {name: value.item() if isinstance(value, Tensor) else value for name, value in group.items() if name != "params"}
+                numbers = {name: self._constant(name, value) for name, value in group.items() if name != "params"}
                 frame = user_frame(0)
                 for p in with_gradient:
                     self._update_arrays(p, numbers, frame)
         return loss
+
+    def _constant(self, name: str, value: Any) -> Any:
+        """An option as a number, with a warning where a transform of `symgrad.func` differentiates by it."""
+        if not isinstance(value, Tensor):
+            return tuple([self._constant(name, x) for x in value]) if type(value) in (tuple, list) else value
+        constant_made(value, f"the option {name} of {type(self).__name__} without differentiable=True")
+        return value.item()
 
     def _update_graph(self, p: Tensor, group: Group) -> None:
         """Step one parameter with Tensors, so that the step is recorded; complex numbers are pairs of real ones."""

@@ -10,6 +10,7 @@ from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.factories.creation import tensor
+from symgrad.ops.rules import constant
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -33,11 +34,12 @@ def get_total_norm(tensors: Parameters, norm_type: float = 2.0, error_if_nonfini
     >>> get_total_norm([symgrad.tensor([3.0]), symgrad.tensor([4.0])])
     tensor(5.)
     """
+    norm_type = float(constant("get_total_norm", "norm_type", norm_type))
     with no_grad():
-        norms = [FUNCTIONS["norm"](t, float(norm_type)) for t in _listed(tensors)]
-        total = FUNCTIONS["norm"](FUNCTIONS["stack"](norms), float(norm_type)) if norms else tensor(0.0)
+        norms = [FUNCTIONS["norm"](t, norm_type) for t in _listed(tensors)]
+        total = FUNCTIONS["norm"](FUNCTIONS["stack"](norms), norm_type) if norms else tensor(0.0)
     if error_if_nonfinite and not math.isfinite(total.item()):
-        raise RuntimeError(f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot be clipped. To "
+        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. To "
                            f"disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`")
     return total
 
@@ -45,7 +47,7 @@ def get_total_norm(tensors: Parameters, norm_type: float = 2.0, error_if_nonfini
 def clip_grads_with_norm_(parameters: Parameters, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
     """Scale the gradients, in place, by max_norm / (total_norm + 1e-6) where that is less than 1."""
     with no_grad():
-        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        factor = (float(constant("clip_grad_norm_", "max_norm", max_norm)) / (total_norm + 1e-6)).clamp(max=1.0)
         for gradient in _gradients(_listed(parameters)):
             gradient.mul_(factor.to(gradient.dtype))
 
@@ -72,9 +74,10 @@ def clip_grad_norm_(parameters: Parameters, max_norm: float, norm_type: float = 
 
 def clip_grad_value_(parameters: Parameters, clip_value: float, foreach: bool | None = None) -> None:
     """Limit each element of the gradients, in place, to [-clip_value, clip_value]."""
+    largest = float(constant("clip_grad_value_", "clip_value", clip_value))
     with no_grad():
         for gradient in _gradients(_listed(parameters)):
-            gradient.clamp_(min=-float(clip_value), max=float(clip_value))
+            gradient.clamp_(min=-largest, max=largest)
 
 
 def clip_grad_norm(parameters: Parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
