@@ -201,7 +201,8 @@ class Report:
 def _row(recorder: Recorder, variant: Variant) -> dict[str, Any]:
     running = variant.running
     return {"of": recorder.name, "backend": running.backend, "steps before": variant.recorded, "steps": len(running.program.steps),
-            "constants": len(running.program.constants), "values read": len(variant.reads), "buffers": running.buffers, "bytes": running.nbytes,
+            "constants": len(running.program.constants), "values read": sum([x is not None for x in variant.reads]),
+            "buffers": running.buffers, "bytes": running.nbytes,
             "set-up ms": round(1e3 * variant.seconds, 1), "runs": variant.runs, "recorded again": variant.why,
             "note": running.note or "numbers leave the graph: calls that are differentiated by them run uncompiled" * bool(variant.left)}
 

@@ -119,7 +119,7 @@ class Variant:
         if self.reads:
             count = len(found) - len(self.reads)
             for now, before in zip(found[count:], self.reads):
-                if not _same_bits(now, before):
+                if before is not None and not _same_bits(now, before):
                     texts = [np.array2string(np.asarray(x), threshold=4) for x in (before, now)]
                     self.mismatch = f"the function read {texts[0]}, and now {texts[1]}"
                     return NotImplemented

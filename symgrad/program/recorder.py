@@ -14,6 +14,7 @@ import numpy as np
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import Unrecordable
 from symgrad.carriers.recorded import Recorded
+from symgrad.program.failing import unused_failures
 from symgrad.program.program import Operand, Program, Spec, Step, call
 from symgrad.program.rewrites import REWRITES, elementwise_operands
 from symgrad.program.shapes import result_dtype, spec_of
@@ -54,7 +55,7 @@ class ProgramRecorder:
         self.guarded = False  # whether a NaN in a result may have another value in a guarded pass
         self._kept: dict[int, Any] = {}  # tensors that exist outside of the recording, by id
         self._groups: dict[int, tuple[Any, list[Any]]] = {}  # a tensor with the group of those that share its memory, all weakly, by id
-        self.reads: list[tuple[Entry, Any]] = []  # each with the value that was read
+        self.reads: list[tuple[Entry, Any]] = []  # each with the value that was read; None if it is computed only because it may raise
         self._arrays: list[tuple[np.ndarray, np.ndarray]] = []  # that the user's code got for values, with copies
         self.left: list[Entry] = []  # those that the user's code read as plain numbers, which are constants to every derivative
 
@@ -218,6 +219,10 @@ class ProgramRecorder:
             raise Unrecordable("a write into an array that shares its memory with a tensor")
         ends = [self.entry(x) for x in outputs] + [entry for entry, _ in self.reads]
         used = _upstream(ends)
+        if failing := unused_failures(self._entries, used):
+            self.reads += [(e, None) for e in failing]
+            ends += failing
+            used = _upstream(ends)
         read = {e.params[0] for e in used if e.name == "input"}
         numbers = [i for i in range(len(self.inputs)) if i < required or i in read]
         return self._program(ends, [self.inputs[i].entry for i in numbers], used), numbers
