@@ -67,7 +67,8 @@ def xlogy(xp, input, other):
     """input log(other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, 0) are 0."""
     if input is other:  # one function of one argument, whose second derivative 1/x is no sum of infinite ones where 1/x overflows
         input = as_floats(input)
-        return -xp.entropy_of_positive(xp.where(xp.eq(input, 0), 1, input))
+        zero = xp.logical_and(xp.le(input, 0), xp.ge(input, 0))  # not of complex numbers, which have no order
+        return -xp.entropy_of_positive(xp.where(zero, 1, input))
     input, other = in_one_dtype(input, other)
     pole = xp.logical_and(xp.eq(input, 0), xp.logical_or(xp.le(other, 0), xp.isinf(other)))
     return xp.times_log(input, xp.where(pole, 1, other))
