@@ -199,6 +199,7 @@ _LATER = {
     "check": "checks",
     "compile": "compiled.function",
     "Report": "reports.report",
+    "Unrecordable": "carriers.duck",
     "accuracy": "scanning",
     "explain_nan": "diagnose.nans",
     "from_sympy": "symbolic.conversion",
