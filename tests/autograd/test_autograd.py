@@ -347,7 +347,7 @@ class TestSelections:
             x = leaf(0.0, 0.0)
             (g,) = autograd.grad(length(x), x, create_graph=True)
             assert g.tolist() == [0.0, 0.0]
-            assert autograd.grad(g.sum(), x)[0].tolist() == [0.0, 0.0]
+            assert not autograd.grad(g.sum(), x)[0].isfinite().any()  # next to 0 it is as large as 1 / length
 
     def test_ties_share_the_gradient_equally(self):
         x = leaf(1.0, 3.0, 3.0, 3.0)
