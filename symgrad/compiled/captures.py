@@ -12,6 +12,7 @@ import functools
 import operator
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -35,6 +36,7 @@ HEAP_TYPE = 1 << 9  # the flag of classes that Python code has made
 EMPTY = (dict, collections.OrderedDict, list, set)
 SETTINGS = {"symgrad.compiled": ("function",)}  # what the library's own objects depend on; the rest they remember
 RULES = ("forward", "backward", "vjp", "jvp", "vmap", "setup_context", "symbolic")  # methods of a `Function` that the library calls
+MAKING = ("__init__", "__new__", "__post_init__")
 Read = Callable[[], Any]
 
 
@@ -59,6 +61,7 @@ class Captures:
         self.names: dict[str, str] = {"__call__": ""}  # that reached code may read, or calls without a name; with a place
         self.catches = False  # whether reached code may catch an exception
         self.looks = False  # whether the function may call clocks and the like
+        self._loads = {"__call__"}  # the names that are not only written
         self._names_of_tensors: list[str] = []
         self._paths: dict[int, Read] = {}  # how a captured tensor is read
         self._classes: list[type] = []
@@ -78,10 +81,13 @@ class Captures:
         unknown: list[tuple[Part, frozenset[str], str]] = []
         # each with the names of attributes through which it is reached, and the place of the code that reads it
         stack = [(part, frozenset[str](), "") for part in reversed(roots)]
-        while stack or waiting:
+        weak: list[tuple[Part, frozenset[str], str]] = []  # references to what nothing else that was reached refers to
+        while stack or waiting or weak:
             if not stack:
                 stack = [entry for entry in waiting if entry[0].attribute in self.names]
                 waiting = [entry for entry in waiting if entry[0].attribute not in self.names]
+                stack += [entry for entry in weak if self._is_held(entry[0].value)]
+                weak = [entry for entry in weak if not self._is_held(entry[0].value)]
                 if not stack:
                     break
             part, needs, where = stack.pop()
@@ -94,6 +100,9 @@ class Captures:
                 self.same.append((part.read, value, name))
             if part.write is not None:
                 self.undos.append(functools.partial(_put_back, part, value))
+            if isinstance(value, weakref.ref) and not self._is_held(value):
+                weak.append((part, needs, where))
+                continue
             if kind is None:
                 unknown.append((part, needs, where))
                 continue
@@ -106,11 +115,16 @@ class Captures:
                         (waiting if below.shared else stack).append((below, further, place))
             if len(self.checks) + len(self.same) > LARGEST:
                 raise Unrecordable(f"the function refers to more than {LARGEST} values besides its arguments")
-        for part, needs, where in unknown:
-            if all(name in self.names for name in needs):
+        for part, needs, where in unknown + weak:
+            if self._loads.issuperset(needs):
                 places = [self.names[name] for name in needs if self.names[name]]
                 raise Unwatched(f"{part.name.lstrip('.')}, of type {type(part.value).__name__}, is read{(places or [where])[0]}, and changes of such "
                                 f"an object cannot be noticed. Pass what is computed from it as an argument")
+
+    def _is_held(self, reference: Any) -> bool:
+        """Whether the function itself keeps what a weak reference refers to; a program would keep it alive otherwise."""
+        target = reference()
+        return target is None or id(target) in self.objects
 
     def _add_tensor(self, value: Tensor, part: Part) -> None:
         read: Any = part.read
@@ -178,10 +192,13 @@ class Captures:
         self.checks.append((content.check, f".{f.__name__}"))  # type: ignore[union-attr]
         found = reads(f.__code__)
         self.catches |= found.handles
+        self._loads |= found.loads
         file = f.__code__.co_filename
         for names in (found.attributes, found.globals):
             for name, line in names.items():
                 self.names.setdefault(name, f" in {f.__qualname__} (line {line} of {file})")
+        if "type" in self.names or "__class__" in self.names:  # it may make another object of the class of one
+            self.names.update({name: "" for name in MAKING if name not in self.names})
         place = f" in {f.__qualname__} (line {f.__code__.co_firstlineno} of {file})"
         yield from [(part, place) for part in cells_of(f)]
         for x in (f.__defaults__, f.__kwdefaults__):
@@ -339,6 +356,7 @@ def shared_parts(value: Any) -> Iterator[Part]:
             inner = getattr(x, "fget", None) or getattr(x, "__func__", None) or getattr(x, "func", None) or x
             if isinstance(inner, types.FunctionType):
                 called = name == "forward" or name.startswith("__") or name in RULES and issubclass(base, Function)
+                called = called and (name not in MAKING or isinstance(value, type))  # an object is there already
                 yield Part(f".{name}", inner, attribute="__call__" if called else name, shared=True)
             elif not name.startswith("__") and not isinstance(x, (types.MemberDescriptorType, types.GetSetDescriptorType)):
                 yield Part(f".{name}", x, functools.partial(operator.getitem, base.__dict__, name), functools.partial(_set_on, base, name), name,

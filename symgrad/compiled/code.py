@@ -20,6 +20,7 @@ class Reads(NamedTuple):
     attributes: dict[str, int]
     modules: dict[str, int]
     handles: bool  # whether an exception may be caught
+    loads: set[str]  # the names that are not only written
 
 
 @functools.lru_cache(4096)
@@ -27,7 +28,7 @@ def reads(code: types.CodeType) -> Reads:
     """The names that a function reads."""
     steps = list(dis.get_instructions(code))
     inner = [reads(x) for x in code.co_consts if isinstance(x, types.CodeType)]
-    out = Reads({}, {}, {}, any(step.opname == "PUSH_EXC_INFO" for step in steps) or any(x.handles for x in inner))
+    out = Reads({}, {}, {}, any(step.opname == "PUSH_EXC_INFO" for step in steps) or any(x.handles for x in inner), set())
     line, before = code.co_firstlineno, steps[0]
     for step in steps:
         if step.starts_line is not None and not isinstance(step.starts_line, bool):
@@ -42,9 +43,14 @@ def reads(code: types.CodeType) -> Reads:
             out.modules.setdefault(name, line)
         elif isinstance(name, str) and name in code.co_names:
             out.attributes.setdefault(name, line)
+        if isinstance(name, str) and step.opname not in ("STORE_ATTR", "DELETE_ATTR"):
+            out.loads.add(name)
     if any(name in out.globals or name in out.attributes for name in DYNAMIC):  # names of attributes may be among the strings
-        out.attributes.update({x: line for x in code.co_consts if isinstance(x, str) and x.isidentifier()} | out.attributes)
+        found = {x: line for x in code.co_consts if isinstance(x, str) and x.isidentifier()}
+        out.attributes.update(found | out.attributes)
+        out.loads.update(found)
     for below in inner:
+        out.loads.update(below.loads)
         for mine, theirs in zip(out[:3], below[:3]):
             for name, at in theirs.items():
                 mine.setdefault(name, at)
@@ -53,4 +59,5 @@ def reads(code: types.CodeType) -> Reads:
             for name in x:
                 if isinstance(name, str):
                     out.attributes.setdefault(name, line)
+                    out.loads.add(name)
     return out

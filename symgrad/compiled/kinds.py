@@ -10,6 +10,7 @@ import collections
 import contextvars
 import enum
 import functools
+import gc
 import operator
 import pickle
 import random
@@ -66,7 +67,7 @@ NUMBERS = (bool, int, float, complex, str, bytes)  # a subclass may have attribu
 CONSTANT_MODULES = frozenset("sympy mpmath typing inspect logging ast string pathlib uuid zoneinfo warnings contextlib abc pytest _pytest".split())
 LOCKS = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Event, threading.Semaphore)
 C_FUNCTIONS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
-               types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, np.ufunc, type(np.sum),
+               types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, type(np.sum),
                type(State.read))
 CONSTANTS = (*LOCKS, enum.Enum, types.GenericAlias, types.UnionType, types.CodeType, operator.itemgetter)
 RANDOM = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, Generator)
@@ -122,6 +123,17 @@ def _proxy(x: Any) -> Content:
     return Content(lambda: None if len(x) == len(before) and all(map(operator.is_, x.values(), before.values())) and [*x] == [*before] else "")
 
 
+def _of_thread(x: Any) -> Iterator[Part]:
+    """The attributes of an object that has others in each thread."""
+    for name, y in list(x.__dict__.items()):
+        yield Part(f".{name}", y, functools.partial(getattr, x, name), functools.partial(setattr, x, name), name, True)
+
+
+def _names_of_thread(x: Any) -> Content:
+    before = {*x.__dict__}
+    return Content(lambda: None if x.__dict__.keys() == before else "")
+
+
 def _rules(op: Op) -> Iterator[Part]:
     """The rules of an op that a user has declared."""
     for name in RULES:
@@ -153,11 +165,13 @@ KINDS: tuple[tuple[Any, Kind], ...] = (
     (types.MappingProxyType, Kind(_views, _proxy)),
     (weakref.ref, Kind(lambda x: [Part("()", x(), x, loose=True)])),
     (contextvars.ContextVar, Kind(lambda x: [Part(".get()", x.get(MISSING), functools.partial(x.get, MISSING), x.set, loose=True)])),
+    (np.ufunc, Kind(lambda x: elements_of([y for y in gc.get_referents(x) if callable(y)]))),  # the function of np.frompyfunc
     (C_FUNCTIONS, Kind(lambda x: [] if isinstance(getattr(x, "__self__", None), types.ModuleType) else fields("__self__")(x))),
     (Op, Kind(_rules)),
     (RANDOM, CONSTANT),  # drawing from one is seen by its state
     (BaseException, Kind(lambda x: [part._replace(loose=True) for part in fields("args")(x)])),
-    ((types.SimpleNamespace, threading.local), OBJECT),
+    (threading.local, Kind(_of_thread, _names_of_thread)),
+    (types.SimpleNamespace, OBJECT),
     (NUMBERS, CONSTANT),
     ((types.ModuleType, type), CONSTANT),  # their attributes are found by `Captures`
 )

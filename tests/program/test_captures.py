@@ -8,6 +8,7 @@ import math
 import os
 import random
 import secrets
+import threading
 import time
 import types
 import uuid
@@ -301,3 +302,20 @@ def test_steps_of_derivatives_alone_are_not_kept():
         compiled.gradient(symgrad.tensor([1.1, 0.4, 0.7]))
         words = str(compiled.program("gradient"))
         assert words.count("getitem(") + words.count("solve_system(") + words.count("matrix_inverse(") + words.count("hermitian_") <= 2
+
+
+def test_attributes_of_a_thread_are_those_of_the_thread_that_calls():
+    store = threading.local()
+    f = symgrad.compile(lambda x: (x * getattr(store, "rate", 5.0)).sum())
+
+    def call(rate):
+        if rate is not None:
+            store.rate = rate
+        found.append(f(X) / X.sum())
+
+    found: list[symgrad.Tensor] = []
+    for rate in (1 / 3, 2.5, None):
+        thread = threading.Thread(target=call, args=(rate,))
+        thread.start()
+        thread.join()
+    assert [round(x.item(), 12) for x in found] == [round(1 / 3, 12), 2.5, 5.0]

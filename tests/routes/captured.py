@@ -39,3 +39,23 @@ def weigh(v: Any) -> Any:
     number = float(abs(v) if isinstance(v, complex) else len(v) if isinstance(v, str) else 0 if v is None else v)
     number = 0.25 if number != number else number
     return TYPES.get(type(v), 0.6) + float(0.37 * number + np.arctan2(number, -1.0))
+
+
+# Functions that catch failures
+
+
+def inverse_or_other(w, x):
+    """A number by an inverse, or by something else where the matrix is singular."""
+    try:
+        return symgrad.linalg.inv(symgrad.outer(w[:2], w[:2].flip(0)) - symgrad.tensor([[2.0, 0.0], [0.0, 2.0]])).sum()
+    except RuntimeError:
+        return (x[:2] ** 3).sum() + w.sum()
+
+
+def is_positive_definite(w, x):
+    """A number that depends on whether a factorization fails, whose result is not used."""
+    try:
+        symgrad.linalg.cholesky(symgrad.diag(w[:2]))
+    except RuntimeError:
+        return 0.3
+    return 1.7

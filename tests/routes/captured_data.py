@@ -195,14 +195,6 @@ def tensor_of(read: Callable[[Any, Any], Any]) -> Callable[[Any], Captured]:
     return captured
 
 
-def inverse_or_other(w, x):
-    """A number by an inverse, or by something else where the matrix is singular."""
-    try:
-        return symgrad.linalg.inv(symgrad.outer(w[:2], w[:2].flip(0)) - symgrad.tensor([[2.0, 0.0], [0.0, 2.0]])).sum()
-    except RuntimeError:
-        return (x[:2] ** 3).sum() + w.sum()
-
-
 def two_names(n):
     a = b = symgrad.tensor([number_of(n), 1.0])
 
@@ -307,6 +299,12 @@ def vectorized(n):
 
     read = np.vectorize(lambda v: v * rate, otypes=[float])
     return Captured(lambda x: weigh(read(np.array([1.0, 2.0]))), {"rate": write})
+
+
+def object_function(n):
+    rates = [number_of(n)]
+    read = np.frompyfunc(lambda v: v * rates[0], 1, 1)
+    return Captured(lambda x: float(read(2.5)), {"rate": lambda m: operator.setitem(rates, 0, number_of(m))})
 
 
 def getters(n):

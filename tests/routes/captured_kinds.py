@@ -12,6 +12,7 @@ import io
 import itertools
 import random
 import struct
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 
 import symgrad
 
-from .captured import Captured, Effect, weigh
+from .captured import Captured, Effect, inverse_or_other, is_positive_definite, weigh
 from .captured_data import (
     OwnArray,
     array_of,
@@ -31,7 +32,6 @@ from .captured_data import (
     function_rule,
     getters,
     index,
-    inverse_or_other,
     large,
     mapped,
     module,
@@ -39,6 +39,7 @@ from .captured_data import (
     nested,
     number_of,
     numbers_in_a_set,
+    object_function,
     order_of_keys,
     partial,
     proxy,
@@ -69,6 +70,7 @@ from .captured_objects import (
     inherited,
     module_of_the_user,
     object_of,
+    of_a_thread,
     subclass_of,
     variable,
     with_dict,
@@ -76,6 +78,7 @@ from .captured_objects import (
     with_metaclass,
     with_property,
     with_slots,
+    with_unread,
 )
 
 __all__ = ["EFFECTS", "KINDS", "REFUSED"]
@@ -109,6 +112,8 @@ KINDS: dict[str, Callable[[Any], Captured]] = {
     "references": references, "backward": function_rule, "custom_vjp": custom_of(pullback_rule), "custom_jvp": custom_of(pushforward_rule),
     "rules of a Function": rules_of_a_function, "bases": bases, "order of keys": order_of_keys, "mapped file": array_of(mapped),
     "dictionary of keys": dictionary_of_keys, "caught failure": tensor_of(inverse_or_other),
+    "test of a failure": tensor_of(is_positive_definite), "frompyfunc": object_function, "of a thread": object_of(of_a_thread),
+    "unread": object_of(with_unread),
 }
 
 
@@ -132,10 +137,13 @@ def own_number(n):
     return Captured(lambda y: x.rate(), {"write": lambda m: x.source.write("1")})
 
 
+TARGET = type("Target", (), {"rate": 2.5})()
+
 REFUSED: dict[str, Callable[[Any], Captured]] = {
     "endless": _opaque(itertools.count(), next), "generator": _opaque((k for k in range(10**6)), next), "iterator": _opaque(iter(range(10**6)), next),
     "text": _opaque(io.StringIO("1"), lambda x: float(x.getvalue())), "struct": _opaque(struct.Struct("d"), lambda x: x.size),
-    "attribute": own_number,
+    "attribute": own_number, "weak reference": _opaque(weakref.ref(TARGET), lambda x: x().rate),
+    "weak values": _opaque(weakref.WeakValueDictionary(a=TARGET), lambda x: x["a"].rate),
     "in a list": _opaque([itertools.count()], lambda x: next(x[0])), "random numbers": _opaque(random.Random(1), lambda x: x.random()),
     "of NumPy": _opaque(np.random.default_rng(1), lambda x: x.normal()), "in a closure": _opaque(np.random.default_rng(1).normal, lambda x: x()),
 }

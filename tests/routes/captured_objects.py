@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import itertools
 import operator
+import threading
 import types
 from collections.abc import Callable
 from typing import Any
@@ -101,6 +103,31 @@ def with_dict(n):
             return weigh(self.rate) * 2
 
     return Plain()
+
+
+def with_unread(n):
+    class Holder:
+        gain = 1.5
+
+        def __init__(self):
+            self.rate, self.source = n, itertools.count()
+
+        def scaled(self):
+            return weigh(self.rate) * 2
+
+    return Holder()
+
+
+def of_a_thread(n):
+    class Local(threading.local):
+        gain = 1.5
+
+        def scaled(self):
+            return weigh(self.rate) * 2
+
+    x = Local()
+    x.rate = n
+    return x
 
 
 def with_slots(n):
