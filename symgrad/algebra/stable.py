@@ -318,6 +318,8 @@ def _log(expr: Any) -> tuple[Any, str] | None:
         return -softplus(-inner.args[0]), "softplus"
     if isinstance(inner, cosh):
         return log_cosh(inner.args[0]), "log_cosh"
+    if isinstance(inner, Mul) and len(inner.args) == 2 and isinstance(inner.args[1], cosh) and inner.args[0].is_Rational and inner.args[0] > 1:
+        return log_cosh(inner.args[1].args[0]) + log(inner.args[0]), "log_cosh"  # as SymPy writes logaddexp(u, -u)
     if isinstance(inner, Mul) and len(inner.args) == 2 and inner.args[0] == -1 and isinstance(inner.args[1], expm1):
         return log1mexp(inner.args[1].args[0]), "log1mexp"
     if isinstance(inner, Pow) and isinstance(inner.base, (sigmoid, hypot)) and inner.exp.is_Rational:

@@ -219,7 +219,7 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
     if found is not None:
         return found
     if e.is_Add:
-        return _sum(e)
+        return accepted("fmod_tensor") and _fmod_by_number(e) or _sum(e)
     if e.is_Mul:
         return _product(e)
     if e.is_Pow:
@@ -289,6 +289,21 @@ def _sum(e: Any) -> Call:
     for term in minus:
         out = Call("sub", (out, _multiple(term)))
     return out
+
+
+def _fmod_by_number(e: Any) -> Call | None:
+    """u - c sign(u) floor(|u| / c), which cancels where u is much larger than the number c, as a call of `fmod`; other terms are added."""
+    for term in e.args:
+        coefficient, product = term.as_coeff_Mul()
+        factors = sympy.Mul.make_args(product)
+        signs, floors = ([f.args[0] for f in factors if isinstance(f, kind)] for kind in (sympy.sign, sympy.floor))
+        if len(factors) == 2 and signs and floors and coefficient < -1e-300:
+            scale, size = floors[0].as_coeff_Mul()
+            parts = sympy.Add.make_args(signs[0])
+            if size == sympy.Abs(signs[0]) and abs(scale * coefficient + 1) < 1e-12 and {p for p in parts if not p.is_Number} <= set(e.args):
+                call, rest = Call("fmod_tensor", (signs[0], -coefficient)), sympy.Add(*[t for t in e.args if t != term], *[-p for p in parts])
+                return Call("add", (rest, call)) if rest != 0 else call
+    return None
 
 
 def _multiple(e: Any) -> Any:

@@ -38,6 +38,8 @@ FORMS = {
     log(exp(x) + exp(y)): logaddexp(x, y),
     log(1 / (1 + exp(-x))): -softplus(-x),
     log(cosh(x)): log_cosh(x),
+    log(exp(3 * x) + exp(-3 * x)): log_cosh(3 * x) + log(2),
+    log(Rational(7, 3) * cosh(x * y)): log_cosh(x * y) + log(Rational(7, 3)),
     log(1 - exp(-p)): log1mexp(-p),
     log(p + 1) - log(p): log1p(1 / p),
     exp(x) - 1: expm1(x),

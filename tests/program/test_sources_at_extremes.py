@@ -144,3 +144,21 @@ def test_derivatives_behind_a_selection_are_zero_where_the_next_slope_is_infinit
 def test_extremes_of_several_values_are_written_with_all_of_them(write, name):
     source = write(lambda x: getattr(symgrad, name)(x, 0), (4,), name="extreme")
     assert all(f"x[{i}]" in source for i in range(4)), source
+
+
+def fmod_by(c):
+    return lambda x: symgrad.fmod(x, c)
+
+
+MERGED = {  # compositions that SymPy writes as one formula, in which the functions are no longer seen
+    "logaddexp(u, -u)": lambda x: symgrad.logaddexp(x / 3, -x / 3), "log(2 cosh)": lambda x: symgrad.logaddexp(0.7 * x, -0.7 * x) / 3,
+    **{f"fmod by {c}": fmod_by(c) for c in (3, 3.7, -1 / 3, 1e-5, 1.0)},
+    "fmod of a sum": lambda x: symgrad.fmod(1.7 * x + 1, 0.46) - 1 / 3,
+}
+
+
+@pytest.mark.parametrize("name", MERGED)
+def test_compositions_that_are_merged(name):
+    f, points = MERGED[name], POINTS[np.isfinite(POINTS)]
+    expected = f(symgrad.tensor(points)).numpy()[:, None]
+    agree(run_python(symgrad.to_python(f, name="f"), points[:, None]), expected, points[:, None], name)
