@@ -111,7 +111,9 @@ def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
                 return not_unpacked(name, word, at, x[at])
             found = f"but found element of type {kind_name(x[at])} at pos {at}"
         numbered = place < len(args) or not UNNUMBERED.match(name)
-        return TypeError(f"{name}(): argument '{word}'{f' (position {place + 1})' * numbered} must be {wanted}, {found}")
+        tracked = "float" in kinds and isinstance(x, Tensor) and x.requires_grad and not x.ndim
+        remedy = f"; it requires grad, and there is no derivative by it: pass {word}.detach() or {word}.item()" * tracked
+        return TypeError(f"{name}(): argument '{word}'{f' (position {place + 1})' * numbered} must be {wanted}, {found}{remedy}")
     else:
         return None
     kinds = [*map(kind_name, args), *(f"{word}={kind_name(kwargs[word])}" for word in sorted(kwargs))]

@@ -287,7 +287,7 @@ def _histograms(function: Any) -> Callable[..., Any]:
 NOT_DIFFERENTIABLE = (
     np.allclose, np.isclose, np.array_equal, np.array_equiv, np.count_nonzero, np.nonzero, np.flatnonzero, np.argwhere, np.searchsorted, np.digitize,
     np.lexsort, np.argpartition, np.nanargmax, np.nanargmin, np.isin, np.iscomplex, np.isreal, np.isneginf, np.isposinf, np.triu_indices_from,
-    np.tril_indices_from, np.diag_indices_from, np.result_type, np.can_cast, np.common_type,
+    np.tril_indices_from, np.diag_indices_from, np.histogram, np.histogram_bin_edges, np.result_type, np.can_cast, np.common_type,
     np.min_scalar_type, np.array_repr, np.array_str, np.array2string)
 ARRANGING: dict[Any, Callable[..., Any]] = {
     **{function: _on_values(function) for function in NOT_DIFFERENTIABLE},
