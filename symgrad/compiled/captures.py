@@ -36,7 +36,16 @@ HEAP_TYPE = 1 << 9  # the flag of classes that Python code has made
 EMPTY = (dict, collections.OrderedDict, list, set)
 SETTINGS = {"symgrad.compiled": ("function",)}  # what the library's own objects depend on; the rest they remember
 RULES = ("forward", "backward", "vjp", "jvp", "vmap", "setup_context", "symbolic")  # methods of a `Function` that the library calls
-MAKING = ("__init__", "__new__", "__post_init__")
+# methods that run when an instance is made, copied or removed, when a class is made, or when an instance is written as text; each group with names
+# that code has which does so, besides that of the class itself
+MAKING = ("__init__", "__new__", "__post_init__", "__init_subclass__", "__class_getitem__", "__set_name__", "__del__")
+COPYING = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__", "__copy__", "__deepcopy__")
+WRITING = ("__repr__", "__str__", "__format__")
+OCCASIONS = {MAKING: frozenset("type __class__ __new__ copy deepcopy replace evolve loads load".split()),
+             COPYING: frozenset("copy deepcopy replace dumps dump loads load pickle".split()),
+             WRITING: frozenset("repr str print format format_map ascii pformat pprint".split())}
+OCCASIONAL = frozenset(name for group in OCCASIONS for name in group)
+GENERATED = ("__eq__", "__repr__", "__hash__", "__lt__", "__le__", "__gt__", "__ge__")
 Read = Callable[[], Any]
 
 
@@ -192,13 +201,16 @@ class Captures:
         self.checks.append((content.check, f".{f.__name__}"))  # type: ignore[union-attr]
         found = reads(f.__code__)
         self.catches |= found.handles
-        self._loads |= found.loads
         file = f.__code__.co_filename
+        # comparisons of a data class see attributes that are watched, and others as wholes
+        if not (file == "<string>" and f.__name__ in GENERATED and found.globals.keys() <= {"NotImplemented"}):
+            self._loads |= found.loads
+            for group, occasions in OCCASIONS.items():
+                if not occasions.isdisjoint(found.loads | found.attributes.keys()):
+                    self.names.update({name: "" for name in group if name not in self.names})
         for names in (found.attributes, found.globals):
             for name, line in names.items():
                 self.names.setdefault(name, f" in {f.__qualname__} (line {line} of {file})")
-        if "type" in self.names or "__class__" in self.names:  # it may make another object of the class of one
-            self.names.update({name: "" for name in MAKING if name not in self.names})
         place = f" in {f.__qualname__} (line {f.__code__.co_firstlineno} of {file})"
         yield from [(part, place) for part in cells_of(f)]
         for x in (f.__defaults__, f.__kwdefaults__):
@@ -356,7 +368,9 @@ def shared_parts(value: Any) -> Iterator[Part]:
             inner = getattr(x, "fget", None) or getattr(x, "__func__", None) or getattr(x, "func", None) or x
             if isinstance(inner, types.FunctionType):
                 called = name == "forward" or name.startswith("__") or name in RULES and issubclass(base, Function)
-                called = called and (name not in MAKING or isinstance(value, type))  # an object is there already
+                called = called and (name not in OCCASIONAL or isinstance(value, type))  # code that has the class may make an object
+                if isinstance(x, classmethod) and name not in OCCASIONAL:
+                    yield Part("", value if isinstance(value, type) else type(value), attribute=name, shared=True)
                 yield Part(f".{name}", inner, attribute="__call__" if called else name, shared=True)
             elif not name.startswith("__") and not isinstance(x, (types.MemberDescriptorType, types.GetSetDescriptorType)):
                 yield Part(f".{name}", x, functools.partial(operator.getitem, base.__dict__, name), functools.partial(_set_on, base, name), name,

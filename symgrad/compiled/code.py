@@ -11,6 +11,8 @@ __all__ = ["Reads", "reads"]
 
 CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST")  # before `is`, as in `x is None`
 DYNAMIC = ("getattr", "attrgetter", "methodcaller", "hasattr", "setattr", "delattr")
+FORMATTING = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE")
+NAMED = frozenset(dis.hasname)  # operations with the name of an attribute or a global variable
 
 
 class Reads(NamedTuple):
@@ -37,13 +39,15 @@ def reads(code: types.CodeType) -> Reads:
         if step.opname == "MATCH_CLASS" or step.opname == "IS_OP" and before.opname not in CONSTANTS:
             out.attributes.setdefault("isinstance" if step.opname == "MATCH_CLASS" else "is", line)
         before = step
+        if step.opname in FORMATTING or step.opname == "BINARY_OP" and step.argrepr in ("%", "%="):
+            out.attributes.setdefault("format", line)
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
             out.globals.setdefault(name, line)
         elif step.opname == "IMPORT_NAME":
             out.modules.setdefault(name, line)
         elif isinstance(name, str) and name in code.co_names:
             out.attributes.setdefault(name, line)
-        if isinstance(name, str) and step.opname not in ("STORE_ATTR", "DELETE_ATTR"):
+        if step.opcode in NAMED and step.opname not in ("STORE_ATTR", "DELETE_ATTR"):
             out.loads.add(name)
     if any(name in out.globals or name in out.attributes for name in DYNAMIC):  # names of attributes may be among the strings
         found = {x: line for x in code.co_consts if isinstance(x, str) and x.isidentifier()}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import functools
+import io
 import math
 import os
 import random
@@ -319,3 +321,45 @@ def test_attributes_of_a_thread_are_those_of_the_thread_that_calls():
         thread.start()
         thread.join()
     assert [round(x.item(), 12) for x in found] == [round(1 / 3, 12), 2.5, 5.0]
+
+
+def test_attributes_that_are_only_written_when_an_object_is_made_are_no_reads():
+    class Logged:
+        def __init__(self, file):
+            self.file, self.rate = file, 2.0
+            self.start = self.file.tell()
+
+        def __del__(self):
+            self.gone = self.file
+
+        def __repr__(self):
+            return f"{self.file}"
+
+        def f(self, x):
+            return (x ** 2).sum() * self.rate
+
+    @dataclasses.dataclass
+    class Data(Logged):
+        file: object
+        rate: float = 2.0
+
+        def __post_init__(self):
+            self.file.tell()
+
+    class Made(Logged):
+        def f(self, x):
+            return (x ** 2).sum() * type(self)(self.file).rate
+
+    class Counting(Logged):
+        def f(self, x):
+            self.file = None
+            return (x ** 2).sum() * self.rate
+
+    for kind in (Logged, Data, Counting):
+        o = kind(io.StringIO())
+        compiled = symgrad.compile(o.f)
+        for rate in (2.0, 1 / 3):
+            o.rate = rate
+            assert compiled(X) == o.f(X) and symgrad.equal(compiled.gradient(X), grad(o.f)(X))
+    with pytest.raises(Unrecordable, match="self.file"):
+        symgrad.compile(Made(io.StringIO()).f)(X)

@@ -58,6 +58,7 @@ from .captured_data import (
     wrapped,
 )
 from .captured_objects import (
+    OCCASIONAL,
     bases,
     bound_method,
     dataclass,
@@ -84,6 +85,7 @@ from .captured_objects import (
 __all__ = ["EFFECTS", "KINDS", "REFUSED"]
 
 KINDS: dict[str, Callable[[Any], Captured]] = {
+    **OCCASIONAL,
     "variable": variable, "global": global_variable, "missing global": global_that_may_be_missing, "default": default,
     "function attribute": function_attribute, "module of the user": module_of_the_user, "object": object_of(with_dict),
     "slots": object_of(with_slots, slots=True), "property": object_of(with_property), "__getattr__": object_of(with_getattr),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import enum
 import itertools
@@ -313,3 +314,41 @@ def keys_of(x):
     if hasattr(x, "keys"):
         return {"new key": lambda m: x.update(c=m), "deletion": lambda m: x.pop("b", None)}
     return {"append": lambda m: x.append(m), "deletion": lambda m: len(x) > 1 and x.pop()}
+
+
+# Methods that run when an instance is made, copied or written as text, which code calls without their names
+
+
+def occasional(make):
+    """Objects whose special methods read a captured list; `make` gets one, its class and the list, and returns how it is read."""
+    def captured(n):
+        table = [n]
+
+        class Made:
+            def __init__(self, file=None):
+                self.file, self.made = file, table[0]
+
+            def __deepcopy__(self, memo):
+                return types.SimpleNamespace(made=table[0])
+
+            def __repr__(self):
+                return str(table[0])
+
+            @classmethod
+            def another(cls):
+                return cls()
+
+        read = make(Made(itertools.count()), Made)  # which cannot be watched, and is not read
+        return Captured(read, {"write": lambda m: table.__setitem__(0, m)})
+
+    return captured
+
+
+OCCASIONAL = {
+    "class": occasional(lambda x, Made: lambda y: weigh(Made().made)), "type": occasional(lambda x, Made: lambda y: weigh(type(x)().made)),
+    "class of an object": occasional(lambda x, Made: lambda y: weigh(x.__class__().made)),
+    "class method": occasional(lambda x, Made: lambda y: weigh(x.another().made)),
+    "class in a list": occasional(lambda x, Made: (kinds := [Made]) and (lambda y: weigh(kinds[0]().made))),
+    "text": occasional(lambda x, Made: lambda y: weigh(f"{x}")),
+    "copy": occasional(lambda x, Made: lambda y: weigh(copy.deepcopy(x).made)),
+}
