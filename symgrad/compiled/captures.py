@@ -10,6 +10,7 @@ import builtins
 import collections
 import functools
 import operator
+import re
 import sys
 import types
 import weakref
@@ -21,7 +22,7 @@ from symgrad.carriers.duck import Unrecordable
 from symgrad.compiled.code import reads
 from symgrad.compiled.contents import MISSING, Check, Part, alike, cells_of, mapping_content
 from symgrad.compiled.kinds import State, is_library, kind_of, state_of
-from symgrad.compiled.outside import calls_outside, library_states, parts_of_libraries
+from symgrad.compiled.outside import calls_outside, library_states, parts_of_libraries, settings_of_libraries
 from symgrad.engine.tensor import Tensor
 from symgrad.func.transformed import Transformed
 from symgrad.graph.modes import thread
@@ -68,6 +69,7 @@ class Captures:
         self.states: list[tuple[State, Any, str]] = []  # of sources of random numbers, at the beginning
         self.objects: dict[int, Any] = {}  # what was reached, by id
         self.names: dict[str, str] = {"__call__": ""}  # that reached code may read, or calls without a name; with a place
+        self.places: dict[str, str] = {}  # of the code that reads variables of enclosing functions
         self.catches = False  # whether reached code may catch an exception
         self.looks = False  # whether the function may call clocks and the like
         self._loads = {"__call__"}  # the names that are not only written
@@ -81,6 +83,7 @@ class Captures:
             self._search(list(self._parts_of_tensors()))
             if "is_grad_enabled" in self.names:
                 self.same.append((lambda: thread.modes.grad, thread.modes.grad, "the grad mode"))
+            self.same += [(read, read(), name) for read, name in settings_of_libraries(self.objects, self.names)]
             self.states += library_states(self.objects, self.names)
             self.looks = calls_outside(self.objects, self.names)
             self._watch_classes()
@@ -212,7 +215,9 @@ class Captures:
             for name, line in names.items():
                 self.names.setdefault(name, f" in {f.__qualname__} (line {line} of {file})")
         place = f" in {f.__qualname__} (line {f.__code__.co_firstlineno} of {file})"
-        yield from [(part, place) for part in cells_of(f)]
+        for part in cells_of(f):
+            self.places.setdefault(part.name[1:], place)
+            yield part, place
         for x in (f.__defaults__, f.__kwdefaults__):
             if x is not None:
                 yield Part("", x), place
@@ -275,6 +280,11 @@ class Captures:
     def drawn(self) -> str | None:
         """The name of a source from which random numbers were drawn."""
         return next((name.lstrip(".") for state, before, name in self.states if state.read() != before), None)
+
+    def place_of(self, name: str) -> str:
+        """The place of the code that reads a value of a name, for messages."""
+        words = re.findall(r"\w+", name)
+        return next((place for word in words for names in (self.places, self.names) if (place := names.get(word))), "")
 
     def undo(self) -> None:
         """Put everything back as it was."""

@@ -67,10 +67,11 @@ def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present:
                 if getattr(t, "_grad", None) is not gradient:
                     t._grad = gradient
         if drawn is not None:
-            raise Unwatched(f"random numbers are drawn from {drawn}, and a program would repeat them in every run. Draw them outside and pass "
-                            f"them as an argument, or draw them by symgrad.rand")
+            raise Unwatched(f"random numbers are drawn from {drawn}{captures.place_of(drawn)}, and a program would repeat them in every run. Draw "
+                            f"them outside and pass them as an argument, or draw them by symgrad.rand")
         if found is not None and (left := captures.changed()) is not None:
-            raise Unwatched(f"{left} is changed while the function is recorded, and cannot be put back. Return the new value in place of writing it")
+            raise Unwatched(f"{left} is changed{captures.place_of(left)} while the function is recorded, and cannot be put back. Return the new "
+                            f"value in place of writing it")
     if found is not None:
         raise HasEffects(f"the function changes {found}")
 

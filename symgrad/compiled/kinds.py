@@ -134,6 +134,16 @@ def _names_of_thread(x: Any) -> Content:
     return Content(lambda: None if x.__dict__.keys() == before else "")
 
 
+def _matrix_content(x: Any) -> Content:
+    before = x.as_immutable()
+
+    def undo() -> None:
+        if x.as_immutable() != before and x.shape == before.shape:
+            x[:, :] = before
+
+    return Content(lambda: None if x.as_immutable() == before else "", undo)
+
+
 def _rules(op: Op) -> Iterator[Part]:
     """The rules of an op that a user has declared."""
     for name in RULES:
@@ -192,7 +202,10 @@ def kind_of(x: Any) -> Kind | None:
 
 @functools.lru_cache(4096)
 def _kind_of_type(kind: type) -> Kind | None:
-    if kind.__module__.partition(".")[0] in CONSTANT_MODULES or kind.__name__ in ("cython_function_or_method", "fused_cython_function"):
+    if any([base.__name__ == "MutableRepMatrix" for base in kind.__mro__]):  # of SymPy
+        return Kind(content=_matrix_content)
+    constant = kind.__module__.partition(".")[0] in CONSTANT_MODULES and kind.__module__ != "mpmath.matrices.matrices"
+    if constant or kind.__name__ in ("cython_function_or_method", "fused_cython_function"):
         return CONSTANT
     native = [base for base in kind.__mro__ if not is_python_class(base) and base is not object]
     for bases, found in KINDS:

@@ -9,28 +9,31 @@ import _io
 import builtins
 import contextlib
 import datetime
+import decimal
 import os
 import random
 import sys
 import time
 import types
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 import numpy as np
 
 from symgrad.compiled.kinds import State, is_library, state_of
 
-__all__ = ["calls_outside", "library_states", "looking", "parts_of_libraries"]
+__all__ = ["calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries"]
 
 CLOCKS = tuple(f for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "time_ns", "perf_counter_ns", "monotonic_ns",
                               "process_time_ns", "thread_time_ns", "localtime", "gmtime", "ctime") if (f := getattr(time, name, None)) is not None)
-OUTSIDE = frozenset(map(id, (*CLOCKS, os.urandom, os.open, os.getpid, _io.open, builtins.input, np.fromfile)))
+FILES = (os.stat, os.lstat, os.listdir, os.scandir, os.getcwd, os.access, os.readlink)
+FOR_MESSAGES = frozenset("linecache warnings traceback tokenize".split())  # modules that read source files for the text of an error or a warning
+OUTSIDE = frozenset(map(id, (*CLOCKS, *FILES, os.urandom, os.open, os.getpid, _io.open, builtins.input, np.fromfile)))
 OF_DATES = ("now", "utcnow", "today")  # class methods, which are made anew for each call
 # modules whose functions read clocks and files, and names under which code finds such functions elsewhere
-MODULES = frozenset("time datetime os io secrets uuid pathlib tempfile".split())
+MODULES = frozenset("time datetime os io secrets uuid pathlib tempfile genericpath posixpath ntpath glob shutil".split())
 NAMES = frozenset(("open input load loadtxt genfromtxt fromfile read_text read_bytes read_csv urandom SystemRandom getpid "
-                  "default_rng RandomState SeedSequence").split())
+                  "default_rng RandomState SeedSequence exists stat listdir getcwd iterdir").split())
 
 
 def calls_outside(objects: dict[int, Any], names: Container[str]) -> bool:
@@ -49,6 +52,21 @@ def library_states(objects: dict[int, Any], names: Container[str]) -> Iterator[t
     for name, (source, drawn) in found.items():
         if drawn and (state := state_of(source)) is not None:
             yield state, state.read(), name
+
+
+def _decimal_context() -> tuple[Any, ...]:
+    context = decimal.getcontext()
+    return context.prec, context.rounding, context.Emin, context.Emax, tuple([flag.__name__ for flag, on in context.traps.items() if on])
+
+
+def settings_of_libraries(objects: dict[int, Any], names: Container[str]) -> Iterator[tuple[Callable[[], Any], str]]:
+    """Settings on which results depend, if a function may read them: how each is read, and its name."""
+    if "Decimal" in names or any([isinstance(x, decimal.Decimal) or x is decimal or x is decimal.Decimal for x in list(objects.values())]):
+        yield _decimal_context, "the context of decimal"
+    if "argv" in names:
+        yield lambda: tuple(sys.argv), "sys.argv"
+    if "geterr" in names:
+        yield lambda: tuple(np.geterr().items()), "numpy.geterr()"
 
 
 def parts_of_libraries(objects: dict[int, Any], names: Container[str]) -> Iterator[tuple[str, Any]]:
@@ -72,7 +90,7 @@ def looking(error: type[Exception]) -> Iterator[None]:
                                   and issubclass(called.__self__, datetime.date)):
             place: Any = frame
             while place.f_back is not None and is_library(module := place.f_globals.get("__name__") or ""):
-                if module.startswith("importlib"):  # an import that happens to come while the function is recorded
+                if module.startswith("importlib") or module in FOR_MESSAGES:  # an import that happens to come while the function is recorded
                     return
                 place = place.f_back
             name = f"{getattr(called, '__module__', None) or getattr(called.__self__, '__name__', '')}.{called.__name__}"

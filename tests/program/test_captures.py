@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import decimal
 import functools
 import io
 import math
 import os
+import pathlib
 import random
 import secrets
+import sys
 import threading
 import time
 import types
@@ -122,8 +125,9 @@ def test_a_number_that_changes_before_the_pullback_is_an_error():
 @pytest.mark.parametrize("read", [
     time.time, time.perf_counter, lambda: datetime.datetime.now().microsecond, lambda: uuid.uuid4().int % 7, lambda: secrets.randbelow(9),
     lambda: os.urandom(1)[0], random.random, lambda: random.gauss(0, 1), np.random.rand, lambda: np.random.normal(),
-    lambda: np.random.default_rng().normal(), lambda: float(open(__file__).read()[:0] or 1)],  # noqa: SIM115  it is not opened
-    ids="time perf_counter now uuid secrets urandom random gauss rand normal default_rng open".split())
+    lambda: np.random.default_rng().normal(), lambda: float(open(__file__).read()[:0] or 1), lambda: os.path.exists(__file__),
+    lambda: len(os.listdir()), lambda: len(os.getcwd()), lambda: pathlib.Path(__file__).stat().st_size],  # noqa: SIM115  it is not opened
+    ids="time perf_counter now uuid secrets urandom random gauss rand normal default_rng open exists listdir getcwd stat".split())
 def test_clocks_and_random_numbers_from_outside_are_refused(read):
     def f(x):
         try:
@@ -363,3 +367,16 @@ def test_attributes_that_are_only_written_when_an_object_is_made_are_no_reads():
             assert compiled(X) == o.f(X) and symgrad.equal(compiled.gradient(X), grad(o.f)(X))
     with pytest.raises(Unrecordable, match="self.file"):
         symgrad.compile(Made(io.StringIO()).f)(X)
+
+
+def test_settings_of_libraries_are_compared(monkeypatch):
+    f = symgrad.compile(lambda x: (x * float(decimal.Decimal(1) / decimal.Decimal(3))).sum())
+    for digits in (28, 3, 5):
+        with decimal.localcontext() as context:
+            context.prec = digits
+            assert all(f(X).item() == (X * float(decimal.Decimal(1) / 3)).sum().item() for _ in range(2))
+    g = symgrad.compile(lambda x: x.sum() * len(sys.argv) + (0.5 if np.geterr()["over"] == "raise" else 0.25))
+    for count, mode in ((1, "warn"), (3, "warn"), (3, "raise")):
+        monkeypatch.setattr(sys, "argv", ["name"] * count)
+        with np.errstate(over=mode):
+            assert g(X) == X.sum() * count + (0.5 if mode == "raise" else 0.25)

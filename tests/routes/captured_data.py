@@ -90,6 +90,14 @@ def dictionary_of_keys(n):
                                                                     "new": lambda m: operator.setitem(x, (1, 1), number_of(m) or 3.0)})
 
 
+def matrix_of(make: Callable[[Any], Any]) -> Callable[[Any], Captured]:
+    def captured(n):
+        x = make([[number_of(n), 2], [3, 4]])
+        return Captured(lambda y: sum((k + 1) * float(v) for k, v in enumerate(x)), {"item": lambda m: operator.setitem(x, (0, 0), number_of(m))})
+
+    return captured
+
+
 # Memory
 
 

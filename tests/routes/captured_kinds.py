@@ -16,7 +16,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import mpmath
 import numpy as np
+import sympy
 
 import symgrad
 
@@ -34,6 +36,7 @@ from .captured_data import (
     index,
     large,
     mapped,
+    matrix_of,
     module,
     names_of_keys,
     nested,
@@ -116,6 +119,7 @@ KINDS: dict[str, Callable[[Any], Captured]] = {
     "dictionary of keys": dictionary_of_keys, "caught failure": tensor_of(inverse_or_other),
     "test of a failure": tensor_of(is_positive_definite), "frompyfunc": object_function, "of a thread": object_of(of_a_thread),
     "unread": object_of(with_unread),
+    "matrix of SymPy": matrix_of(sympy.Matrix), "matrix of mpmath": matrix_of(mpmath.matrix),
 }
 
 
