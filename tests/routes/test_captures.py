@@ -22,8 +22,8 @@ def test_each_change_of_each_kind_is_seen(kind):
     for name in KINDS[kind](1 / 3).changes:
         slot = KINDS[kind](1 / 3)
 
-        def f(x, slot=slot):
-            return total([slot.read], x)
+        def f(x, read=slot.read):  # not the slot, whose changes refer to all that can change
+            return total([read], x)
 
         compiled = symgrad.compile(f, backend="interpreter")
         for number in (0.0, -0.0, True, 2.5):
