@@ -273,12 +273,12 @@ def _on_values(function: Any) -> Callable[..., Any]:
 
 def _histograms(function: Any) -> Callable[..., Any]:
     """A function of NumPy for histograms, which gives arrays: a warning says that there is no derivative by the bins, their range or the weights."""
-    def counted(a: Any, bins: Any = 10, range: Any = None, **words: Any) -> Any:
-        for word, given in (("bins", bins), ("range", range), ("weights", words.get("weights"))):
-            for x in given if type(given) in (tuple, list) else (given,):
-                if isinstance(x, Tensor):
-                    constant_made(x, f"numpy.{function.__name__}() for {word}", always=True)
-        return plain(a, bins, range, **words)
+    def counted(*args: Any, **words: Any) -> Any:
+        given: list[Any] = [*args[1:], *[x for word, x in words.items() if word != "a"]]
+        for x in [x for part in given for x in (part if type(part) in (tuple, list) else (part,))]:
+            if isinstance(x, Tensor):
+                constant_made(x, f"numpy.{function.__name__}()", always=True)
+        return plain(*args, **words)
 
     plain = _on_values(function)
     return counted

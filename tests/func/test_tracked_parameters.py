@@ -104,6 +104,7 @@ OTHERS = {
     "numpy.histogram_bin_edges": lambda a: symgrad.as_tensor(np.histogram_bin_edges(VECTOR, range=(-1, a))),
     "histogram": lambda a: symgrad.histogram(VECTOR, 3, range=(-1, a)).bin_edges,
     "weights": lambda a: symgrad.as_tensor(np.histogram(VECTOR, weights=VECTOR * a)[0]),
+    "weights by position": lambda a: symgrad.as_tensor(np.histogram(VECTOR, 3, (-1, 1), False, VECTOR * a)[0]),
     "layer_norm of complex numbers": lambda a: F.layer_norm(symgrad.complex(MATRIX, POSITIVE), (2,), eps=a).real,
     "group_norm": lambda a: F.group_norm(IMAGE, 1, eps=a),
     "embedding": lambda a: F.embedding(CLASSES, MATRIX.clone(), max_norm=a),
