@@ -205,6 +205,8 @@ class Captures:
         found = reads(f.__code__)
         self.catches |= found.handles
         file = f.__code__.co_filename
+        if any(name in found.attributes or name in found.globals for name in ("errstate", "seterr")) and "raise" in f.__code__.co_consts:
+            raise Unrecordable(f"floating-point errors that raise in {f.__qualname__}, which the steps of a program do not")
         # comparisons of a data class see attributes that are watched, and others as wholes
         if not (file == "<string>" and f.__name__ in GENERATED and found.globals.keys() <= {"NotImplemented"}):
             self._loads |= found.loads

@@ -380,3 +380,16 @@ def test_settings_of_libraries_are_compared(monkeypatch):
         monkeypatch.setattr(sys, "argv", ["name"] * count)
         with np.errstate(over=mode):
             assert g(X) == X.sum() * count + (0.5 if mode == "raise" else 0.25)
+
+
+def test_floating_point_errors_that_raise_are_honoured():
+    def f(x):
+        try:
+            with np.errstate(all="raise"):
+                return symgrad.log(x * x).sum()
+        except FloatingPointError:
+            return x.sum()
+
+    compiled = symgrad.compile(f)
+    for x in (X, X * 0.0, X / 3):
+        assert compiled(x) == f(x) and symgrad.equal(compiled.gradient(x), grad(f)(x))
