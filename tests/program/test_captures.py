@@ -393,3 +393,24 @@ def test_floating_point_errors_that_raise_are_honoured():
     compiled = symgrad.compile(f)
     for x in (X, X * 0.0, X / 3):
         assert compiled(x) == f(x) and symgrad.equal(compiled.gradient(x), grad(f)(x))
+
+
+@pytest.mark.parametrize("rule", ["forward", "backward"])
+def test_exchanged_rules_of_a_function_are_seen(rule):
+    class Own(symgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2.5
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 0.3
+
+    def f(x):
+        return Own.apply(x).sum()
+
+    compiled = symgrad.compile(f)
+    for factor in (1 / 3, -7.2):
+        assert compiled(X) == f(X) and symgrad.equal(compiled.gradient(X), grad(f)(X))
+        setattr(Own, rule, staticmethod(lambda ctx, x, factor=factor: x * factor))
+    assert compiled(X) == f(X) and symgrad.equal(compiled.gradient(X), grad(f)(X))
