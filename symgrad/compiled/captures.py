@@ -271,7 +271,7 @@ class Captures:
             for check, name in self.checks:
                 if (at := check()) is not None:
                     return (name + at).lstrip(".")
-            if [*map(type, self.typed)] != self.types:
+            if self.typed and [*map(type, self.typed)] != self.types:
                 return "an object, whose class was exchanged,"
             if any(self.empty):
                 return next(name for x, name in zip(self.empty, self.names_of_empty) if x).lstrip(".")

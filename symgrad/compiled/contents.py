@@ -19,10 +19,10 @@ import numpy as np
 from symgrad.engine.tensor import Tensor
 from symgrad.types.dtypes import DType
 
-__all__ = ["alike", "arguments_of", "array_content", "array_elements", "attribute_content", "attributes_of", "bits_of", "cache_content",
-           "cache_parts", "cell_content", "cells_of", "Check", "Content", "elements_of", "entries_of", "fields", "function_content",
-           "is_python_class", "items_of", "mapping_content", "memory_content", "MISSING", "Part", "PLAIN", "returned", "sequence_content",
-           "set_content", "VALUES", "write_cell"]
+__all__ = ["Check", "Content", "MISSING", "PLAIN", "Part", "VALUES", "alike", "arguments_of", "array_content", "array_elements",
+           "attribute_content", "attributes_of", "bits_of", "cache_content", "cache_parts", "cell_content", "cells_of", "elements_of",
+           "entries_of", "fields", "function_content", "is_python_class", "items_of", "mapping_content", "memory_content", "returned",
+           "same_bits", "sequence_content", "set_content", "write_cell"]
 
 MISSING: Any = object()
 LARGE = 1 << 16  # bytes of an array that is compared without a copy, which takes longer for fewer
@@ -370,3 +370,16 @@ def is_python_class(kind: type) -> bool:
     count = 1 if isinstance(own, str) else len(tuple(own))
     has_dict = "__slots__" in kind.__dict__ or any("__dict__" in base.__dict__ for base in kind.__mro__)
     return has_dict and kind.__basicsize__ <= kind.__base__.__basicsize__ + 8 * (count + 2) and not kind.__itemsize__ > kind.__base__.__itemsize__
+
+
+def same_bits(now: Any, before: Any) -> bool:
+    """Whether no computation tells two arrays apart: zeros have their signs, and a NaN equals itself."""
+    if now is before or now.tobytes() == before.tobytes() and now.shape == before.shape:
+        return True
+    real = before.dtype.kind in "fcV"
+    return np.array_equal(now, before, equal_nan=real) and not (real and _signs_differ(now, before))
+
+
+def _signs_differ(now: Any, before: Any) -> bool:
+    pairs = ((now.real, before.real), (now.imag, before.imag)) if before.dtype.kind == "c" else ((now, before),)
+    return any(bool(((np.signbit(a) != np.signbit(b)) & (a == b)).any()) for a, b in pairs)

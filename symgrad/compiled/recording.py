@@ -19,6 +19,7 @@ from symgrad.carriers.recorded import Recorded
 from symgrad.compiled.arguments import KEYS, Given, has_attributes, kinds_of_arguments, looks_of, properties_read
 from symgrad.compiled.captures import Captures, Unwatched
 from symgrad.compiled.catching import Raised, watching_exceptions
+from symgrad.compiled.contents import same_bits
 from symgrad.compiled.effects import HasEffects, effects_undone, reaches_recorded
 from symgrad.compiled.outside import looking
 from symgrad.engine.data import as_value
@@ -86,12 +87,9 @@ class Variant:
         given = [x for x, a in zip(leaves, arguments) if a[0] != "fixed"] + self.captures.present()
         return thread.modes.grad and any([isinstance(given[i], Tensor) and given[i].requires_grad for i in self.left])
 
-    def run(self, values: Sequence[Any]) -> Any:
-        """The result for the values of the arguments; NotImplemented where the program is not valid for them, or GUARDED."""
+    def tensors_now(self) -> Any:
+        """The numbers of the captured tensors that the program reads; NotImplemented if the program is not valid for the captured tensors."""
         captures = self.captures
-        if (name := captures.changed()) is not None:
-            self.mismatch = f"the captured value {name} has changed"
-            return NotImplemented
         try:
             for read, shape, dtype in self.unused:
                 t = read()
@@ -102,14 +100,25 @@ class Variant:
         except (LookupError, AttributeError, ValueError):
             self.mismatch = "a captured tensor is not there any more"
             return NotImplemented
-        if present:
-            for t, spec in zip(present, self.captured):
-                if not isinstance(t, Tensor) or t._value.shape != spec.shape or t._value.dtype != spec.dtype:
-                    self.mismatch = f"a captured tensor had shape {list(spec.shape)} and dtype {spec.dtype}"
-                    return NotImplemented
-            own = [t._value for t in present]
-            if Recorded in map(type, own):  # another thread records a function that captures them
-                with swapping: own = [t._value for t in present]  # noqa: E701  on one line: no interrupt comes before the release of the lock
+        for t, spec in zip(present, self.captured):
+            if not isinstance(t, Tensor) or t._value.shape != spec.shape or t._value.dtype != spec.dtype:
+                self.mismatch = f"a captured tensor had shape {list(spec.shape)} and dtype {spec.dtype}"
+                return NotImplemented
+        own = [t._value for t in present]
+        if Recorded in map(type, own):  # another thread records a function that captures them
+            with swapping: own = [t._value for t in present]  # noqa: E701  on one line: no interrupt comes before the release of the lock
+        return own
+
+    def run(self, values: Sequence[Any]) -> Any:
+        """The result for the values of the arguments; NotImplemented where the program is not valid for them, or GUARDED."""
+        captures = self.captures
+        if (name := captures.changed()) is not None:
+            self.mismatch = f"the captured value {name} has changed"
+            return NotImplemented
+        if self.used or self.unused:
+            own = self.tensors_now()
+            if own is NotImplemented:
+                return NotImplemented
             values = [*values, *own]
         try:
             found = self.running(values)
@@ -119,7 +128,7 @@ class Variant:
         if self.reads:
             count = len(found) - len(self.reads)
             for now, before in zip(found[count:], self.reads):
-                if before is not None and not _same_bits(now, before):
+                if before is not None and not same_bits(now, before):
                     texts = [np.array2string(np.asarray(x), threshold=4) for x in (before, now)]
                     self.mismatch = f"the function read {texts[0]}, and now {texts[1]}"
                     return NotImplemented
@@ -131,19 +140,6 @@ class Variant:
             return wrap(found[0])
         outputs = iter(found)
         return self.form.unflatten([wrap(next(outputs)) if leaf is OUTPUT else leaf for leaf in self.leaves])
-
-
-def _same_bits(now: Any, before: Any) -> bool:
-    """Whether no computation tells two arrays apart: zeros have their signs, and a NaN equals itself."""
-    if now is before or now.tobytes() == before.tobytes() and now.shape == before.shape:
-        return True
-    real = before.dtype.kind in "fcV"
-    return np.array_equal(now, before, equal_nan=real) and not (real and _signs_differ(now, before))
-
-
-def _signs_differ(now: Any, before: Any) -> bool:
-    pairs = ((now.real, before.real), (now.imag, before.imag)) if before.dtype.kind == "c" else ((now, before),)
-    return any(bool(((np.signbit(a) != np.signbit(b)) & (a == b)).any()) for a, b in pairs)
 
 
 class Marker(enum.Enum):
