@@ -40,11 +40,12 @@ def guarded(xp: Any, compute: Callable[[list[Any]], Sequence[Any]], given: Seque
 def _replaced(xp: Any, x: Any, i: int, k: int) -> Any:
     """A value with finite numbers in place of infinite and NaN elements; no simple relation holds between them."""
     dtype = _inner(x).dtype if hasattr(x, "dtype") else None
-    if dtype is None or dtype.kind in "biu" or truth(xp.isfinite(x)).all():
+    kind = getattr(dtype, "kind", "c" if getattr(dtype, "is_complex", False) else "f")  # a dtype of many-digit numbers has none
+    if dtype is None or kind in "biu" or truth(xp.isfinite(x)).all():
         return x
     places = xp.reshape(xp.cumsum(xp.reshape(xp.ones_like(x), (-1,)), 0), tuple(x.shape))
     size = (PRECISION if dtype.itemsize >= 8 else NARROW)[k]
-    return xp.where(xp.isfinite(x), x, xp.sqrt(places + (0.31 * i + 0.17 * k)) * (size * (1 + 0.7j) if dtype.kind == "c" else size))
+    return xp.where(xp.isfinite(x), x, xp.sqrt(places + (0.31 * i + 0.17 * k)) * (size * (1 + 0.7j) if kind == "c" else size))
 
 
 def guarded_product(xp: Any, x: Any, factor: Any) -> Any:

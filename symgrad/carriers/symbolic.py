@@ -46,6 +46,11 @@ def _as_condition(x: Any) -> Any:
     return sympy.Ne(x, 0) if isinstance(x, sympy.Expr) else x
 
 
+def _as_number(x: Any) -> Any:
+    """A number unchanged; for a condition, 1 where it holds and 0 elsewhere."""
+    return x if isinstance(x, sympy.Expr) else sympy.Piecewise((1, x), (0, True))
+
+
 def _comparison(relation: Any) -> Any:
     """A comparison by order; complex numbers are compared by their real parts."""
     def call(a: Any, b: Any) -> Any:
@@ -71,7 +76,7 @@ class Expressions(Cells):
     carrier, complex_parts = sys.modules[__name__], (sympy.re, sympy.im)
     number, may_be_complex = staticmethod(readable_number), staticmethod(_may_be_complex)
     folds = {
-        np.add: lambda row: sympy.Add(*row), np.multiply: lambda row: sympy.Mul(*row),
+        np.add: lambda row: sympy.Add(*map(_as_number, row)), np.multiply: lambda row: sympy.Mul(*map(_as_number, row)),
         np.maximum: lambda row: sympy.Max(*row), np.minimum: lambda row: sympy.Min(*row),
         np.logaddexp: lambda row: sympy.log(sympy.Add(*map(sympy.exp, row))),
         np.logical_and: lambda row: sympy.And(*map(_as_condition, row)), np.logical_or: lambda row: sympy.Or(*map(_as_condition, row)),

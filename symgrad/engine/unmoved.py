@@ -154,9 +154,10 @@ def generic(x: Any, k: int, mask: Any = None) -> Any:
     """Different positive numbers of the shape of `x`, and 0 where the mask is true; no simple relation holds between them."""
     if not hasattr(x, "dtype"):
         return x
-    ones = xp.ones_like(x) if x.dtype.kind in "fc" else xp.ones_like(x) * 1.0  # the tangent of integers is not used
+    kind = getattr(x.dtype, "kind", "c" if getattr(x.dtype, "is_complex", False) else "f")  # a dtype of many-digit numbers has none
+    ones = xp.ones_like(x) if kind in "fc" else xp.ones_like(x) * 1.0  # the tangent of integers is not used
     places = xp.reshape(xp.cumsum(xp.reshape(ones, (-1,)), 0), tuple(x.shape))
     out = xp.sqrt(places + (0.37 * k + 0.41))
-    if x.dtype.kind == "c":
+    if kind == "c":
         out = out * (1 + 0.7j)  # both parts move
     return out if mask is None else xp.where(mask, xp.zeros_like(out), out)

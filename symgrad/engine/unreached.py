@@ -97,7 +97,7 @@ def _zeros(g: Any) -> Any:
         zeros = _zeros(g.value)
         return zeros if zeros is None or g.tangent is None else xp.logical_and(zeros, xp.eq(_value(g.tangent), 0))
     value = _value(g)
-    return xp.eq(value, 0) if getattr(value, "shape", None) is not None and raw(value).dtype.kind in "biufc" else None
+    return xp.eq(value, 0) if getattr(value, "shape", None) is not None and getattr(raw(value).dtype, "kind", "f") in "biufc" else None
 
 
 def _value(x: Any) -> Any:

@@ -125,7 +125,7 @@ FINE = {
     "not chosen by where": (lambda x: where(x > 0, x.log(), 0 * x).sum(), [0.0, 1.0]),
     "the remedy of sqrt": (lambda x: where(x > 0, where(x > 0, x, 1.0).sqrt(), 0.0).sum(), [0.0, 1.0]),
     "the remedy of overflow": (lambda x: x.logsumexp(0) + symgrad.softplus(x).sum(), [800.0, -800.0]),
-    "the remedy of a norm": (lambda x: symgrad.norm(x), [0.0, 0.0]),
+    "the remedy of a norm": (lambda x: symgrad.norm(x) ** 2, [0.0, 0.0]),  # the norm itself has infinite curvature at 0
     "the remedy of 0/0": (lambda x: symgrad.sinc(x).sum(), [0.0, 1.0]),
 }
 
