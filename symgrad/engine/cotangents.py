@@ -124,7 +124,7 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
     return found
 
 
-def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequence[Node | None], unreached: Callable[[Node], Any]) -> list[Any]:
+def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequence[Node | None], unreached: Callable[..., Any]) -> list[Any]:
     """The cotangents of a node's arguments, where `g` times a local derivative that is infinite or NaN is 0 for an element that does not reach
     the outputs, of which `unreached(node)` is the mask.
 

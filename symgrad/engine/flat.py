@@ -172,7 +172,7 @@ def _written(op: Op, lines: list[str], result: str, call: str, words: dict[str, 
     return words.pop("pull")
 
 
-def write_rules(cls: type[Node], numbers: bool) -> tuple[bool, Rule, bool | None]:
+def write_rules(cls: type[Node], numbers: bool) -> tuple[bool, Rule, int | None]:
     """Set the pullback `by_numbers` or `by_tensors` of a class of nodes.
 
     It is a tuple: whether there is one parent, the pullback, which is called as `pull(node, g)` for one parent and as `pull(node, g, parents)` for

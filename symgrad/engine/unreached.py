@@ -69,7 +69,8 @@ class Passed(list[Node]):
                 self._send(p, self._fit(newest, p, mask))
         mask = masks.get(node)
         if mask is not None and i is not None:
-            mask = dict(_masks(node, mask, [p if k == i else None for k, p in enumerate(node.parents)])).get(node.parents[i])
+            parent: Any = node.parents[i]
+            mask = dict(_masks(node, mask, [p if k == i else None for k, p in enumerate(node.parents)])).get(parent)
         return mask if mask is not None and truth(mask).any() else None
 
     def _send(self, p: Node, mask: Any) -> None:
@@ -150,7 +151,7 @@ def _masks_by_rule(node: Node, mask: Any, parents: Sequence[Node | None], unknow
         return unknown
     if not fixed:
         y, args = generic_arguments(node, y, args)
-    g = generic(xp.ones_like(mask) * 1.0 if mask is not None else xp.ones(tuple(y.shape)), 0, mask)
+    g = generic(xp.ones_like(mask if mask is not None else y) * 1.0, 0, mask)
     found = node.vjp(xp, g, y, args, parents)
     known = [(p, c) for p, c in zip(parents, found) if p is not None and c is not None]
     return [(p, xp.eq(c, 0) if hasattr(c, "dtype") and c.shape is not None else None) for p, c in known]
