@@ -325,13 +325,22 @@ def _beside(value: np.ndarray, sign: int) -> np.ndarray:
     return (value + sign * step * shares * np.where(value == 0, 1.0, value)).astype(value.dtype)
 
 
+OF_LENGTHS = ("beyond_zero", "square_of_abs", "square_of_norm", "square_of_hypot")  # beside a power of a length that is 0
+
+
 def difference(first: Any, second: Any) -> str | None:
     """What differs in the graphs of two calls but for the values of the inputs; None if nothing does."""
     one, other = upstream([first.root]), upstream([second.root])
     places: list[dict[Any, Any]] = [{None: None} | {leaf: i for i, leaf in enumerate(call.nodes)} for call in (first, second)]
     count = len(first.nodes)
-    one, other = ([n for n in nodes if n not in known] for nodes, known in zip((one, other), places))
+    one, other = ([n for n in nodes if n not in known and _name(n) not in OF_LENGTHS] for nodes, known in zip((one, other), places))
     for k, (a, b) in enumerate(zip(one, other)):
+        power, powered = _power(a), _power(b)
+        if power is not None and powered is not None:  # recorded otherwise where the length is 0
+            if power[1] != powered[1] or places[0].get(power[0]) != places[1].get(powered[0]):
+                return "a power of a length is another one at another point"
+            places[0][a] = places[1][b] = count + k
+            continue
         if _name(a) != _name(b):
             return f"the operation {_name(a)} is {_name(b)} at another point"
         if [places[0].get(p) for p in a.parents] != [places[1].get(p) for p in b.parents]:
@@ -345,6 +354,18 @@ def difference(first: Any, second: Any) -> str | None:
     if len(one) != len(other):
         return f"there are {len(one)} operations at one point and {len(other)} at another"
     return None
+
+
+def _power(node: Node) -> tuple[Node, Any] | None:
+    """The length of which a node is a power, and the exponent; None for another node."""
+    if isinstance(node, Leaf):
+        return None
+    length: Any = node.parents[0] if node.parents else None
+    if node.op.name == "power_of_length":
+        return length.parents[0], node.args[2]  # type: ignore[index]
+    if node.op.exponent is None or length is None or isinstance(length, Leaf) or not length.op.square or {*node.parents} - {length, None}:
+        return None
+    return length, node.op.exponent(node.args)  # type: ignore[arg-type]
 
 
 def _constants(node: Node) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib
 import itertools
 import multiprocessing
 import time
@@ -93,7 +94,8 @@ def tallies(seeds: Sequence[int], options: argparse.Namespace) -> Iterator[Tally
         yield from map(run, batches, itertools.repeat(options))
         return
     with ProcessPoolExecutor(options.processes or None, multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(run, batches, itertools.repeat(options))
+        own = importlib.import_module("tests.routes.__main__")  # a new process does not find this module under its other name
+        yield from pool.map(own.run, batches, itertools.repeat(options))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

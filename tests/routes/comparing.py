@@ -134,7 +134,8 @@ class _Reference:
             error, value = abs(mpmath.mpf(float(wrong.returned)) - wrong.true), abs(self.of("value")[1].item())
         except (TypeError, ValueError):
             return False
-        order = {"value": 0, "gradient": 1, "product": 2, "diagonal": 2, "trace": 2, "third": 3}.get(what) or int(what.rpartition(" ")[2] or 0)
+        orders = {"value": 0, "gradient": 1, "product": 2, "diagonal": 2, "trace": 2, "third": 3}
+        order = orders[what] if what in orders else int(what.rpartition(" ")[2])  # "along 2"
         x, u = (np.abs(a.astype(np.float64)) for a in (self.function.point, self.function.tangent))
         least, along = min([1.0, *x[x > 0].tolist()]), max([1.0, *u.ravel().tolist()])
         bound = self.attack.ulp(self.function.point.dtype, order) * ulp_of(self.function.point.dtype.name).epsilon
