@@ -67,9 +67,9 @@ elementwise("angle_slope", None, lambda xp, y, a, b: -2 * y * xp.angle_slope(b, 
 elementwise("angle_turn", None, lambda xp, y, a, b: _slope_of_turn(xp, a, b), lambda xp, y, a, b: -_slope_of_turn(xp, b, a), public=False,
             method=False, domain=(REAL, POSITIVE), doc="(input² - other²) / (input² + other²)², a second derivative of the angle, and 0 at (0, 0).")
 elementwise("hypot", None, lambda xp, y, a, b: xp.direction(a, b), lambda xp, y, a, b: xp.direction(b, a), square="square_of_hypot",
-            kinks=((0.0, 0.0),), special=((0.0, 0.0),), doc="sqrt(input² + other²), without overflow; the derivative at (0, 0) is 0.")
+            kinks=((0.0, 0.0),), doc="sqrt(input² + other²), without overflow; the derivative at (0, 0) is 0.")
 elementwise("direction", None, lambda xp, y, a, b: xp.direction(b, a) * _over_length(xp, xp.direction(b, a), a, b),
-            lambda xp, y, a, b: -y * _over_length(xp, xp.direction(b, a), a, b), public=False, special=((0.0, 0.0),),
+            lambda xp, y, a, b: -y * _over_length(xp, xp.direction(b, a), a, b), public=False,
             doc="input / hypot(input, other), and 0 at (0, 0): the derivatives of norms and angles are products of it, without cancellation.")
 
 elementwise("sinh", None, lambda xp, y, x: xp.cosh(x), special=ZERO, takes_out=True, doc="The hyperbolic sine. DLMF 4.28.")

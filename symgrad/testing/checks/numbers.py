@@ -160,9 +160,10 @@ def check_special(attack: Attack, example: Example) -> None:
             with contextlib.suppress(NotApplicable):
                 _check_finite("the tangent", subject.tangent(xs, units[a]), 1, (a,))
     if attack.order > 1:
+        kinked = np.array([point in agreed for point in points])  # where the gradient is a convention, which may have an infinite derivative
         for a in active:
             for i, second in enumerate(subject.gradient(xs, ones, units[a])):
-                inner = None if second is None else np.where(ends.reshape(ones.shape), 0.0, np.asarray(second, np.float64))
+                inner = None if second is None else np.where((ends | kinked).reshape(ones.shape), 0.0, np.asarray(second, np.float64))
                 _check_finite("the second derivative", inner, 2, (a, i))
 
 
