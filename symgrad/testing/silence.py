@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -30,7 +31,7 @@ def silence() -> Iterator[None]:
 
 
 def in_a_thread(function: Callable[[], Any]) -> Any:
-    """The result of a function that is called in a thread of its own."""
+    """The result of a function that is called in a thread of its own, in the context of the caller."""
     found: list[Any] = []
     raised: list[BaseException] = []
 
@@ -41,7 +42,7 @@ def in_a_thread(function: Callable[[], Any]) -> Any:
         except BaseException as error:
             raised.append(error)
 
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,))
     thread.start()
     thread.join()
     if raised:

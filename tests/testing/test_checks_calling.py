@@ -1,5 +1,6 @@
 """Checks of calls: the mistakes that each of them finds, right ops that pass, and ops to which it does not apply."""
 
+import contextvars
 import functools
 import pickle
 import threading
@@ -10,10 +11,14 @@ import pytest
 
 import symgrad
 from symgrad.autograd import Function
+from symgrad.carriers.triangles import hermitian_parts
+from symgrad.engine.recording import core
 from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
+from symgrad.ops.matrices import MATRIX
 from symgrad.testing import CheckFailure, check_determinism, check_errors, check_pickling, check_threads
 from symgrad.testing.checks.calling import by_name
+from tests.support.claims import CASES, name_of
 
 QUICK = {"elementwise": True, "shrink": False}
 RIGHT = QUICK | {"pullback": lambda g, x: 2 * x * g}
@@ -141,6 +146,36 @@ def test_threads():
     assert check_threads(own, **RIGHT).verdict == "passed"
     for name in ("exp", "mm", "sort_elements"):
         assert check_threads(REGISTRY[name]).verdict == "passed"
+
+
+SCALE = contextvars.ContextVar("scale", default=np.nan)
+
+
+def test_other_threads_call_the_op_in_the_context_of_the_check():
+    """Else what a context decides, such as the triangle that is read of a matrix, would be different there."""
+    token = SCALE.set(1 / 3)
+    try:
+        for check in (check_threads, check_determinism):
+            assert check(lambda x: x * x * SCALE.get(), elementwise=True, pullback=lambda g, x: 2 * x * g * SCALE.get()).verdict == "passed"
+    finally:
+        SCALE.reset(token)
+
+
+TRIANGLE = np.array([[1.3, -0.7], [0.1, 2 / 3]])
+
+
+def reads_a_triangle(op, parameters):
+    """Whether an op of one matrix reads its lower triangle only."""
+    with hermitian_parts() as seen:
+        core(op)(symgrad.tensor(TRIANGLE), *parameters)
+    return bool(seen)
+
+
+@pytest.mark.parametrize("op, parameters", [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in CASES
+                                            if op.kind == "primitive" and op.shapes == MATRIX and reads_a_triangle(op, parameters)])
+def test_ops_that_read_a_triangle_read_it_in_other_threads(op, parameters):
+    for check in (check_threads, check_determinism):
+        assert check(op, parameters=parameters, inputs=[TRIANGLE]).verdict == "passed"
 
 
 def only_here(thread):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import copy
 import importlib
 import pickle
@@ -150,7 +151,8 @@ def check_threads(attack: Attack, example: Example) -> None:
             wrong.append(error)
 
     before = sys.getswitchinterval()
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(THREADS)]
+    # In the context of the caller, which decides what a function of a Hermitian matrix reads
+    threads = [threading.Thread(target=contextvars.copy_context().run, args=(work, k)) for k in range(THREADS)]
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         for t in threads:
