@@ -26,7 +26,7 @@ FOLDED: dict[Any, str] = {stable.larger: "maximum", stable.smaller: "minimum", s
 
 
 def evaluate_expression(expr: Any, symbols: Sequence[Any], xp: Any, xs: Sequence[Any]) -> Any:
-    """The value of an expression at values of a carrier.
+    """The value of an expression at values of a carrier; numbers among several arguments become arrays, so that only constants are numbers.
 
     >>> import sympy, numpy as np
     >>> from symgrad.carriers import numeric
@@ -34,15 +34,15 @@ def evaluate_expression(expr: Any, symbols: Sequence[Any], xp: Any, xs: Sequence
     >>> evaluate_expression(x**2 + sympy.exp(x), [x], numeric, [np.array([0.0, 1.0])])
     array([1.        , 3.71828183])
     """
-    known = dict(zip(symbols, xs))
+    like = next((x for x in xs if hasattr(x, "shape")), xs[0])
+    known = {symbol: x if hasattr(x, "shape") else xp.ones_like(like) * x for symbol, x in zip(symbols, xs)}  # a product keeps -0.0
 
     def of(e: Any) -> Any:
         if e not in known:
-            known[e] = _apply_function(xp, e, of, xs[0])
+            known[e] = _apply_function(xp, e, of, like)
         return known[e]
 
-    out = of(expr)
-    return out if hasattr(out, "shape") else xp.zeros_like(xs[0]) + out
+    return _broadcast(xp, of(expr), like)
 
 
 def _number(e: Any) -> Any:
@@ -95,5 +95,4 @@ def _power(xp: Any, base: Any, exponent: Any, of: Callable[[Any], Any]) -> Any:
         return 1 / of(base**-exponent)
     if exponent == 2:
         return xp.square(of(base))
-    x, n = of(base), of(exponent)
-    return xp.exp(n * _number(sympy.log(base))) if not hasattr(x, "shape") else xp.pow(x, n)
+    return xp.pow(of(base), of(exponent)) if base.free_symbols else xp.exp(of(exponent) * _number(sympy.log(base)))

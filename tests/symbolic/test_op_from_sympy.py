@@ -16,10 +16,12 @@ from sympy import Abs, Max, Piecewise, Symbol, cos, cosh, exp, floor, log, sign,
 
 import symgrad
 from symgrad import autograd, func
+from symgrad.carriers import numeric
 from symgrad.graph.op import REGISTRY
 from symgrad.methods.extending import _unregister
 from symgrad.symbolic.formula import OpFormula
 from symgrad.symbolic.operations import op_from_sympy
+from symgrad.symbolic.reading import evaluate_expression
 from symgrad.types.domains import POSITIVE, REAL
 
 x, y = sympy.symbols("x y", real=True)
@@ -142,6 +144,31 @@ def test_several_arguments_broadcast(made):
         for m, n in zip(row, other):
             assert np.allclose(m.numpy(), n.numpy(), rtol=1e-11, atol=1e-12)
     assert planck(x=a, T=2.0).tolist() == planck(a, 2.0).tolist()
+
+
+TWO = (p**3 / (exp(p / q) - 1), p**q, 3**p * q**sympy.Rational(1, 3), (p + q)**-q, Piecewise((p**q, p < q), (sympy.Rational(1, 3), True)),
+       Max(p**sympy.Rational(5, 3), q), sympy.erf(p) * q**4, sympy.Integer(2)**sympy.Rational(1, 3), q**-3, 1 / floor(p - q))
+
+
+@pytest.mark.parametrize("expr", TWO, ids=str)
+def test_a_number_for_an_argument_is_an_array_of_it(expr):
+    array, number = np.array([0.3, 2 / 3, 11.7]), 1 / 3
+    for xs in ((number, array), (array, number), (np.float64(number), array)):
+        expected = evaluate_expression(expr, (p, q), numeric, [np.full(3, x) if np.ndim(x) == 0 else x for x in xs])
+        np.testing.assert_allclose(evaluate_expression(expr, (p, q), numeric, xs), expected, rtol=1e-14)
+        assert expected.shape == (3,)
+    assert evaluate_expression(1 / p, (p, q), numeric, (-0.0, array)).tolist() == [-math.inf] * 3
+
+
+@pytest.mark.parametrize("expr", [TWO[0], TWO[2]], ids=str)
+def test_second_derivatives_with_a_number_for_an_argument(made, expr):
+    f = made("number_op", expr, domain=POSITIVE)
+    t = symgrad.tensor([0.3, 2 / 3, 11.7])
+    for order in ((0, 1), (1, 0)):
+        def at(x, t=t, order=order):
+            return func.hessian(lambda v: f(*[(v, x)[i] for i in order]).sum())(t).tolist()
+
+        np.testing.assert_allclose(at(1 / 3), at(symgrad.full_like(t, 1 / 3)), rtol=1e-13)
 
 
 def test_the_gradient_shares_common_subexpressions(made):
