@@ -107,9 +107,9 @@ def _abs_jvp(xp, tangents, y, args):
 
 
 elementwise("beyond_zero", lambda xp, input: xp.copy(input), lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), domain=POSITIVE, public=False,
-            node_name="Alias", doc="A length, of which the elements 0 are taken for constants.")
+            refuses="c", node_name="Alias", doc="A length, of which the elements 0 are taken for constants.")
 elementwise("power_of_length", lambda xp, input, square, exponent: input**exponent, lambda xp, y, n, s, e: e * n ** (e - 1),
-            lambda xp, y, n, s, e: power_at_zero(xp, n, s, e), examples=((2,), (4,)), public=False, node_name="Pow",
+            lambda xp, y, n, s, e: power_at_zero(xp, n, s, e), examples=((2,), (4,)), public=False, refuses="c", node_name="Pow",
             doc="input^exponent for a length, a smooth function of its square where that is 0.")
 elementwise("square_of_abs", lambda xp, input: squared_size(xp, input), lambda xp, y, x: 2 * x, public=False, node_name="Pow",
             jvp=lambda xp, t, y, args: 2 * real_product(xp, args[0], t[0]), doc="|input|².")
