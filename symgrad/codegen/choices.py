@@ -36,6 +36,22 @@ def with_choices(equations: Sequence[Equation], value: Sequence[Any], used: Iter
     return choices.equations
 
 
+def _values_on_regions(choice: Any) -> Iterator[Any]:
+    """The values of a choice, without those at points alone, such as the limit at 0 of a quotient by x."""
+    for value, condition in choice.args:
+        if not _at_points(condition):
+            yield value
+        if _at_points(sympy.Not(condition)):  # where the others are
+            return
+
+
+def _at_points(condition: Any) -> bool:
+    """Whether a condition is an equation, and holds on no region."""
+    if isinstance(condition, (sympy.And, sympy.Or)):
+        return (any if isinstance(condition, sympy.And) else all)(map(_at_points, condition.args))
+    return condition == sympy.false or isinstance(condition, sympy.Eq)
+
+
 class _Choices:
     """Equations, and the definitions of the symbols that are 0 on a region, because an element is not selected there."""
 
@@ -71,7 +87,7 @@ class _Choices:
     def vanishes(self, e: Any) -> bool:
         """Whether an expression is 0 on a region."""
         if isinstance(e, sympy.Piecewise):
-            return any(value == 0 or self.vanishes(value) for value, _ in e.args)
+            return any(value == 0 or self.vanishes(value) for value in _values_on_regions(e))
         if e.is_Pow:
             return bool(e.exp.is_positive) and self.vanishes(e.base)
         return e in self.zeros or e.is_Mul and any(map(self.vanishes, e.args)) or e.is_Add and all(map(self.vanishes, e.args))

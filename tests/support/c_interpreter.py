@@ -40,7 +40,7 @@ def _lgamma():
 
 
 MATH = {name: _guarded(getattr(math, name)) for name in
-        "exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 hypot fabs fmod pow "
+        "exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 hypot fabs fmod remainder pow "
         "erf erfc cbrt".split()} | {"tgamma": _guarded(math.gamma), "lgamma": _lgamma()}
 MATH |= {name: lambda x, function=function: float(function(x)) if math.isfinite(x) else x for name, function in (
     ("floor", math.floor), ("ceil", math.ceil), ("trunc", math.trunc), ("rint", round))}

@@ -131,6 +131,25 @@ def test_every_op_is_written_in_numpy_and_c(op, parameters):
                 assert near, f"{op.name}{parameters} at {x}: number {k} is {a!r}, not {b!r}"
 
 
+REMOVABLE = {"sinc": lambda x: x.sinc(), "spherical_bessel_j0": lambda x: symgrad.special.spherical_bessel_j0(x)}
+AROUND = {"alone": lambda f: f, "chosen": lambda f: lambda x: symgrad.where(x < 0.1, f(x), x * x), "kept": lambda f: lambda x: (f(x) - 1 / 3).relu(),
+          "times a selection": lambda f: lambda x: f(x) * (1 / 3 - x).relu(), "of a selection": lambda f: lambda x: f((x - 0.1).relu())}
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("name", REMOVABLE)
+def test_derivatives_keep_their_digits_next_to_a_removable_point(name, around):
+    """A formula such as (cos x - sin(x)/x)/x, which is 0 at 0 alone, is no choice of which the branches are written each."""
+    f = AROUND[around](REMOVABLE[name])
+    of_numpy, of_c = run(to_python(f, derivatives=2, name="f")), compiled(to_c(f, derivatives=2, name="f"))["f"]
+    for at in (1.3e-5, -1 / 3e6, 1e-9, 0.0, 7e-3, 0.11, -2 / 7):
+        expected = [f(tensor(at)).item(), func.grad(f)(tensor(at)).item(), func.hessian(f)(tensor(at)).item()]
+        found = [0.0], [0.0], [0.0]
+        of_c(at, *found)
+        y, (g,), ((h,),) = of_numpy(np.float64(at))
+        np.testing.assert_allclose([[float(y), float(g), float(h)], np.ravel(found)], [expected, expected], rtol=4e-15, atol=1e-16, err_msg=str(at))
+
+
 @settings(max_examples=25)
 @given(trees(3), POINTS, POINTS)
 def test_random_compositions_are_written(tree, x, y):
