@@ -197,7 +197,8 @@ def likelihood(A, y):
 NORMAL = {"A": "n n symmetric", "y": "n"}
 CHOLESKY = [
     Identity("log det by a factor", lambda A: 2 * total(log(symgrad.diagonal(symgrad.linalg.cholesky(A)))), {"A": "n n symmetric"}, "A", "A⁻¹"),
-    Identity("log det by a factor, no symmetry", lambda A: total(log(symgrad.diagonal(symgrad.linalg.cholesky(A)))), {"A": "n n"}, "A", "(A + Aᵀ)⁻¹"),
+    Identity("log det by a factor, symmetric part", lambda A: total(log(symgrad.diagonal(symgrad.linalg.cholesky((A + A.mT) / 2)))), {"A": "n n"},
+             "A", "(A + Aᵀ)⁻¹"),
     Identity("likelihood by covariance", likelihood, NORMAL, "A", "A⁻¹ / 2 − A⁻¹y yᵀA⁻¹ / 2"),
     Identity("likelihood by observations", likelihood, NORMAL, "y", "A⁻¹y"),
     Identity("likelihood by observations, twice", likelihood, NORMAL, "y", "A⁻¹", 2),
