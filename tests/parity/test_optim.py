@@ -178,6 +178,7 @@ def test_hooks_of_all_optimizers_and_required_options(library):
                                      {"history_size": 3, "max_iter": 7, "lr": 0.1}, {"max_eval": 3, "line_search_fn": "strong_wolfe"},
                                      {"tolerance_grad": 0.1, "lr": 0.5}, {"tolerance_change": 1e-2, "lr": 0.5}])
 def test_lbfgs_agrees(options):
+    """Step by step from equal states and parameters, within what rounding of the parameters changes in torch's own step."""
     def start(library):
         x = library.tensor([-1.2, 1.0, 0.5, -0.3], requires_grad=True)
         z = library.tensor([0.5 + 1j, -0.2j], requires_grad=True)
@@ -189,17 +190,32 @@ def test_lbfgs_agrees(options):
             loss.backward()
             return loss
 
-        return [x, z], optimizer, closure
+        return library, [x, z], optimizer, closure
 
-    sides = {library: start(library) for library in (torch, symgrad)}
-    for step in range(3):
-        losses = [optimizer.step(closure).item() for _, optimizer, closure in sides.values()]
-        (theirs, of_torch, _), (ours, of_symgrad, _) = sides.values()
-        np.testing.assert_allclose(losses[1], losses[0], rtol=1e-11, atol=1e-12)
-        for p, q in zip(ours, theirs):
-            np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-11, atol=1e-12)
-        (one,), (two,) = (arrays(o.state_dict()["state"]).values() for o in (of_symgrad, of_torch))
+    def begin(side, state, values):
+        library, made, optimizer, _ = side
+        optimizer.load_state_dict(tensors(state, library))
+        with library.no_grad():
+            for p, value in zip(made, values):
+                p.copy_(library.tensor(value))
+
+    def stepped(side):
+        _, made, optimizer, closure = side
+        loss = optimizer.step(closure).item()
+        return np.concatenate([[loss], *[p.detach().numpy() for p in made]])
+
+    rng = np.random.default_rng(0)
+    theirs, ours, twins = start(torch), start(symgrad), [start(torch) for _ in range(4)]
+    for step in range(4):
+        source = (ours, theirs)[step % 2]
+        state, values = arrays(source[2].state_dict()), arrays(source[1])
+        for side in (theirs, ours):
+            begin(side, state, values)
+        for side in twins:
+            begin(side, state, [v * (1 + 2.2e-16 * rng.choice([-1, 1], v.shape)) for v in values])
+        expected, found, others = stepped(theirs), stepped(ours), [stepped(side) for side in twins]
+        sensitive = max(abs(other - expected).max() for other in others)
+        assert sensitive < 1e-8, "the step cannot tell an error from rounding"
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14 + 50 * sensitive)
+        (one,), (two,) = (arrays(side[2].state_dict()["state"]).values() for side in (ours, theirs))
         assert set(one) == set(two) and (one["n_iter"], one["func_evals"]) == (two["n_iter"], two["func_evals"])
-        if step == 0:
-            for library, other in ((torch, of_symgrad), (symgrad, of_torch)):
-                sides[library][1].load_state_dict(tensors(arrays(other.state_dict()), library))
