@@ -19,7 +19,7 @@ from sympy.printing.pycode import PythonCodePrinter
 from symgrad.carriers.special.printed_integrals import SHARED
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.equations import Result
-from symgrad.codegen.texts import LONGEST, Text, helpers_called
+from symgrad.codegen.texts import LONGEST, Text, helpers_called, number_in_name
 from symgrad.codegen.translated import Translated
 from symgrad.symbolic.catalogue import WITH_PARAMETERS
 from symgrad.symbolic.conversion import number_of
@@ -219,7 +219,7 @@ def _special(language: str, m: str = "") -> tuple[dict[str, str], dict[str, str]
             continue
         count = row.arity
         if not m and source.startswith(DEFINITION):  # to be translated
-            source = f"9 symgrad_{name}{_places(row.arity, _count(source), '_{{{}}}', '')}({_places(0, row.arity)})"
+            source = f"9 symgrad_{name}{_places(row.arity, _count(source), '_{{{}:name}}', '')}({_places(0, row.arity)})"
         elif source[0] == "\n":
             helper, count = f"_{name}" if m else f"symgrad_{name}", _count(source)
             helpers[helper], source = "\n" * bool(m) + source.replace("{m}", m), helper
@@ -227,7 +227,7 @@ def _special(language: str, m: str = "") -> tuple[dict[str, str], dict[str, str]
         for short, parameters in WITH_PARAMETERS.get(name, {}).items():
             text = ops[name]
             for i, parameter in enumerate(parameters):
-                text = text.replace(f"{{{row.arity + i}}}", str(parameter))
+                text = text.replace(f"{{{row.arity + i}}}", str(parameter)).replace(f"{{{row.arity + i}:name}}", number_in_name(str(parameter)))
             ops.setdefault(short, text)
     return ops, helpers
 

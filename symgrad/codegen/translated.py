@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from symgrad.codegen.texts import LONGEST, Text
+from symgrad.codegen.texts import LONGEST, Text, number_in_name, number_of_name
 from symgrad.codegen.values import Arrays, Loops, Value, known, made, run_loop
 
 __all__ = ["Translated"]
@@ -188,7 +188,7 @@ class Writer:
 
 
 class Translated(dict[str, str]):
-    """Helpers in C by name, with those that are translated when they are asked for: `symgrad_f_1_2` is f with the last parameters 1 and 2."""
+    """Helpers in C by name, with those that are translated when they are asked for: `symgrad_f_1_m0p5` is f with the last parameters 1 and -0.5."""
 
     def __init__(self, texts: Mapping[str, str], written: Mapping[str, str], ops: Mapping[str, str]) -> None:
         super().__init__(written)
@@ -199,9 +199,9 @@ class Translated(dict[str, str]):
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or self._parts(str(name)) is not None
 
-    def _parts(self, name: str) -> tuple[str, list[int]] | None:
-        match = re.fullmatch(r"symgrad(_\w+?)((?:_\d+)*)", name)
-        return (match[1], [int(n) for n in match[2].split("_")[1:]]) if match and match[1] in self.texts else None
+    def _parts(self, name: str) -> tuple[str, list[int | float]] | None:
+        match = re.fullmatch(r"symgrad(_\w+?)((?:_m?\d[\dpem]*)*)", name)
+        return (match[1], [number_of_name(n) for n in match[2].split("_")[1:]]) if match and match[1] in self.texts else None
 
     def __missing__(self, name: str) -> str:
         parts = self._parts(name)
@@ -242,7 +242,7 @@ class Translated(dict[str, str]):
             bound = inspect.signature(function).bind(*args)
             bound.apply_defaults()
             args = bound.args
-            new = "symgrad" + "_".join([name, *(str(a).replace("-", "m").replace(".", "_") for a in args if not isinstance(a, Value))])
+            new = "symgrad" + "_".join([name, *(number_in_name(str(+a)) for a in args if not isinstance(a, Value))])
             if not super(Translated, self).__contains__(new):
                 if self.translate(new, function, [None if isinstance(a, Value) else a for a in args]) is not None:
                     return function(*args)

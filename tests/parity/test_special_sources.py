@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from symgrad.codegen.languages import Jax, Torch
-from tests.support.special_sources import CASES, check
+from tests.support.special_sources import CASES, check, generic_cases
 
 jax.config.update("jax_enable_x64", True)
 
@@ -18,3 +18,9 @@ def test_torch(name, parameters):
 @pytest.mark.parametrize(("name", "parameters"), CASES)
 def test_jax(name, parameters):
     check(Jax, name, parameters, jax.numpy.asarray)
+
+
+@pytest.mark.parametrize(("name", "parameters"), [*generic_cases()])
+def test_generic_parameters(name, parameters):
+    check(Torch, name, parameters, torch.tensor, 6)
+    check(Jax, name, parameters, jax.numpy.asarray, 6)

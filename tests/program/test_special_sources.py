@@ -6,8 +6,9 @@ import symgrad
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.languages import C, NumPy
 from symgrad.graph.op import REGISTRY
+from tests.support.c_interpreter import compiled
 from tests.support.exemptions import exempt
-from tests.support.special_sources import CASES, check, written
+from tests.support.special_sources import CASES, ORDERS, check, generic_cases, written
 
 WRITTEN = [case for case in CASES if case[0] not in exempt("source") or written(NumPy, *case) is not None]
 
@@ -20,6 +21,37 @@ def test_numpy(name, parameters):
 @pytest.mark.parametrize(("name", "parameters"), WRITTEN)
 def test_c(name, parameters):
     check(C, name, parameters)
+
+
+GENERIC = [*generic_cases()]
+BRIEF = [case for case in GENERIC if case[1][0] not in ORDERS[2:] or not case[0].startswith("bessel_")][::2]
+
+
+@pytest.mark.parametrize("language", [NumPy, C])
+@pytest.mark.parametrize(("name", "parameters"), BRIEF)
+def test_generic_parameters(language, name, parameters):
+    """In C the parameters are a part of the name of a function, which must be an identifier for fractions and negative numbers, too."""
+    check(language, name, parameters, count=2)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("language", [NumPy, C])
+@pytest.mark.parametrize(("name", "parameters"), GENERIC)
+def test_all_generic_parameters(language, name, parameters):
+    check(language, name, parameters, count=5)
+
+
+@pytest.mark.parametrize("order", [1 / 3, 17 / 4, -7.2, 8])
+@pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv"])
+def test_bessel_functions_of_any_order_in_c(name, order):
+    """As a user writes them, with derivatives, which have other orders."""
+    def f(x):
+        return getattr(symgrad.special, name)(order, x)
+
+    at, found = symgrad.tensor(2.9), ([0.0], [0.0], [0.0])
+    compiled(symgrad.to_c(f, at=[2.9], derivatives=2, name="f"))["f"](2.9, *found)
+    expected = [f(at).item(), symgrad.func.grad(f)(at).item(), symgrad.func.hessian(f)(at).item()]
+    assert [*map(float, (v for (v,) in found))] == pytest.approx(expected, rel=1e-11)
 
 
 @pytest.mark.parametrize("language, write", [(NumPy, symgrad.to_python), (C, symgrad.to_c)])

@@ -85,6 +85,12 @@ def _zeta_derivative(s, q, n, m):
         sums = times(sums, linear(s + i))
     return (-1)**m * math.factorial(n) * sums[n]
 """.replace("BERNOULLI", str(tuple(float(b) for b in BERNOULLI[:10])))
+BESSEL_IN_C = """
+def _bessel_?(x, order):
+    if order % 1:
+        return _of_bessel(x, order, SECOND)
+    return (-1)**min(order, 0) * {m}.?n(abs(order), x)
+"""
 CURVE = "\ndef _{name}(x):\n    return _of_airy(x, {slope})\n"
 
 
@@ -145,14 +151,14 @@ PRINTED: dict[str, dict[str, str]] = {
     "airy_ai": {"Python": CURVE.format(name="airy_ai", slope=False)},
     "airy_ai_prime": {"Python": CURVE.format(name="airy_ai_prime", slope=True)},
     **{f"bessel_{letter}": {"Python": f"\ndef _bessel_{letter}(x, order):\n    return _of_bessel(x, order, {letter == 'y'})\n",
-                            "C": f"\ndef _bessel_{letter}(x, order):\n    return (-1)**min(order, 0) * {{m}}.{letter}n(abs(order), x)\n"}
+                            "C": BESSEL_IN_C.replace("?", letter).replace("SECOND", str(letter == "y"))}
        for letter in "jy"},
     "bessel_k": {"Python": "\ndef _bessel_k(x, order):\n    return {m}.exp(-x) * _k_integral(x, order, 0)\n"},
     "bessel_i": {"Python": """
 def _bessel_i(x, order):
     x = {m}.clip(x, -2000.0, 2000.0)
     half = {m}.exp({m}.abs(x) / 2)
-    return _first_kind(x, abs(order)) * half * half
+    return _first_kind(x, order if order % 1 else abs(order)) * half * half
 """},
     "bessel_k_moment": {"Python": "\ndef _bessel_k_moment(x, order):\n    return _k_integral(x, 0, order)\n"},
     "scaled_modified_bessel_k1": {"Python": "\ndef _scaled_modified_bessel_k1(x):\n    return _k_integral(x, 1, 0)\n"},

@@ -117,7 +117,7 @@ def _of_bessel(x, order, second):
         rest = rest + {m}.exp(fall + order * t) if second else rest
         inside = inside - last * (weight * rest).sum(-1) / 3.141592653589793
     if not second:
-        few = (near * near / 4 < abs(order + 1)) & (near < 4)
+        few = (near * near / 4 < abs(order + 1)) & (near < (4 if order < 0 else 2 * order + 4))
         small = {m}.where(few, near, 1.0)
         k = _whole(x, 1, 40)
         series = 1 + {m}.cumprod(-(small * small / 4)[..., None] / (k * (k + order)), -1).sum(-1) if order >= 0 or order % 1 else 0.0
