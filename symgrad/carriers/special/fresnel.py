@@ -182,35 +182,20 @@ PHASE = """
 def _{name}(x, order):
     half = {m}.round(x / 2)
     rest = x - 2 * half
-    quarters = 4 * {m}.fmod(half * rest, 1.0) + rest * rest
-    s, c = {m}.sin(1.5707963267948966 * quarters), {m}.cos(1.5707963267948966 * quarters)
+    turns = half * rest
+    quarters = 4 * (turns - {m}.round(turns)) + rest * rest
+    sines, cosines = [{m}.sin(1.5707963267948966 * quarters)], [{m}.cos(1.5707963267948966 * quarters)]
     u = 3.141592653589793 * x
-    return {cases}
-"""
-PHASE_IN_C = """
-static double symgrad_{name}(double x, double order)
-{
-    double half = rint(x / 2.0);
-    double rest = x - 2.0 * half;
-    double quarters = 4.0 * fmod(half * rest, 1.0) + rest * rest;
-    double s = sin(1.5707963267948966 * quarters);
-    double c = cos(1.5707963267948966 * quarters);
-    double u = 3.141592653589793 * x;
-    return {cases};
-}
-"""
-DERIVATIVES = {
-    "fresnel_sine": ("s", "u * c", "3.141592653589793 * c - u * u * s", "-9.42477796076938 * u * s - u * u * u * c"),
-    "fresnel_cosine": ("c", "-u * s", "-3.141592653589793 * s - u * u * c", "-9.42477796076938 * u * c + u * u * u * s")}
+    for n in range(order):
+        sine = u * cosines[n] + 3.141592653589793 * n * cosines[n - 1]
+        cosines.append(-u * sines[n] - 3.141592653589793 * n * sines[n - 1])
+        sines.append(sine)
+    return {wave}s[order]
+"""  # with x² reduced modulo 4 without rounding
 
 
-def _sources(name: str) -> dict[str, str]:
-    """The derivatives of orders 0 to 3, with x² reduced modulo 4 without rounding."""
-    *first, last = DERIVATIVES[name]
-    in_python = "".join(f"{text} if order == {n} else " for n, text in enumerate(first)) + last
-    in_c = "".join(f"order == {n}.0 ? {text} : " for n, text in enumerate(first)) + last
-    return {"Python": PHASE.replace("{name}", name).replace("{cases}", in_python),
-            "C": PHASE_IN_C.replace("{name}", name).replace("{cases}", in_c)}
+def _source(wave: str) -> dict[str, str]:
+    return {"Python": PHASE.replace("{name}", f"fresnel_{wave}").replace("{wave}", wave)}
 
 
 # name: arrays, digits, formula, balls, arity, sources
@@ -219,6 +204,6 @@ ROWS: dict[str, tuple[Any, ...]] = {
                   {"NumPy": "9 scipy.special.fresnel({0})[0]", "Jax": "9 jax.scipy.special.fresnel({0})[0]"}),
     "fresnel_c": (_integral(1), _exact_integral(1), lambda sp, x: sp.fresnelc(x), _ball_integral("fresnel_c"), 1,
                   {"NumPy": "9 scipy.special.fresnel({0})[1]", "Jax": "9 jax.scipy.special.fresnel({0})[1]"}),
-    "fresnel_sine": (_wave(0), _exact_wave(0), _formula(0), _ball_wave(0), 1, _sources("fresnel_sine")),
-    "fresnel_cosine": (_wave(1), _exact_wave(1), _formula(1), _ball_wave(1), 1, _sources("fresnel_cosine")),
+    "fresnel_sine": (_wave(0), _exact_wave(0), _formula(0), _ball_wave(0), 1, _source("sine")),
+    "fresnel_cosine": (_wave(1), _exact_wave(1), _formula(1), _ball_wave(1), 1, _source("cosine")),
 }
