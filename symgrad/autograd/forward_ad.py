@@ -121,7 +121,7 @@ class Level(Recorder):
                 self.provisional[node] = True
                 return node
             if node.flags & SELECTED or op.kind == "linear" or op.partials and not any(op.partials):
-                self.dropped[node] = () if op.kind == "elementwise" and not op.selects else args, parents
+                self.dropped[node] = args if op.may_drop else (), parents
             node.args = node.parents = ()
         return node
 

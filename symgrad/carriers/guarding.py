@@ -17,7 +17,7 @@ from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.recorded import Recorded
 from symgrad.graph.op import Op
 
-__all__ = ["INF", "INFINITE", "NAN", "guarded", "guarded_product", "has_nan", "not_finite", "truth", "unselected"]
+__all__ = ["INF", "INFINITE", "NAN", "guarded", "has_nan", "not_finite", "truth", "unselected"]
 
 PRECISION = 0.5, 1e30  # the sizes of two numbers of which one is not lost in sums with the other
 NARROW = 0.5, 1e3  # the same for floats of less than 8 bytes
@@ -46,14 +46,6 @@ def _replaced(xp: Any, x: Any, i: int, k: int) -> Any:
     places = xp.reshape(xp.cumsum(xp.reshape(xp.ones_like(x), (-1,)), 0), tuple(x.shape))
     size = (PRECISION if dtype.itemsize >= 8 else NARROW)[k]
     return xp.where(xp.isfinite(x), x, xp.sqrt(places + (0.31 * i + 0.17 * k)) * (size * (1 + 0.7j) if kind == "c" else size))
-
-
-def guarded_product(xp: Any, x: Any, factor: Any) -> Any:
-    """The product of a tangent and a derivative, which is 0 where the derivative is 0."""
-    out = x * factor
-    if not has_nan(xp, out):
-        return out
-    return xp.where(xp.logical_and(xp.eq(factor, 0), xp.isnan(out)), xp.zeros_like(out), out)
 
 
 def unselected(xp: Any, op: Op, i: int, y: Any, args: tuple) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.duck import DuckArray
-from symgrad.carriers.guarding import guarded, guarded_product, has_nan, not_finite, truth, unselected
+from symgrad.carriers.guarding import guarded, has_nan, not_finite, truth, unselected
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.operands import is_complex
 from symgrad.engine.recording import core
@@ -157,9 +157,10 @@ def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequenc
 
 
 def _without(xp: Any, c: Any, mask: Any) -> Any:
-    """A cotangent that is 0 where a mask, which is an array, is true."""
+    """A cotangent that is 0 where a mask, which is an array, is true; what is 0 there already may depend on what another pass moves."""
     base = xp.base if isinstance(xp, DualCarrier) else xp
-    return xp.where(wrap(mask) if base is traced else mask, xp.zeros_like(c), c)
+    dropped = wrap(mask) if base is traced else mask
+    return xp.where(dropped if type(c) is Dual else base.logical_and(dropped, base.isnan(c)), xp.zeros_like(c), c)
 
 
 def _guarded_partial(xp: Any, op: Any, i: int, y: Any, args: tuple, c: Any) -> Any:
@@ -179,10 +180,11 @@ def _guarded_rule(xp: Any, node: Node, g: Any, args: tuple, i: int, c: Any, mask
     if mask is not None and truth(mask).all():
         return xp.zeros_like(c)
     parts = _flat([g])
-    given = _flat([a if p is None or op.selects else _unknown_zeros(base, a) for p, a in zip(node.parents, args)] if op.kind == "multilinear" else
-                  args[:count])
-    if not op.selects and op.kind != "multilinear" and any([not_finite(base, part) for part in parts[:1]]):
+    infinite, multilinear = [bool(not_finite(base, part)) for part in parts], op.kind == "multilinear"
+    if infinite[0] and not op.selects and not multilinear:
         return c
+    unsure = multilinear and not op.selects and any(infinite)  # 0 times an infinite cotangent
+    given = _flat([_unknown_zeros(base, a) if unsure and p is not None else a for p, a in zip(node.parents, args)])
     own = [_not_selected(base, parts[0], mask), *parts[1:]]
 
     def compute(given: list[Any]) -> list[Any]:
@@ -215,12 +217,11 @@ def _unknown_zeros(base: Any, a: Any) -> Any:
 
 
 def _guarded_dual(base: Any, g: Any, slope: Any, mask: Any) -> Dual:
-    """The product of dual values, in which each term is 0 where its part of `g` is 0 and belongs to the mask, or does not move."""
+    """The product of dual values, in which each term is 0 where the mask is true."""
     (value, tangent), (plain, moved) = _parts(g), _parts(slope)
     terms = [] if moved is None else [_kept(base, moved * value, mask)]
     if tangent is not None:
-        (product,) = guarded(base, lambda given: [given[0] * plain], [tangent], [guarded_product(base, plain, tangent)])
-        terms.append(product)
+        terms.append(_kept(base, plain * tangent, mask))
     return Dual(_kept(base, plain * value, mask), functools.reduce(operator.add, terms))
 
 

@@ -105,7 +105,7 @@ def _pushed(xp: Any, path: Sequence[Node], tangents: Mapping[Node, Any], read: R
 def _guarded_tangent(xp: Any, node: Node, carried: Sequence[Any], y: Any, args: tuple, t: Any, stays: Mapping[Node, Any], selects: bool) -> Any:
     """The tangent `t` of a node, without the products of elements that stay."""
     jvp: Any = node.op.jvp
-    if selects and drops(node.op, sum([x is not None for x in carried])):
+    if selects and drops(node.op, [x is not None for x in carried]):
         (t,) = guarded(xp, lambda given: [jvp(xp, given, y, args)], carried, [t])
     if not has_nan(xp, t):
         return t

@@ -7,6 +7,7 @@ are both 0, but only the first stays 0 under a square root. The masks are comput
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
@@ -14,10 +15,12 @@ from typing import Any
 from symgrad.carriers import numeric as xp
 from symgrad.carriers.guarding import truth, unselected
 from symgrad.engine.saved import read as read_saved
+from symgrad.engine.saved import saved_by
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import PACKED, RELEASED, Node
 from symgrad.graph.op import Op
+from symgrad.graph.regions import zeros_at_points
 
 __all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "unmoved", "unmoved_behind", "unmoved_by", "unmoved_zeros", "without",
            "zeros_of"]
@@ -110,14 +113,20 @@ def _generic_argument(p: Node | None, a: Any, i: int) -> Any:
 def unmoved_by(node: Node, i: int, masks: Mapping[Node, Any]) -> Any:
     """Where argument i of an elementwise op does not move the value, with the masks of nodes that move; None if it does so everywhere."""
     op, mask = node.op, masks.get(node.parents[i])  # type: ignore[arg-type]
-    if not callable(op.partials[i]):
-        return mask if op.partials[i] else xp.eq(xp.zeros_like(node.value), 0)
     zero = None
-    if op.selects:
+    if not callable(op.partials[i]):
+        if not op.partials[i]:
+            zero = xp.ne(node.value, 0) if _zeros_at_points(op) else xp.eq(xp.zeros_like(node.value), 0)
+    elif op.selects:
         zero = unselected(xp, op, i, *read_saved(node))
-    elif op.name == "mul" and node.args is not None and not node.flags & (RELEASED | PACKED):  # the derivatives of an op that selects are factors
+    elif op.name == "mul" and node.args and not node.flags & (RELEASED | PACKED):  # the derivatives of an op that selects are factors
         zero = unmoved_zeros(*factor(node, 1 - i, node.args), masks)
     return zero if mask is None else mask if zero is None else xp.logical_or(mask, zero)
+
+
+@functools.cache
+def _zeros_at_points(op: Op) -> bool:
+    return zeros_at_points(op.forward, len(op.partials))
 
 
 def factor(node: Node, i: int, args: tuple) -> tuple[Node | None, Any]:
@@ -133,21 +142,26 @@ def unmoved_zeros(p: Node | None, x: Any, masks: Mapping[Node, Any]) -> Any:
     return xp.logical_and(masks[p], zero) if p in masks else zero  # type: ignore[index]
 
 
-def drops(op: Op, moving: int) -> bool:
+def drops(op: Op, moves: Sequence[bool]) -> bool:
     """Whether a derivative by an argument that is 0 means that the argument was not selected, or not taken, and not only that it is 0 at this point.
 
-    The coefficients of a product are constants if one argument is `moving`. For other elementwise ops that select the masks say so.
+    That is so if the derivatives by the arguments that move are constants. For elementwise ops whose derivatives are not, the masks say so.
     """
-    if op.kind == "multilinear":
-        return op.selects or moving == 1
-    return op.kind == "linear" or op.selects and (op.kind != "elementwise" or op.piecewise_linear)
+    if op.kind == "elementwise":
+        return op.selects and op.piecewise_linear
+    if op.kind == "linear" or op.selects:
+        return True
+    if op.arity is None:
+        return op.kind == "multilinear" and sum(moves) == 1
+    moving, saved = {"result", *itertools.compress(op.argument_names, moves)}, saved_by(op)
+    return saved is not None and all([moving.isdisjoint(names) for names in itertools.compress(saved, moves)])
 
 
 def without(carrier: Any, t: Any, mask: Any) -> Any:
-    """A tangent that is 0 where a mask is true."""
+    """A tangent that is 0 in place of NaN where a mask is true; its other elements there are 0, too, and may depend on what another pass moves."""
     if mask is None:
         return t
-    return carrier.where(wrap(mask) if carrier is not xp else mask, carrier.zeros_like(t), t)
+    return carrier.where(carrier.logical_and(wrap(mask) if carrier is not xp else mask, carrier.isnan(t)), carrier.zeros_like(t), t)
 
 
 def generic(x: Any, k: int, mask: Any = None) -> Any:

@@ -2,7 +2,7 @@
 
 A cotangent alone cannot tell the zero of a selection from a derivative that is zero at a point: the cotangents of `u` in `relu(u)` at -1 and in
 `u * u` at 0 are both 0, but only the first stays 0 by an infinite slope. The masks are computed where a cotangent is NaN, and not before. They
-need the values of what was passed already: a guarded pass holds all nodes but those of elementwise ops that do not select, which need none.
+need the values of what was passed already: a guarded pass holds all nodes but those of elementwise ops, other than products, that do not select.
 """
 
 from __future__ import annotations

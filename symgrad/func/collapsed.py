@@ -109,7 +109,7 @@ class _CollapsedPass:
         count, mask = len(ts), self.stays.get(node)
         if node.op.kind == "function" or any([isinstance(x, tuple) for x in found]):
             return found
-        if self.selects and drops(node.op, sum([t is not None or s is not None for t, s in zip(ts, ss)])):
+        if self.selects and drops(node.op, [t is not None or s is not None for t, s in zip(ts, ss)]):
             found = guarded(self.xp, lambda given: self.propagate(node, given[:count], given[count:], wanted, read), [*ts, *ss], found)
         return found if mask is None else [None if x is None else without(self.xp, self.broadcast(x, node.value), mask) for x in found]
 

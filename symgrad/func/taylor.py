@@ -93,7 +93,7 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, calle
             known[node] = carrier.apply(op, tensors, args[count:], first=first)
             if stays is not None:
                 again = functools.partial(carrier.apply, op, parameters=args[count:], first=first)
-                known[node] = _guarded(carrier, again, tensors, known[node], selects and drops(op, sum(map(known.__contains__, parents))),
+                known[node] = _guarded(carrier, again, tensors, known[node], selects and drops(op, [*map(known.__contains__, parents)]),
                                        stays.get(node))
         carrier.solve()
         for p in finished.get(node, ()):

@@ -371,7 +371,7 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
         vjp = None if op.vjp is None else staticmethod(op.vjp)
         words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "reads_saved": op.saves and op.kind != "linear",
                  "selects": op.selects, "calls_code": op.kind == "function", "__doc__": op.doc, "__module__": "symgrad"}
-        if op.saves and (op.kind != "elementwise" or op.selects):
+        if op.saves and op.may_drop:
             words["saves"] = HELD
         if op.saves and op.saved is not None and (not all(op.saved) or "index" in op.saved):
             words |= {"saves": None, "release": _release_saved}

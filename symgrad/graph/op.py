@@ -110,6 +110,11 @@ class Op:
     def __repr__(self) -> str:
         return f"<Op {self.name}: {self.kind}>"
 
+    @property
+    def may_drop(self) -> bool:
+        """Whether its saved values may tell that an element does not count; a factor of a product may be the zero of a selection."""
+        return self.kind != "elementwise" or self.selects or self.name == "mul"
+
 
 signature_of = functools.lru_cache(1024)(inspect.signature)  # a rule's signature is read several times while the ops are made
 

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Regions", "regions_of"]
+__all__ = ["Regions", "regions_of", "zeros_at_points"]
 
 MANY, NONE, ZERO = 8, frozenset[float](), frozenset((0.0,))
 
@@ -101,18 +101,23 @@ def _either(a: Any, b: Any) -> _Value:
 
 
 def _where(condition: Any, a: Any, b: Any) -> _Value:
-    holds, fails = condition if isinstance(condition, _Truth) else _Truth()
+    holds, fails = _truth(condition)
     return _either(a, b) if holds and fails else _value(a if holds else b)
+
+
+def _truth(x: Any) -> _Truth:
+    """A condition; a number may be 0 or not, each on a region."""
+    return x if isinstance(x, _Truth) else REGION
 
 
 REGION, POINT = _Truth(), _Truth(holds=False)
 WORDS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("gt", "ge", "lt", "le", "isnan"), lambda *_: REGION),
-    "eq": lambda *_: POINT,
-    "ne": lambda *_: _Truth(fails=False),
-    "logical_not": lambda a: _Truth(a.fails, a.holds),
-    "logical_and": lambda a, b: _Truth(a.holds and b.holds, a.fails or b.fails),
-    "logical_or": lambda a, b: _Truth(a.holds or b.holds, a.fails and b.fails),
+    **dict.fromkeys(("eq", "isinf"), lambda *_: POINT),
+    **dict.fromkeys(("ne", "isfinite"), lambda *_: _Truth(fails=False)),
+    "logical_not": lambda a: _Truth(_truth(a).fails, _truth(a).holds),
+    "logical_and": lambda a, b: _Truth(_truth(a).holds and _truth(b).holds, _truth(a).fails or _truth(b).fails),
+    "logical_or": lambda a, b: _Truth(_truth(a).holds or _truth(b).holds, _truth(a).fails and _truth(b).fails),
     "indicator": lambda condition, like: _where(condition, 1, 0),
     "where": _where,
     **dict.fromkeys(("maximum", "minimum"), _either),
@@ -144,13 +149,23 @@ def _other(*args: Any) -> _Value:
     return _Value(NONE, any([_value(x).varies for x in args]))
 
 
+def _found(rule: Callable[..., Any], count: int, example: tuple) -> _Value:
+    """The value of a rule on regions; one that asks for values of its arguments says nothing about them."""
+    try:
+        found = rule(_Declared(), *[_Value(NONE, True)] * count, *example)
+    except (ArithmeticError, AttributeError, TypeError, ValueError, LookupError):
+        return _Value(NONE, True)
+    return _where(found, 1, 0) if isinstance(found, _Truth) else _value(found)
+
+
 def regions_of(partials: Sequence[Any], parameters: bool, examples: Sequence[tuple]) -> Regions:
-    """The regions of the partial derivatives of an elementwise op; a rule that asks for values of its arguments says nothing about them."""
-    found = []
-    for partial in partials:
-        for example in (examples if parameters else ((),)) if callable(partial) else ():
-            try:
-                found.append(_value(partial(_Declared(), *[_Value(NONE, True)] * (1 + len(partials)), *example)))
-            except (ArithmeticError, AttributeError, TypeError, ValueError, LookupError):
-                found.append(_Value(NONE, True))
+    """The regions of the partial derivatives of an elementwise op."""
+    found = [_found(partial, 1 + len(partials), example)
+             for partial in partials for example in (examples if parameters else ((),)) if callable(partial)]
     return Regions(any([x.vanishes for x in found]), not any([x.varies for x in found]))
+
+
+def zeros_at_points(forward: Callable[..., Any], count: int) -> bool:
+    """Whether an op of `count` arguments that is constant on regions, such as sign, is 0 at single points only."""
+    found = _found(forward, count, ())
+    return not found.varies and not found.vanishes

@@ -286,7 +286,7 @@ def _define_added_product(name, product, transpose_first, transpose_second, **re
         return _scale(alpha, product(xp, ta, b) + product(xp, a, tb)) + _scale(beta, t)
 
     primitive(name, lambda xp, input, first, second, beta, alpha: _scale(alpha, product(xp, first, second)) + _added(xp, beta, input),
-              vjp=vjp, jvp=jvp, arity=3, integers=True, examples=((1, 1), (0.5, 2.0)), **rest)
+              vjp=vjp, jvp=jvp, arity=3, integers=True, saved=("", "second", "first"), examples=((1, 1), (0.5, 2.0)), **rest)
 
 
 _define_added_product("addmv", lambda xp, a, b: xp.mv(a, b), outer_product, lambda xp, g, a: xp.mv(matrix_transpose(xp, a), g),

@@ -65,7 +65,7 @@ PROGRAMS = {
     "where, of a product of matrices": (lambda z: where(tensor([True, False]), MATRIX @ (z * z), 0.0).exp().sum(), [0.0, 1.0, 2.0]),
     "where, of an infinite matrix": (lambda z: where(ENDS, INFINITE @ (z * z), z).sum(), [0.0, 1.0, 2.0]),
     "where, of an infinite row": (lambda z: where(tensor(False), INFINITE[1] @ z, z.sum()) ** 2, [0.0, 0.0, 2.0]),
-    "where, of rows of powers": (lambda z: where(ENDS, symgrad.stack([z * z, z**1.5, z]) @ z**1.5, z).sum(), [0.0, 1.0, 2.0]),
+    "where, of rows of powers": (lambda z: where(ENDS, symgrad.stack([z * z, z**1.5, z]) @ z**2.5, z).sum(), [0.0, 1.0, 2.0]),
     "where, of a quotient in a matrix": (lambda z: where(ENDS, symgrad.stack([z, 1 / z, z]) @ z, z).sum(), [0.0, 1.0, 2.0]),
     "where, of an inner product": (lambda z: where(ENDS, z @ z**2.5, z).sum(), [0.0, 1.0, 2.0]),
     "masked": (lambda z: (z.sqrt().masked_fill(z <= 0, 0.0) * z).sum(), [0.0, 1.0, 2.0]),
