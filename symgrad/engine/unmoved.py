@@ -136,7 +136,7 @@ def factor(node: Node, i: int, args: tuple) -> tuple[Node | None, Any]:
 
 def unmoved_zeros(p: Node | None, x: Any, masks: Mapping[Node, Any]) -> Any:
     """Where a factor, the value of a node, is 0 and does not move; None if it does so nowhere."""
-    if not hasattr(x, "dtype") or p in masks and masks[p] is None:  # type: ignore[index]
+    if not hasattr(getattr(x, "dtype", None), "kind") or p in masks and masks[p] is None:  # type: ignore[index]
         return None
     zero = xp.eq(x, 0)
     return xp.logical_and(masks[p], zero) if p in masks else zero  # type: ignore[index]

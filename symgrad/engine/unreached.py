@@ -98,7 +98,8 @@ def _zeros(g: Any) -> Any:
         zeros = _zeros(g.value)
         return zeros if zeros is None or g.tangent is None else xp.logical_and(zeros, xp.eq(_value(g.tangent), 0))
     value = _value(g)
-    return xp.eq(value, 0) if getattr(value, "shape", None) is not None and getattr(raw(value).dtype, "kind", "f") in "biufc" else None
+    kind = getattr(raw(value).dtype, "kind", "O") if getattr(value, "shape", None) is not None else "O"  # a dtype of many-digit numbers has none
+    return xp.eq(value, 0) if kind in "biufc" else None
 
 
 def _value(x: Any) -> Any:
@@ -120,7 +121,7 @@ def _masks(node: Node, mask: Any, parents: Sequence[Node | None]) -> list[tuple[
 
 
 def _mask_by_partial(node: Node, i: int, mask: Any) -> Any:
-    """The mask of argument i of an elementwise op."""
+    """The mask of argument i of an elementwise op, in the shape of the value, to which a slope or a factor may be broadcast."""
     op, args = node.op, node.args
     if not callable(op.partials[i]) or args is None:
         return mask
@@ -133,7 +134,7 @@ def _mask_by_partial(node: Node, i: int, mask: Any) -> Any:
             return mask
     else:
         return mask
-    return zero if mask is None else mask if zero is None else xp.logical_or(mask, zero)
+    return mask if zero is None else xp.logical_or(xp.ne(xp.zeros_like(node.value), 0) if mask is None else mask, zero)
 
 
 def _constant_zeros(p: Node | None, x: Any) -> Any:

@@ -158,3 +158,32 @@ def test_a_derivative_that_is_zero_at_a_point_is_no_selection(name):
         for route in ("backward", "create_graph", "jvp", "jacfwd", "jet", "forward_ad"):
             found = array(GRADIENTS[route](lambda v: inner(v[0]).sqrt() + symgrad.relu(v[1]), tensor([at, 0.6])))
             assert not np.isfinite(found[0]), route
+
+
+class Unknown(symgrad.autograd.Function):
+    """The identity, of which nothing is known that would tell which elements reach the outputs."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+@pytest.mark.parametrize("op", [op for op in [REGISTRY["mul"], *SELECTING] if op.arity > 1 and op.name != "power_of_length"], ids=lambda op: op.name)
+def test_what_a_broadcast_argument_selects(op):
+    """It is the same as if the argument had been expanded before. A length and its square have one shape."""
+    rng = np.random.default_rng(len(op.name))
+    x = tensor(rng.uniform(-1.0, 1.0, (2, 3)), requires_grad=True)
+    for shape in ((), (3,), (2, 1), (1, 1)):
+        for i in range(op.arity):
+            given = [rng.uniform(0.2, 0.9, shape) for _ in range(op.arity)]
+            for order in (1, 2):
+                found = []
+                for others in (given, [np.broadcast_to(c, (2, 3)) for c in given]):
+                    with np.errstate(all="ignore"):
+                        y = core(op)(*[x.relu().sqrt() if k == i else tensor(c.copy()) for k, c in enumerate(others)], *examples(op)[0])
+                        found.append(symgrad.autograd.grad(Unknown.apply(y).sum(), x, create_graph=order == 2, retain_graph=True)[0].tolist())
+                np.testing.assert_allclose(*found, rtol=1e-14)
