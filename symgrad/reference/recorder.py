@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import mpmath
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.carriers.spectra import is_number
 from symgrad.engine.passes import pullback
+from symgrad.engine.unreached import Passed
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import GRADIENT, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
@@ -27,6 +31,7 @@ __all__ = ["Box", "RecordingCarrier"]
 
 Seeds = Sequence[tuple["Box", Any]]
 COMPLEX = DTYPES["complex128"]
+TINY, HUGE = 5e-324, 1.7e308
 Part = tuple[tuple[int, ...], "Box", int]
 
 
@@ -66,6 +71,13 @@ class Box:
         """The size of the corresponding float in bytes."""
         return 16 if self.complex else 8
 
+    def floats(self) -> np.ndarray:
+        """The nearest floats of numbers of many digits, of which none is 0 or infinite whose number is not.
+
+        Raises TypeError for expressions and balls.
+        """
+        return np.reshape(np.array([_float(x) for x in self.value.ravel().tolist()]), self.shape)
+
     def item(self) -> Any:
         """The only element."""
         return self.value.item()
@@ -94,6 +106,10 @@ class Number(float):
     """A Python number among a rule's arguments: a float with the arithmetic of the carrier."""
 
     recorder: RecordingCarrier
+
+    def floats(self) -> float:
+        """The number with the arithmetic of floats."""
+        return float(self)
 
 
 def _arithmetic(symbol: str, name: str) -> None:
@@ -249,7 +265,7 @@ class RecordingCarrier:
     def gradients(self, seeds: Seeds, leaves: Sequence[Box]) -> list[Box]:
         """The recorded pullback of the seeds (boxes with their cotangents) to the leaves; zeros for leaves that the boxes do not depend on."""
         rooted = [(y.node, Box(self, self.lift(g))) for y, g in seeds if y.node is not None]
-        found = pullback(self, rooted, self._read) if rooted else {}
+        found = pullback(self, rooted, self._read, passed=_InFloats()) if rooted else {}
         out = []
         for leaf in leaves:
             g = found.get(leaf.node)  # type: ignore[arg-type]
@@ -281,6 +297,55 @@ class RecordingCarrier:
         if _is_complex(y):  # the pullback takes the conjugates, as in the engine
             y, *tensors = (self.conj(t) if isinstance(t, Box) else t for t in (y, *tensors))
         return y, (*tensors, *args[count:])
+
+
+class _InFloats(Passed):
+    """What a pullback has passed; the nodes have the nearest floats in place of boxes while it is asked which elements do not reach the outputs."""
+
+    values: dict[Node, tuple[Any, Any]] | None = None
+
+    def unreached(self, node: Node, i: int | None = None) -> Any:
+        """The mask of such elements; None if there are none, or if the values are no numbers."""
+        if self.values is None:
+            self.values = self._read()
+        if not self.values:
+            return None
+        boxes = {n: (n.value, n.args) for n in self.values}
+        try:
+            _set(self.values)
+            return super().unreached(node, i)
+        finally:
+            _set(boxes)
+
+    def _read(self) -> dict[Node, tuple[Any, Any]]:
+        """The floats of all nodes, nothing if some have none. Those of the seeds take their places."""
+        try:
+            self.seeds = [(node, _floats(g)) for node, g in self.seeds]
+            return {n: (_floats(n.value), n.args and tuple(map(_floats, n.args))) for n in upstream([node for node, _ in self.seeds])}
+        except TypeError:
+            return {}
+
+
+def _set(values: dict[Node, tuple[Any, Any]]) -> None:
+    for node, (value, args) in values.items():
+        node.value, node.args = value, args
+
+
+def _floats(x: Any) -> Any:
+    return x.floats() if isinstance(x, (Box, Number)) else x
+
+
+def _float(x: Any) -> bool | float | complex:
+    if isinstance(x, bool):
+        return x
+    if not is_number(x):
+        raise TypeError(f"{x} is no number of many digits")
+    if x.imag:
+        return complex(_float(x.real), _float(x.imag))
+    y = float(x.real)
+    if y == 0 != x or math.isinf(y) and mpmath.isfinite(x):
+        return (TINY if y == 0 else HUGE) * (1 if x.real > 0 else -1)
+    return y
 
 
 def _is_complex(x: Any) -> bool:

@@ -11,9 +11,12 @@ import sympy
 
 import symgrad
 from symgrad import func
-from symgrad.carriers import numeric
+from symgrad.carriers import numeric, precise
 from symgrad.engine.recording import core
+from symgrad.graph.modes import in_mode
 from symgrad.graph.op import REGISTRY
+from symgrad.reference.recorder import RecordingCarrier
+from symgrad.reference.run import Run
 from symgrad.types.domains import REAL
 from tests.support.points import arrays, differentiable, domain, examples, numbers, of_numbers
 from tests.support.routes import GRADIENTS, HESSIANS, TRACES, array, remembered
@@ -25,12 +28,24 @@ OUTER = {
     "log of root": lambda u: u.sqrt().log(),
     "two roots": lambda u: u.sqrt() + (3 * u) ** 0.4, "quotient": lambda u: u / u, "relu": lambda u: u.relu().sqrt(),
 }
+
+
+def many_digits(f, x, order):
+    """Derivatives by the rules in many digits, which `check`, `accuracy` and `gradcheck` compare with the formula."""
+    x = x.clone().requires_grad_()
+    with in_mode(keep_values=True):
+        run = Run([x], f(x), None)
+    with precise.working_precision(30):
+        parts = [*run.read(RecordingCarrier(precise, precise.lift_value), [x.detach().numpy()], order)]
+        return np.reshape([float(box.value.ravel()[i].item()) for index, box, i in parts if len(index) == order], x.shape * order)
+
+
 GRADIENTS = GRADIENTS | {"compile": lambda f, x: symgrad.compile(func.grad(f))(x),
                          "compiled twice": remembered(lambda f: symgrad.compile(func.grad(f))),
-                         "compile of jacfwd": lambda f, x: symgrad.compile(func.jacfwd(f))(x)}
-HESSIANS = HESSIANS | {"compile": lambda f, x: symgrad.compile(func.hessian(f))(x)}
+                         "compile of jacfwd": lambda f, x: symgrad.compile(func.jacfwd(f))(x), "many digits": lambda f, x: many_digits(f, x, 1)}
+HESSIANS = HESSIANS | {"Hessian in many digits": lambda f, x: many_digits(f, x, 2), "compile": lambda f, x: symgrad.compile(func.hessian(f))(x)}
 SHORT = ("backward", "create_graph", "jvp", "jet", "forward_ad", "vmap of grad", "compile", "hessian",
-         "grad of autograd.grad", "laplacian")
+         "grad of autograd.grad", "laplacian", "many digits")
 ELEMENTWISE = [op for op in REGISTRY.values() if op.kind == "elementwise" and any(map(callable, op.partials)) and of_numbers(op)]
 SELECTING, OTHER = [op for op in ELEMENTWISE if op.selects], [op for op in ELEMENTWISE if not op.selects]
 ARRAYS = [op for op in REGISTRY.values() if op.kind in ("primitive", "linear") and op.selects]
@@ -131,6 +146,24 @@ def test_what_is_not_selected_has_no_derivative_by_any_route(op):
     rng = np.random.default_rng(len(op.name) + 1)
     for outer in rng.permutation(list(OUTER))[:2]:
         check(op, outer, rng, None)
+
+
+# Functions that are 0 at 0 and have an infinite slope there
+INNER = {"sqrt": lambda z: z.sqrt(), "power": lambda z: z ** (1 / 3), "root of abs": lambda z: z.abs() ** 0.37, "acosh": lambda z: (z + 1).acosh(),
+         "entropy": lambda z: symgrad.xlogy(z, z), "two roots": lambda z: z.sqrt() - (3 * z) ** 0.4}
+
+
+def check_before(op, inner, rng, names):
+    for outer, at in selections(op, rng):
+        if math.isfinite(at):
+            x = tensor([0.0, rng.uniform(0.3, 2.0)])
+            assert not wrong(lambda z, outer=outer, at=at: outer(INNER[inner](z) + at), x, names), (op.name, inner, x.tolist())
+
+
+@pytest.mark.parametrize("op", [*SELECTING, *ARRAYS[::6]], ids=lambda op: op.name)
+def test_what_is_not_selected_may_have_an_infinite_derivative(op):
+    rng = np.random.default_rng(len(op.name) + 2)
+    check_before(op, list(INNER)[rng.integers(len(INNER))], rng, SHORT)
 
 
 X = sympy.Symbol("x", real=True)
