@@ -141,16 +141,17 @@ def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequenc
                 has_nan(xp, c.value) or has_nan(xp, c.tangent) if dual else has_nan(xp, c)):
             continue
         mask = unreached(node)
+        fits = tuple.__eq__(c.shape, g.shape)  # whatever is batched
         if kind != "elementwise" and REGISTRY.get(op.name) is op:
             if (part := None if mask is None else unreached(node, i)) is not None:
                 c = out[i] = _without(xp, c, part)
             out[i] = _guarded_rule(xp, node, g, args, i, c, mask)
             continue
-        if mask is not None and c.shape == g.shape:
+        if mask is not None and fits:
             c = out[i] = _without(xp, c, mask)
         if op.selects and kind == "elementwise":
             out[i] = _guarded_partial(xp, op, i, y, args, c)
-        elif dual and kind == "elementwise" and c.shape == g.shape:
+        elif dual and kind == "elementwise" and fits:
             slope = node.vjp(xp, xp.ones_like(_parts(g)[0]), y, args, [p if k == i else None for k, p in enumerate(node.parents)])[i]
             out[i] = _guarded_dual(xp.base, g, slope, mask)
     return out

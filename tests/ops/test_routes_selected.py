@@ -166,6 +166,13 @@ def test_what_is_not_selected_may_have_an_infinite_derivative(op):
     check_before(op, list(INNER)[rng.integers(len(INNER))], rng, SHORT)
 
 
+@pytest.mark.sweep
+@pytest.mark.parametrize("op", [*SELECTING, *ARRAYS], ids=lambda op: op.name)
+def test_what_is_not_selected_may_have_an_infinite_derivative_by_any_route(op):
+    rng = np.random.default_rng(len(op.name) + 3)
+    check_before(op, list(INNER)[rng.integers(len(INNER))], rng, None)
+
+
 X = sympy.Symbol("x", real=True)
 FORMULAS = [sympy.Min(sympy.Max(X / 3, 0), 1), abs(X) + X]
 
