@@ -309,13 +309,13 @@ def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
 
 
 def strided(x: Any, geometry: Any) -> Any:
-    if type(x) is Batched:
+    if isinstance(x, DuckArray):
         return structure.strided(x, geometry)
     return geometry.read(x)
 
 
 def strided_put(x: Any, piece: Any, geometry: Any) -> Any:
-    if type(x) is Batched or type(piece) is Batched:
+    if isinstance(x, DuckArray) or isinstance(piece, DuckArray):
         return structure.strided_put(x + np.zeros_like(piece, shape=()) if type(piece) is Batched else x, piece, geometry)
     return geometry.write(x, piece)
 
