@@ -376,7 +376,7 @@ def _constants(node: Node) -> list[Any]:
 
 
 def _name(node: Node) -> str:
-    return "of a leaf" if isinstance(node, Leaf) else node.op.name
+    return "of a leaf" if isinstance(node, Leaf) else "pow" if node.op.name == "power_of_squares" else node.op.name
 
 
 def _same(a: Any, b: Any) -> bool:

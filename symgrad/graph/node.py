@@ -19,6 +19,7 @@ from symgrad.graph.closures import specialized
 from symgrad.graph.freed import freed, released
 from symgrad.graph.names import NamedAsInTorch
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.graph.powers import BASES, LENGTHS, note_class, smooth_power
 
 __all__ = ["BARRED", "CALLS", "DETACHED", "GRADIENT", "HELD", "HOOKED", "INFERENCE", "InferenceNode", "Leaf", "NAMED", "PACKED", "PARTED", "RELEASED",
            "IN_FORWARD", "TANGENT", "TRACKED", "TRANSFORMED", "Node", "REASONS", "SELECTED", "SMALL", "all_threads", "constructor", "guarded_class",
@@ -47,7 +48,7 @@ all_threads = _AllThreads()
 
 def make_node(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node:
     """A node of an op."""
-    if op.exponent is not None and type(parents[0]) in _lengths and (node := _power_of_length(op, args, parents, value, flags)) is not None:
+    if op.exponent is not None and type(parents[0]) in BASES and (node := _smooth_power(op, args, parents, value, flags)) is not None:
         return node
     return node_class(op)(args, parents, value, flags)
 
@@ -265,7 +266,7 @@ def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
 
         @specialized
         def make_power(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
-            if type(parents[0]) in _lengths and (node := _power_of_length(op, args, parents, value, flags)) is not None:
+            if type(parents[0]) in BASES and (node := _smooth_power(op, args, parents, value, flags)) is not None:
                 return node
             node = allocate()
             node.args = args
@@ -278,7 +279,7 @@ def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
         @specialized
         def make_product(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
             p, q = parents
-            if p is q and type(p) in _lengths and (node := _power_of_length(op, args, parents, value, flags)) is not None:
+            if p is q and type(p) in LENGTHS and (node := _smooth_power(op, args, parents, value, flags)) is not None:
                 return node
             node = allocate()
             node.args = args
@@ -331,23 +332,17 @@ def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
     return make
 
 
-_lengths: set[type[Node]] = set()  # the classes of nodes of lengths
+def _make(name: str, args: tuple, parents: tuple, value: Any, flags: int) -> Node:
+    return node_class(REGISTRY[name])(args, parents, value, flags & TRACKED)
 
 
-def _power_of_length(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node | None:
-    """The node of a power of a length that is 0 or may be, as a function of the length and of its square; None for another power.
-
-    By the length the derivative is that of the power, except where the length is 0; there it is a derivative by its square, which is smooth. A power
-    below 3, except the square, has no second derivative there.
-    """
-    length, y, exponent = parents[0], args[0], op.exponent(args)  # type: ignore[misc]
-    if type(exponent) not in (int, float) or not (exponent >= 3 or exponent == 2) or y is not length.value or not length.args or not length.parents:
+def _smooth_power(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node | None:
+    """The node of a power with a base that is 0, or may be, if `smooth_power` knows one."""
+    found = smooth_power(op, args, parents, value, _make)
+    if found is None:
         return None
-    if isinstance(y, np.generic) and y != 0 or type(y) is np.ndarray and np.count_nonzero(y) == y.size:
-        return None
-    square = node_class(REGISTRY[length.op.square])(length.args, length.parents, y * y, length.flags & TRACKED)
-    rest = node_class(REGISTRY["beyond_zero"])((y,), (length,), y, length.flags & TRACKED)
-    return node_class(REGISTRY["power_of_length"])((y, square.value, exponent), (rest, square), value, flags)
+    name, args, parents = found
+    return node_class(REGISTRY[name])(args, parents, value, flags | parents[0].flags & SELECTED)
 
 
 @functools.cache
@@ -389,8 +384,7 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
             for prefix in ("_saved_", "_raw_saved_"):
                 words[prefix + name] = property(operator.methodcaller("saved_as", prefix + name))
         found = type(op.node_name, (Node,), words)
-        if op.square:
-            _lengths.add(found)
+        note_class(found)
         if op.kind != "function":  # an op of kind "function" belongs to one call
             _classes[key] = found
     return found

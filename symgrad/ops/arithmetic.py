@@ -110,6 +110,10 @@ elementwise("pow", lambda xp, input, exponent: xp.pow(input, exponent), _power_b
                   refuses="b", saved=("input exponent", "input exponent result"), exponent=lambda args: args[1],
                   names=lambda node: f"PowBackward{2 if _is_python_number(node.args[0]) else 0 if _is_python_number(node.args[1]) else 1}",
                   usage="symgrad.pow(x, 3)", doc="input ** exponent. By the exponent the derivative is y log(input), and 0 where input is 0.")
+elementwise("power_of_squares", lambda xp, input, exponent: xp.pow(input, exponent),
+            lambda xp, y, x, b: xp.where(xp.eq(x, 0), x**6, _power_by_base(xp, y, x, b)),  # 0 with derivatives, and no constant
+            domain=POSITIVE, examples=((3.5,),), public=False, refuses="bc", node_name="Pow",
+            doc="input ** exponent for a sum of squares and an exponent from 3/2 on: two derivatives are 0 where it is 0.")
 elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b), kinks=((2.0, 1.0),), saved=("", "input other"),
             names=lambda node: f"RemainderBackward{int(not _is_python_number(node.args[1]))}",
                         domain=(REAL, NONZERO), integers=True, refuses="bc", doc="input - floor(input / other) * other: it has the sign of `other`.")

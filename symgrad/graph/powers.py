@@ -1,0 +1,111 @@
+"""Powers that have derivatives where their base is 0, though the base has none there, or the rule of the power has 0 · ∞.
+
+A length, such as a norm, has a kink at 0, and its even powers have none. The power 3/2 of a sum of squares has two derivatives where that is 0,
+and the second one by its rule is 0 · ∞. Such powers are recorded so that the rules find the derivatives; nothing changes where no base is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.graph.op import Op
+
+__all__ = ["BASES", "LENGTHS", "note_class", "smooth_power"]
+
+LENGTHS: set[type] = set()  # the classes of nodes of lengths and square roots
+BASES: set[type] = set()  # these, and the classes of what may be a sum of squares
+
+SUMS = ("add", "sum", "mean")
+PRODUCTS = ("mul", "div", "dot")
+DEEP = 100  # steps of the search for squares
+
+
+def note_class(cls: Any) -> None:
+    """Note a class of nodes whose powers may be smooth."""
+    op = cls.op
+    if op.square or op.name == "sqrt":
+        LENGTHS.add(cls)
+    if op.square or op.name == "sqrt" or op.name in SUMS + PRODUCTS or op.exponent is not None or op.view:
+        BASES.add(cls)
+
+
+def smooth_power(op: Op, args: tuple, parents: tuple, value: Any, make: Callable[..., Any]) -> tuple[str, tuple, tuple] | None:
+    """The op, the arguments and the parents with which a power is recorded if its base is 0 or may be; None if that is as it is given.
+
+    By a length the derivative is that of the power, except where the length is 0; there it is a derivative by its square, which is smooth. A power
+    of a length below 3, except the square, has no second derivative there. `make(name, args, parents, value, flags)` makes a node.
+    """
+    base, y, exponent = parents[0], args[0], op.exponent(args)  # type: ignore[misc]
+    if type(exponent) not in (int, float) or y is not base.value or not base.args or not base.parents or not exponent >= 1.5:
+        return None
+    square, root = base.op.square, base.op.name == "sqrt"
+    if not (exponent == 2 or exponent >= 3) if square or root else exponent % 1 == 0:
+        return None
+    if isinstance(y, np.generic) and y != 0 or type(y) is np.ndarray and np.count_nonzero(y) == y.size:
+        return None
+    if square:
+        squared = make(square, base.args, base.parents, y * y, base.flags)
+        return "power_of_length", (y, squared.value, exponent), (make("beyond_zero", (y,), (base,), y, base.flags), squared)
+    if root and exponent % 2 == 0:
+        return "pow", (base.args[0], exponent / 2), (base.parents[0], None)
+    squares = base.parents[0] if root else base
+    if not _is_sum_of_squares(squares):
+        return None
+    return "power_of_squares", (base.args[0], exponent / 2) if root else (y, exponent), (squares,)
+
+
+def _is_same(p: Any, q: Any) -> bool:
+    """Whether two nodes have one value, but for weights that are not negative: they are one, or the same views of one."""
+    p, q = _unweighted(p), _unweighted(q)
+    if p is q:
+        return p is not None
+    if not (p is not None and q is not None and p.parents and q.parents and p.args and q.args):
+        return False
+    if p.op is not q.op or not p.op.view or p.parents[0] is not q.parents[0]:
+        return False
+    try:
+        return bool(p.args[1:] == q.args[1:])
+    except ValueError:  # of arrays
+        return False
+
+
+def _unweighted(node: Any) -> Any:
+    """The node without constant factors that are not negative."""
+    while node is not None and node.parents and node.args and node.op.name in ("mul", "div"):
+        first, second = node.parents
+        if second is None and _is_not_negative(node.args[1]):
+            node = first
+        elif first is None and node.op.name == "mul" and _is_not_negative(node.args[0]):
+            node = second
+        else:
+            break
+    return node
+
+
+def _is_not_negative(weight: Any) -> bool:
+    return isinstance(weight, (int, float, np.ndarray, np.generic)) and bool(np.all(weight >= 0))
+
+
+def _is_sum_of_squares(node: Any) -> bool:
+    """Whether a value is a sum of squares of real numbers, with weights that are not negative."""
+    below = [node]
+    for _ in range(DEEP):
+        if not below:
+            return True
+        at: Any = below.pop()
+        if at is None or not at.parents or not at.args or getattr(at.value, "dtype", np.dtype(float)).kind == "c":
+            return False
+        op, parents = at.op, at.parents
+        exponent = at.args[-1] if op.name == "power_of_length" else op.exponent(at.args) if op.exponent is not None else None
+        if op.name in ("mul", "dot") and _is_same(*parents) or type(exponent) in (int, float) and exponent % 2 == 0 and exponent > 0:
+            continue
+        if op.name not in (*SUMS, "mul", "div") and not op.view:
+            return False
+        weights = [a for p, a in zip(parents, at.args) if p is None]
+        if op.name == "div" and parents[1] is not None or not all([_is_not_negative(a) for a in weights]):
+            return False
+        below += [p for p in parents if p is not None]
+    return False
