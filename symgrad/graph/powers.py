@@ -86,7 +86,7 @@ def _unweighted(node: Any) -> Any:
 
 
 def _is_not_negative(weight: Any) -> bool:
-    return isinstance(weight, (int, float, np.ndarray, np.generic)) and bool(np.all(weight >= 0))
+    return isinstance(weight, (int, float, np.ndarray, np.generic)) and bool(np.all(np.greater_equal(weight, 0)))
 
 
 def _is_sum_of_squares(node: Any) -> bool:
@@ -99,7 +99,7 @@ def _is_sum_of_squares(node: Any) -> bool:
         if at is None or not at.parents or not at.args or getattr(at.value, "dtype", np.dtype(float)).kind == "c":
             return False
         op, parents = at.op, at.parents
-        exponent = at.args[-1] if op.name == "power_of_length" else op.exponent(at.args) if op.exponent is not None else None
+        exponent: Any = at.args[-1] if op.name == "power_of_length" else op.exponent(at.args) if op.exponent is not None else None
         if op.name in ("mul", "dot") and _is_same(*parents) or type(exponent) in (int, float) and exponent % 2 == 0 and exponent > 0:
             continue
         if op.name not in (*SUMS, "mul", "div") and not op.view:
