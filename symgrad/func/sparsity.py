@@ -18,11 +18,11 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.dependence import DIRECT, dependence, reduced, with_interactions
-from symgrad.carriers.guarding import not_finite
 from symgrad.carriers.sets import Dense, Dependence, Inputs, broadcast, constant, smooth, union
 from symgrad.engine.passes import pullback
 from symgrad.engine.tensor import wrap
 from symgrad.func.colouring import Colouring, colour_columns, colour_symmetric
+from symgrad.func.local_sparsity import local_dependence
 from symgrad.func.patterns import MAX_PAIRS, MAX_TINY_INPUTS, Grid, Pattern, entries, grids, pattern_name
 from symgrad.func.rules import Rule, close_inputs, fresh_input, in_vmap_levels, recording, tensor_at
 from symgrad.graph.derivative import DerivativeNode
@@ -274,46 +274,6 @@ def _is_batched_index(index: Any) -> bool:
     return type(index) is Batched or isinstance(index, tuple) and any(type(part) is Batched for part in index)
 
 
-def _nonzero_sets(x: Dependence, factor: Any, others: Any) -> Dependence:
-    """The sets of the elements with a nonzero factor and of others; all sets for a batched factor."""
-    return x if type(factor) is Batched else x.masked((np.asarray(factor) != 0) | others)
-
-
-def _local_dependence(weights: dict[Node, Any] | None) -> Callable[..., Any]:
-    """The function that computes the dependence of elementwise ops at their values.
-
-    An argument contributes where its partial derivative is not 0, and interactions count where the root depends on the value. What has an infinite
-    derivative counts, too, by any factors, as 0 · ∞ is not 0; so does a length that is 0, whose second derivative is infinite.
-    """
-    steep = False  # whether an older node had an infinite derivative
-
-    def locally(node: Node, found: Sequence[Dependence | None], read: Callable[..., Any] | None) -> Dependence | None:
-        nonlocal steep
-        op, args, count, shape = node.op, node.args, len(node.parents), tuple(node.value.shape)
-        assert args is not None
-        filled = [a if d is None else broadcast(d, shape) for d, a in zip(found, args)]
-        weight = None if weights is None else weights.get(node)
-        ignored = weights is not None and weight is None
-        ones, moving = np.ones(shape), list[tuple[Dependence, Any]]()
-        with np.errstate(all="ignore"):
-            for i, d in enumerate(filled):
-                if type(d) is Dependence and (callable(op.partials[i]) or op.partials[i] not in (None, 0)):
-                    needs = tuple([p if k == i else None for k, p in enumerate(node.parents)])
-                    moving.append((d, op.vjp(numeric, ones, node.value, args, needs)[i]))  # type: ignore[misc]
-        steep = steep or any([not_finite(numeric, slope) for _, slope in moving if slope is not None])
-        kinked = True if steep else np.asarray(node.value) == 0 if op.square and type(node.value) is not Batched else False
-        if not ignored:
-            effective = [_nonzero_sets(d, weight, kinked) if type(d) is Dependence and weight is not None else d for d in filled]
-            if read is None:
-                _dependence_by_kind(next(d for d in found if d is not None).inputs, op, [d if type(d) is Dependence else None for d in effective],
-                                    shape)
-            else:
-                read(*effective, *args[count:])
-        return union(*[d if slope is None else _nonzero_sets(d, slope, kinked) for d, slope in moving]) if moving else None
-
-    return locally
-
-
 # From the interacting pairs to a plan
 
 
@@ -373,7 +333,7 @@ def plan_hessian(root: Node | None, nodes: Sequence[Node], local: bool = False) 
     shape = inputs.count, inputs.count
     try:
         if root is not None:
-            _propagate_dependence(inputs, root, sets, _local_dependence(_weights(root, nodes)) if local else None, False)
+            _propagate_dependence(inputs, root, sets, local_dependence(_dependence_by_kind, _weights(root, nodes)) if local else None, False)
         return _finish_plan(inputs, shape, True)
     except Dense:
         return Plan(shape)
@@ -394,7 +354,7 @@ def plan_jacobian(root: Node | None, nodes: Sequence[Node], local: bool = False,
     shape = tuple(root.value.shape) if root is not None else shape
     rows = math.prod(shape)
     inputs, sets = _numbered_inputs(nodes, False, rows)
-    out = None if root is None else _propagate_dependence(inputs, root, sets, _local_dependence(None) if local else None)
+    out = None if root is None else _propagate_dependence(inputs, root, sets, local_dependence(_dependence_by_kind) if local else None)
     whole = rows, inputs.count
     if out is not None and out.blocks:
         if any([math.prod(b.shape) > MAX_PAIRS for b in out.blocks]):
