@@ -266,7 +266,9 @@ def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
 
         @specialized
         def make_power(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
-            if type(parents[0]) in BASES and (node := _smooth_power(op, args, parents, value, flags)) is not None:
+            base = type(parents[0])
+            if (base in LENGTHS or type(args[-1]) is float and base in BASES) and (
+                    node := _smooth_power(op, args, parents, value, flags)) is not None:
                 return node
             node = allocate()
             node.args = args
