@@ -197,6 +197,8 @@ class Tensor:
         modes = thread.modes
         for recorder in (modes.recorder, *modes.observers):
             recorder.escape(self, shared)
+        if shared and modes.program is not None:
+            modes.program.keep_memory(self)
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a floating-point one."""

@@ -20,7 +20,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import PACKED, RELEASED, Node
 from symgrad.graph.op import Op
-from symgrad.graph.regions import zeros_at_points
+from symgrad.graph.regions import values_on_regions
 
 __all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "unmoved", "unmoved_behind", "unmoved_by", "unmoved_zeros", "without",
            "zeros_of"]
@@ -116,7 +116,9 @@ def unmoved_by(node: Node, i: int, masks: Mapping[Node, Any]) -> Any:
     zero = None
     if not callable(op.partials[i]):
         if not op.partials[i]:
-            zero = xp.ne(node.value, 0) if _zeros_at_points(op) else xp.eq(xp.zeros_like(node.value), 0)
+            constants = _values_on_regions(op)
+            zero = (xp.eq(xp.zeros_like(node.value), 0) if constants is None else
+                    functools.reduce(xp.logical_or, [xp.eq(node.value, c) for c in constants]))
     elif op.selects:
         zero = unselected(xp, op, i, *read_saved(node))
     elif op.name == "mul" and node.args and not node.flags & (RELEASED | PACKED):  # the derivatives of an op that selects are factors
@@ -125,8 +127,8 @@ def unmoved_by(node: Node, i: int, masks: Mapping[Node, Any]) -> Any:
 
 
 @functools.cache
-def _zeros_at_points(op: Op) -> bool:
-    return zeros_at_points(op.forward, len(op.partials))
+def _values_on_regions(op: Op) -> frozenset[float] | None:
+    return values_on_regions(op.forward, len(op.partials)) or None
 
 
 def factor(node: Node, i: int, args: tuple) -> tuple[Node | None, Any]:

@@ -13,7 +13,7 @@ from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import READABLE, as_value, from_python, number_in, python_number, unreadable
 from symgrad.engine.escapes import constant_made
 from symgrad.engine.tensor import Tensor
-from symgrad.factories.factory import check_placement, expect_integer, factory_function, like_function, new_leaf, sizes_of
+from symgrad.factories.factory import check_placement, expect_integer, factory_function, like_function, new_leaf, sharing, sizes_of
 from symgrad.types.devices import check_cpu
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 from symgrad.types.layouts import empty_in_format
@@ -127,7 +127,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     check_cpu(device)
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
-    return new_leaf(read_data(data, dtype))
+    return (sharing if isinstance(data, np.ndarray) else new_leaf)(read_data(data, dtype))
 
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
@@ -148,7 +148,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     if copy is False and not shares:
         raise ValueError("can't alias arbitrary sequence into a tensor." if not hasattr(obj, "dtype") else
                          "can't alias a tensor with another dtype; omit copy=False")
-    return new_leaf(value.copy("K") if copy and shares else value, requires_grad)
+    return sharing(value, requires_grad) if shares and not copy else new_leaf(value.copy("K") if shares else value, requires_grad)
 
 
 def from_numpy(ndarray: Any) -> Tensor:
@@ -159,7 +159,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         kind = type(ndarray)
         raise TypeError(f"expected np.ndarray (got {kind.__name__ if kind.__module__ == 'builtins' else f'{kind.__module__}.{kind.__name__}'})")
-    return new_leaf(as_value(ndarray))
+    return sharing(as_value(ndarray))
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
@@ -167,7 +167,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 
     Raises ValueError for a buffer that is too small.
     """
-    return new_leaf(np.frombuffer(buffer, numpy_dtype(dtype), count, offset), requires_grad)
+    return sharing(np.frombuffer(buffer, numpy_dtype(dtype), count, offset), requires_grad)
 
 
 # By value

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.tensor import Tensor
-from symgrad.factories.factory import check_placement, new_leaf
+from symgrad.factories.factory import check_placement, sharing
 from symgrad.types.dtypes import dtype_of, numpy_dtype
 
 __all__ = ["from_dlpack", "from_file", "to_dlpack"]
@@ -45,7 +45,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
                            f"once, so you might have already constructed a tensor from it once.")
     array = np.from_dlpack(given, copy=copy)
     dtype_of(array.dtype)
-    return new_leaf(array if array.ndim else array[()])
+    return sharing(array if array.ndim else array[()])
 
 
 def to_dlpack(tensor: Tensor) -> Any:
@@ -63,10 +63,10 @@ def from_file(filename: str, shared: bool | None = None, size: int = 0, *, dtype
     kind = numpy_dtype(dtype)
     if not shared:
         try:
-            return new_leaf(np.memmap(filename, kind, "c", shape=(size,)).view(np.ndarray))
+            return sharing(np.memmap(filename, kind, "c", shape=(size,)).view(np.ndarray))
         except ValueError as error:
             raise RuntimeError(f"file <{filename}> has not the size for {size} elements of {np.dtype(kind)}: {error}") from None
     with open(filename, "ab") as file:
         if file.tell() < size * kind.itemsize:
             file.truncate(size * kind.itemsize)
-    return new_leaf(np.memmap(filename, kind, "r+", shape=(size,)).view(np.ndarray))
+    return sharing(np.memmap(filename, kind, "r+", shape=(size,)).view(np.ndarray))

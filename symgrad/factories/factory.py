@@ -24,7 +24,7 @@ from symgrad.types.failures import kind_name
 from symgrad.types.layouts import empty_in_format, empty_like
 from symgrad.types.limits import SHORT
 
-__all__ = ["check_placement", "expect_integer", "factory_function", "is_integer", "like_function", "new_leaf", "resize_array", "sizes_of",
+__all__ = ["check_placement", "expect_integer", "factory_function", "is_integer", "like_function", "new_leaf", "resize_array", "sharing", "sizes_of",
            "write_out"]
 
 
@@ -39,6 +39,14 @@ def new_leaf(value: Any, requires_grad: bool = False, symbol: Any = None) -> Ten
     if requires_grad or symbol is not None:
         out._make_leaf(requires_grad, symbol)
     return out if not thread.modes.inference else made_in_inference(out)
+
+
+def sharing(value: Any, requires_grad: bool = False) -> Tensor:
+    """As `new_leaf` of memory that others have, so that a program cannot record a write into it."""
+    out = new_leaf(value, requires_grad)
+    if thread.modes.program is not None:
+        thread.modes.program.keep_memory(out)
+    return out
 
 
 def check_placement(device: Any = None, layout: Any = None, pin_memory: bool = False) -> None:

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Regions", "regions_of", "zeros_at_points"]
+__all__ = ["Regions", "regions_of", "values_on_regions"]
 
 MANY, NONE, ZERO = 8, frozenset[float](), frozenset((0.0,))
 
@@ -165,7 +165,7 @@ def regions_of(partials: Sequence[Any], parameters: bool, examples: Sequence[tup
     return Regions(any([x.vanishes for x in found]), not any([x.varies for x in found]))
 
 
-def zeros_at_points(forward: Callable[..., Any], count: int) -> bool:
-    """Whether an op of `count` arguments that is constant on regions, such as sign, is 0 at single points only."""
+def values_on_regions(forward: Callable[..., Any], count: int) -> frozenset[float] | None:
+    """The values that an op of `count` arguments has on regions, None for any; others, such as 0 of sign, it has at single points only."""
     found = _found(forward, count, ())
-    return not found.varies and not found.vanishes
+    return None if found.varies else found.constants

@@ -33,7 +33,10 @@ def _data(self: Tensor) -> Tensor:
     """A detached tensor that shares memory, but not the version counter."""
     if special:
         self._escape(shared=True)
-    return wrap(Alias.of(self._array()))
+    out = wrap(Alias.of(self._array()))
+    if special and thread.modes.program is not None:
+        thread.modes.program.keep_memory(out)
+    return out
 
 
 def _set_data(self: Tensor, other: Any) -> None:

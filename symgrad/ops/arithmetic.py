@@ -4,7 +4,7 @@ import math
 
 from symgrad.graph.op import composite, elementwise, linear, primitive
 from symgrad.ops.rules import is_complex
-from symgrad.types.domains import BOOLEAN, NONZERO, POSITIVE, REAL
+from symgrad.types.domains import BOOLEAN, NONZERO, POSITIVE, REAL, Domain, Interval
 from symgrad.types.exponents import has_predecessor
 from symgrad.types.promotion import common
 
@@ -110,9 +110,16 @@ elementwise("pow", lambda xp, input, exponent: xp.pow(input, exponent), _power_b
                   refuses="b", saved=("input exponent", "input exponent result"), exponent=lambda args: args[1],
                   names=lambda node: f"PowBackward{2 if _is_python_number(node.args[0]) else 0 if _is_python_number(node.args[1]) else 1}",
                   usage="symgrad.pow(x, 3)", doc="input ** exponent. By the exponent the derivative is y log(input), and 0 where input is 0.")
-elementwise("power_of_squares", lambda xp, input, exponent: xp.pow(input, exponent),
-            lambda xp, y, x, b: xp.where(xp.eq(x, 0), x**6, _power_by_base(xp, y, x, b)),  # 0 with derivatives, and no constant
-            domain=POSITIVE, examples=((3.5,),), public=False, refuses="bc", node_name="Pow",
+
+
+def _power_at_zero(xp, y, x, b):
+    """The derivative of the power of a sum of squares, which is 0 at 0, but no constant there."""
+    zero = xp.eq(x, 0)
+    return xp.where(zero, xp.where(zero, x, xp.ones_like(x)) ** 6, _power_by_base(xp, y, x, b))
+
+
+elementwise("power_of_squares", lambda xp, input, exponent: xp.pow(input, exponent), _power_at_zero,
+            domain=Domain("SQUARES", (Interval(0.0, 1e80),)), examples=((3.5,),), public=False, refuses="bc", node_name="Pow",
             doc="input ** exponent for a sum of squares and an exponent from 3/2 on: two derivatives are 0 where it is 0.")
 elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b), kinks=((2.0, 1.0),), saved=("", "input other"),
             names=lambda node: f"RemainderBackward{int(not _is_python_number(node.args[1]))}",

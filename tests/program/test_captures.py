@@ -17,6 +17,7 @@ import threading
 import time
 import types
 import uuid
+import warnings
 
 import numpy as np
 import pytest
@@ -414,3 +415,39 @@ def test_exchanged_rules_of_a_function_are_seen(rule):
         assert compiled(X) == f(X) and symgrad.equal(compiled.gradient(X), grad(f)(X))
         setattr(Own, rule, staticmethod(lambda ctx, x, factor=factor: x * factor))
     assert compiled(X) == f(X) and symgrad.equal(compiled.gradient(X), grad(f)(X))
+
+
+ALIASES = {  # of a tensor or an array, and what has its memory
+    "data": lambda t: t.data, "detach": lambda t: t.detach(), "view": lambda t: t.view(-1), "from_numpy": lambda a: symgrad.from_numpy(a),
+    "as_tensor": lambda a: symgrad.as_tensor(a), "asarray": lambda a: symgrad.asarray(a), "frombuffer": lambda a: symgrad.frombuffer(
+        a, dtype=symgrad.float64), "from_dlpack": lambda a: symgrad.from_dlpack(a),
+}
+WRITES = {"add_": lambda t, x: t.add_(x), "copy_": lambda t, x: t.copy_(x), "index": lambda t, x: t.__setitem__(0, x[0] / 3), "out": lambda t, x: (
+    symgrad.mul(x, 1.7, out=t)), "fill": lambda t, x: t.fill_(x[1])}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("alias", ALIASES)
+@pytest.mark.parametrize("computed", [False, True])
+def test_writes_into_memory_that_others_have_are_seen(alias, write, computed):
+    """By the name that was not written, and in both directions."""
+    of_array = alias not in ("data", "detach", "view")
+
+    def f(x):
+        first = np.full(3, 0.4) if of_array else x * 0.3 if computed else symgrad.full((3,), 0.7)
+        second = ALIASES[alias](first)
+        WRITES[write](second, x.detach())
+        return (symgrad.tensor(first) if of_array else first).sum() * x[1]
+
+    def g(x):
+        first = x * 0.3 if computed else symgrad.full((3,), 0.7)
+        second = ALIASES[alias](first.detach().numpy() if of_array else first)
+        WRITES[write](first, x.detach())
+        return second.sum() * x[1]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for function in (f, g):
+            compiled = symgrad.compile(function)
+            for x in (X, X / 3, -X):
+                assert compiled(x) == function(x)
