@@ -22,7 +22,7 @@ from symgrad.carriers.sets import Dense, Dependence, Inputs, broadcast, constant
 from symgrad.engine.passes import pullback
 from symgrad.engine.tensor import wrap
 from symgrad.func.colouring import Colouring, colour_columns, colour_symmetric
-from symgrad.func.local_sparsity import local_dependence
+from symgrad.func.local_sparsity import is_steep, local_dependence
 from symgrad.func.patterns import MAX_PAIRS, MAX_TINY_INPUTS, Grid, Pattern, entries, grids, pattern_name
 from symgrad.func.rules import Rule, close_inputs, fresh_input, in_vmap_levels, recording, tensor_at
 from symgrad.graph.derivative import DerivativeNode
@@ -333,10 +333,15 @@ def plan_hessian(root: Node | None, nodes: Sequence[Node], local: bool = False) 
     shape = inputs.count, inputs.count
     try:
         if root is not None:
-            _propagate_dependence(inputs, root, sets, local_dependence(_dependence_by_kind, _weights(root, nodes)) if local else None, False)
+            locally = local_dependence(_dependence_by_kind, _is_steep(root, nodes), _weights(root, nodes)) if local else None
+            _propagate_dependence(inputs, root, sets, locally, False)
         return _finish_plan(inputs, shape, True)
     except Dense:
         return Plan(shape)
+
+
+def _is_steep(root: Node, nodes: Sequence[Node]) -> bool:
+    return any(map(is_steep, _nodes_between(root, dict.fromkeys(nodes))))
 
 
 def _weights(root: Node, nodes: Sequence[Node]) -> dict[Node, Any]:
@@ -354,7 +359,8 @@ def plan_jacobian(root: Node | None, nodes: Sequence[Node], local: bool = False,
     shape = tuple(root.value.shape) if root is not None else shape
     rows = math.prod(shape)
     inputs, sets = _numbered_inputs(nodes, False, rows)
-    out = None if root is None else _propagate_dependence(inputs, root, sets, local_dependence(_dependence_by_kind) if local else None)
+    locally = local_dependence(_dependence_by_kind, _is_steep(root, nodes)) if local and root is not None else None
+    out = None if root is None else _propagate_dependence(inputs, root, sets, locally)
     whole = rows, inputs.count
     if out is not None and out.blocks:
         if any([math.prod(b.shape) > MAX_PAIRS for b in out.blocks]):
