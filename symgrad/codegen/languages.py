@@ -284,7 +284,7 @@ class Torch(_Python, PythonCodePrinter):
     helpers = _helpers("torch", "torch.broadcast_tensors", "dim") | special[1] | {
         "_softplus": "\n\ndef _softplus(x):\n    return torch.logaddexp(x, torch.zeros_like(x))\n"}
     header = "import math\n\nimport torch\n"
-    tensors = frozenset("atan2 hypot maximum minimum logaddexp where direction _array".split()) | special[0].keys()
+    tensors = frozenset("atan2 hypot maximum minimum logaddexp logical_and logical_or where direction _array".split()) | special[0].keys()
 
 
 class Jax(_Python, JaxPrinter):

@@ -272,9 +272,14 @@ def _on_values(function: Any) -> Callable[..., Any]:
 
 
 def _histograms(function: Any) -> Callable[..., Any]:
-    """A function of NumPy for histograms, which gives arrays: a warning says that there is no derivative by the bins, their range or the weights."""
+    """A function of NumPy for histograms, which gives arrays: a warning says that there is no derivative by the bins, their range or the weights.
+
+    Bins that are not given lie between the smallest and the largest of the numbers.
+    """
     def counted(*args: Any, **words: Any) -> Any:
-        given: list[Any] = [*args[1:], *[x for word, x in words.items() if word != "a"]]
+        bins, limits = (args[k] if len(args) > k else words.get(word) for k, word in ((1, "bins"), (2, "range")))
+        of_data = limits is None and (bins is None or isinstance(bins, (int, str)))
+        given: list[Any] = [*args[not of_data:], *[x for word, x in words.items() if word != "a" or of_data]]
         for x in [x for part in given for x in (part if type(part) in (tuple, list) else (part,))]:
             if isinstance(x, Tensor):
                 constant_made(x, f"numpy.{function.__name__}()", always=True)

@@ -254,6 +254,9 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
     carry_over(x, value)
     place = self._node_slot
     _replace_value(self, value, node, "set_")
+    if thread.modes.program is not None:
+        for t in (self, source) if isinstance(source, Tensor) else (self,):
+            thread.modes.program.keep_memory(t)
     if type(place) is Leaf and self._node_slot is place:  # what was computed before belongs to the former leaf
         place.value = x
         renew_leaf(self, place)

@@ -418,7 +418,8 @@ def test_exchanged_rules_of_a_function_are_seen(rule):
 
 
 ALIASES = {  # of a tensor or an array, and what has its memory
-    "data": lambda t: t.data, "detach": lambda t: t.detach(), "view": lambda t: t.view(-1), "from_numpy": lambda a: symgrad.from_numpy(a),
+    "data": lambda t: t.data, "detach": lambda t: t.detach(), "set_": lambda t: t.new_zeros(0).set_(t.detach()),
+    "view": lambda t: t.view(-1), "from_numpy": lambda a: symgrad.from_numpy(a),
     "as_tensor": lambda a: symgrad.as_tensor(a), "asarray": lambda a: symgrad.asarray(a), "frombuffer": lambda a: symgrad.frombuffer(
         a, dtype=symgrad.float64), "from_dlpack": lambda a: symgrad.from_dlpack(a),
 }
@@ -431,7 +432,7 @@ WRITES = {"add_": lambda t, x: t.add_(x), "copy_": lambda t, x: t.copy_(x), "ind
 @pytest.mark.parametrize("computed", [False, True])
 def test_writes_into_memory_that_others_have_are_seen(alias, write, computed):
     """By the name that was not written, and in both directions."""
-    of_array = alias not in ("data", "detach", "view")
+    of_array = alias not in ("data", "detach", "view", "set_")
 
     def f(x):
         first = np.full(3, 0.4) if of_array else x * 0.3 if computed else symgrad.full((3,), 0.7)
