@@ -212,7 +212,7 @@ def test_the_load_of_the_machine_changes_no_verdict(monkeypatch):
 
 @pytest.mark.sweep
 def test_second_derivatives_of_a_sum_of_fractions_are_proved():
-    assert symgrad.check(likelihood, [15.0, -0.23], points=4, progress=False).verdict == "proved"
+    assert symgrad.check(likelihood, [15.0, -0.23], points=4, seconds=100, progress=False).verdict == "proved"
 
 
 @pytest.mark.sweep
