@@ -340,7 +340,7 @@ def _make(name: str, args: tuple, parents: tuple, value: Any, flags: int) -> Nod
 
 def _smooth_power(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node | None:
     """The node of a power with a base that is 0, or may be, if `smooth_power` knows one."""
-    found = smooth_power(op, args, parents, value, _make)
+    found = smooth_power(op, args, parents, _make)
     if found is None:
         return None
     name, args, parents = found

@@ -19,7 +19,7 @@ LENGTHS: set[type] = set()  # the classes of nodes of lengths and square roots
 BASES: set[type] = set()  # these, and the classes of what may be a sum of squares
 
 SUMS = ("add", "sum", "mean")
-PRODUCTS = ("mul", "div", "dot")
+WEIGHTED = ("mul", "div")
 DEEP = 100  # steps of the search for squares
 
 
@@ -28,11 +28,11 @@ def note_class(cls: Any) -> None:
     op = cls.op
     if op.square or op.name == "sqrt":
         LENGTHS.add(cls)
-    if op.square or op.name == "sqrt" or op.name in SUMS + PRODUCTS or op.exponent is not None or op.view:
+    if op.square or op.name == "sqrt" or op.name in (*SUMS, *WEIGHTED, "dot") or op.exponent is not None or op.view:
         BASES.add(cls)
 
 
-def smooth_power(op: Op, args: tuple, parents: tuple, value: Any, make: Callable[..., Any]) -> tuple[str, tuple, tuple] | None:
+def smooth_power(op: Op, args: tuple, parents: tuple, make: Callable[..., Any]) -> tuple[str, tuple, tuple] | None:
     """The op, the arguments and the parents with which a power is recorded if its base is 0 or may be; None if that is as it is given.
 
     By a length the derivative is that of the power, except where the length is 0; there it is a derivative by its square, which is smooth. A power
@@ -49,12 +49,11 @@ def smooth_power(op: Op, args: tuple, parents: tuple, value: Any, make: Callable
     if square:
         squared = make(square, base.args, base.parents, y * y, base.flags)
         return "power_of_length", (y, squared.value, exponent), (make("beyond_zero", (y,), (base,), y, base.flags), squared)
-    if root and exponent % 2 == 0:
-        return "pow", (base.args[0], exponent / 2), (base.parents[0], None)
     squares = base.parents[0] if root else base
     if not _is_sum_of_squares(squares):
         return None
-    return "power_of_squares", (base.args[0], exponent / 2) if root else (y, exponent), (squares,)
+    x, p = (base.args[0], exponent / 2) if root else (y, exponent)
+    return ("pow", (x, p), (squares, None)) if p % 1 == 0 else ("power_of_squares", (x, p), (squares,))
 
 
 def _is_same(p: Any, q: Any) -> bool:
@@ -74,7 +73,7 @@ def _is_same(p: Any, q: Any) -> bool:
 
 def _unweighted(node: Any) -> Any:
     """The node without constant factors that are not negative."""
-    while node is not None and node.parents and node.args and node.op.name in ("mul", "div"):
+    while node is not None and node.parents and node.args and node.op.name in WEIGHTED:
         first, second = node.parents
         if second is None and _is_not_negative(node.args[1]):
             node = first
@@ -102,7 +101,7 @@ def _is_sum_of_squares(node: Any) -> bool:
         exponent: Any = at.args[-1] if op.name == "power_of_length" else op.exponent(at.args) if op.exponent is not None else None
         if op.name in ("mul", "dot") and _is_same(*parents) or type(exponent) in (int, float) and exponent % 2 == 0 and exponent > 0:
             continue
-        if op.name not in (*SUMS, "mul", "div") and not op.view:
+        if op.name not in (*SUMS, *WEIGHTED) and not op.view:
             return False
         weights = [a for p, a in zip(parents, at.args) if p is None]
         if op.name == "div" and parents[1] is not None or not all([_is_not_negative(a) for a in weights]):

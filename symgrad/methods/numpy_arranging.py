@@ -278,8 +278,8 @@ def _histograms(function: Any) -> Callable[..., Any]:
     """
     def counted(*args: Any, **words: Any) -> Any:
         bins, limits = (args[k] if len(args) > k else words.get(word) for k, word in ((1, "bins"), (2, "range")))
-        of_data = limits is None and (bins is None or isinstance(bins, (int, str)))
-        given: list[Any] = [*args[not of_data:], *[x for word, x in words.items() if word != "a" or of_data]]
+        of_data = limits is None and not isinstance(bins, (list, tuple, np.ndarray, Tensor))
+        given: list[Any] = [*args[0 if of_data else 1:], *[x for word, x in words.items() if of_data or word != "a"]]
         for x in [x for part in given for x in (part if type(part) in (tuple, list) else (part,))]:
             if isinstance(x, Tensor):
                 constant_made(x, f"numpy.{function.__name__}()", always=True)
