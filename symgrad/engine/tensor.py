@@ -172,6 +172,13 @@ class Tensor:
             self._rebind(promote(self._value))
         return self._value
 
+    def _shared_array(self) -> np.ndarray:
+        """As `_array`, of which another tensor or an array gets the memory: a program that is recorded cannot write it any more."""
+        array = self._array()
+        if special and thread.modes.program is not None:
+            thread.modes.program.share_value(array)
+        return array
+
     def _rebind(self, value: Any) -> None:
         self._value = value
         if isinstance(self._node, Leaf):
@@ -197,8 +204,8 @@ class Tensor:
         modes = thread.modes
         for recorder in (modes.recorder, *modes.observers):
             recorder.escape(self, shared)
-        if shared and modes.program is not None:
-            modes.program.keep_memory(self)
+        if shared:
+            self._shared_array()
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a floating-point one."""

@@ -45,7 +45,7 @@ def sharing(value: Any, requires_grad: bool = False) -> Tensor:
     """As `new_leaf` of memory that others have, so that a program cannot record a write into it."""
     out = new_leaf(value, requires_grad)
     if thread.modes.program is not None:
-        thread.modes.program.keep_memory(out)
+        thread.modes.program.share_value(out._array())
     return out
 
 

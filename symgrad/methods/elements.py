@@ -170,7 +170,7 @@ def __dlpack__(self: Tensor, **options: Any) -> Any:
     """The memory as a capsule of DLPack, for other libraries. Raises BufferError for a tensor that requires grad."""
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    return np.asarray(self._value).__dlpack__(**{word: given for word, given in options.items() if given is not None})
+    return np.asarray(self._shared_array()).__dlpack__(**{word: given for word, given in options.items() if given is not None})
 
 
 @METHODS.define

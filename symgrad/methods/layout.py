@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import DuckArray, Unrecordable
+from symgrad.carriers.recorded import is_recorded
 from symgrad.engine.escapes import refuse_array
 from symgrad.engine.recording import convert, core
 from symgrad.engine.refusals import taking_tensors
@@ -207,7 +208,9 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     (True, 32)
     """
     refuse_array(self, "untyped_storage()")
-    return UntypedStorage(owner(self._array()))
+    if is_recorded(self._value):
+        raise Unrecordable("the storage of a tensor that is computed: values in a program have no memory")
+    return UntypedStorage(owner(self._shared_array()))
 
 
 @METHODS.define

@@ -62,6 +62,7 @@ def _new_tensor(cls: type, *args: Any, device: Any = None, **words: Any) -> Tens
         raise TypeError(f"new() received an invalid combination of arguments: {', '.join(words)}; call it as Tensor(*sizes), Tensor(data) or "
                         f"Tensor(other), or use symgrad.tensor(data, {next(iter(words))}=...)")
     if len(args) == 1 and isinstance(args[0], Tensor):
+        args[0]._shared_array()
         return _as_class(cls, args[0].view(args[0].shape))
     out = bare(cls)
     out._value, out._node, out._view = _legacy_value(get_default_dtype(), args, device), None, None
@@ -71,7 +72,7 @@ def _new_tensor(cls: type, *args: Any, device: Any = None, **words: Any) -> Tens
 def _as_class(cls: type, t: Tensor) -> Any:
     """A tensor as an instance of a subclass, with the same value, memory and node."""
     out = bare(cls)
-    out._value, out._node, out._view = t._value, t._node, None
+    out._value, out._node, out._view = t._shared_array(), t._node, None
     return out
 
 

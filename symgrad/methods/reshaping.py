@@ -244,7 +244,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
     elif not isinstance(source, Tensor):
         value = Alias.of(TypedStorage(wrap_storage=source.untyped(), dtype=x.dtype)._elements)
     else:
-        value, q = Alias.of(source._array()), source._node
+        value, q = Alias.of(source._shared_array()), source._node
     if size is not None:
         shape = tuple(size)
         step = tuple(math.prod(shape[i + 1:]) for i in range(len(shape))) if stride is None else stride
@@ -254,9 +254,6 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
     carry_over(x, value)
     place = self._node_slot
     _replace_value(self, value, node, "set_")
-    if thread.modes.program is not None:
-        for t in (self, source) if isinstance(source, Tensor) else (self,):
-            thread.modes.program.keep_memory(t)
     if type(place) is Leaf and self._node_slot is place:  # what was computed before belongs to the former leaf
         place.value = x
         renew_leaf(self, place)

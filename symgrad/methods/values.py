@@ -33,10 +33,7 @@ def _data(self: Tensor) -> Tensor:
     """A detached tensor that shares memory, but not the version counter."""
     if special:
         self._escape(shared=True)
-    out = wrap(Alias.of(self._array()))
-    if special and thread.modes.program is not None:
-        thread.modes.program.keep_memory(out)
-    return out
+    return wrap(Alias.of(self._array()))
 
 
 def _set_data(self: Tensor, other: Any) -> None:
@@ -44,7 +41,7 @@ def _set_data(self: Tensor, other: Any) -> None:
         raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
     if self.requires_grad and not (other.is_floating_point() or other.is_complex()):
         raise RuntimeError(f"data set to a tensor that requires gradients must be floating point or complex dtype, not {other.dtype}")
-    value, old, place = other._array(), self._array(), self._node_slot
+    value, old, place = other._shared_array(), self._array(), self._node_slot
     if type(place) is Leaf and value.shape != old.shape:
         self._value = Alias.of(value)
         renew_leaf(self, place)

@@ -21,7 +21,7 @@ def _shared(cls: type, data: Any, requires_grad: bool) -> Any:
     if not isinstance(requires_grad, bool):
         raise TypeError(f"_make_subclass(): argument 'require_grad' (position 3) must be bool, not {type(requires_grad).__name__}")
     out = new(cls)
-    out._value, out._node, out._view = data.detach()._array(), None, None
+    out._value, out._node, out._view = data.detach()._shared_array(), None, None
     if requires_grad and not (out.is_floating_point() or out.is_complex()):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     symbol = data._node.symbol if isinstance(data._node, Leaf) else None

@@ -56,6 +56,7 @@ class ProgramRecorder:
         self._kept: dict[int, Any] = {}  # tensors that exist outside of the recording, by id
         self._groups: dict[int, tuple[Any, list[Any]]] = {}  # a tensor with the group of those that share its memory, all weakly, by id
         self.reads: list[tuple[Entry, Any]] = []  # each with the value that was read; None if it is computed only because it may raise
+        self._shared: list[Any] = []  # the values of `share_value`
         self._arrays: list[tuple[np.ndarray, np.ndarray]] = []  # that the user's code got for values, with copies
         self.left: list[Entry] = []  # those that the user's code read as plain numbers, which are constants to every derivative
 
@@ -168,6 +169,10 @@ class ProgramRecorder:
         """Note a tensor that exists outside of the recording, so that it cannot be written."""
         self._kept[id(tensor)] = tensor
 
+    def share_value(self, value: Any) -> None:
+        """Note a value whose memory was given to another tensor, or to an array, so that no tensor with that memory can be written."""
+        self._shared.append(value)
+
     def share_memory(self, tensor: Any, view: Any) -> None:
         """Note that two tensors share their memory."""
         group = self._group(tensor) or self._group(view) or []
@@ -182,7 +187,8 @@ class ProgramRecorder:
 
     def shares_memory(self, tensor: Any) -> bool:
         """Whether a write into a tensor would be seen by another that is alive."""
-        return id(tensor) in self._kept or any([(t := r()) is not None and t is not tensor for r in self._group(tensor)])
+        return (id(tensor) in self._kept or any([(t := r()) is not None and t is not tensor for r in self._group(tensor)])
+                or any([_has_memory_of(tensor._value, x) for x in self._shared]))
 
     # Reading values, and the finished program
 
@@ -343,3 +349,7 @@ def parameter_key(x: Any) -> Any:
     except TypeError:
         return kind, id(x)
     return kind, x
+
+
+def _has_memory_of(value: Any, other: Any) -> bool:
+    return value is other or type(value) is np.ndarray and type(other) is np.ndarray and np.may_share_memory(value, other)

@@ -354,3 +354,12 @@ def test_patterns_through_complex_intermediates(monkeypatch):
     pairs = np.kron(np.ones((2, 2)), np.eye(10)) > 0
     pairs |= np.kron(np.ones((2, 2)), np.pad(np.ones((3, 3)), (0, 7))) > 0
     assert (there == pairs).all()
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: (x**1.5).norm(), lambda x: (x.square() ** 0.3).sum(), lambda x: (x**0.4).square().square().sum(), lambda x: (x**0.4).square().sum()])
+def test_a_local_pattern_keeps_zeros_by_infinite_derivatives(f):
+    """Before and behind what has one; the second derivatives are infinite."""
+    with np.errstate(all="ignore"):
+        found = symgrad.func.hessian(lambda x: f(x) + x[1] ** 2, structure="local")(symgrad.zeros(2))
+    assert not np.isfinite(found.toarray() if hasattr(found, "toarray") else found.numpy()).all()

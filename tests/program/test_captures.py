@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import datetime
 import decimal
@@ -417,11 +418,26 @@ def test_exchanged_rules_of_a_function_are_seen(rule):
     assert compiled(X) == f(X) and symgrad.equal(compiled.gradient(X), grad(f)(X))
 
 
+class Own(symgrad.Tensor):
+    """A subclass."""
+
+
+def with_data_of(t):
+    """A tensor to whose `data` another was assigned."""
+    out = symgrad.zeros(3)
+    out.data = t
+    return out
+
+
+OF_ARRAYS = {
+    "from_numpy": symgrad.from_numpy, "as_tensor": symgrad.as_tensor, "asarray": symgrad.asarray,
+    "frombuffer": lambda a: symgrad.frombuffer(a, dtype=symgrad.float64), "from_dlpack of an array": symgrad.from_dlpack,
+}
 ALIASES = {  # of a tensor or an array, and what has its memory
-    "data": lambda t: t.data, "detach": lambda t: t.detach(), "set_": lambda t: t.new_zeros(0).set_(t.detach()),
-    "view": lambda t: t.view(-1), "from_numpy": lambda a: symgrad.from_numpy(a),
-    "as_tensor": lambda a: symgrad.as_tensor(a), "asarray": lambda a: symgrad.asarray(a), "frombuffer": lambda a: symgrad.frombuffer(
-        a, dtype=symgrad.float64), "from_dlpack": lambda a: symgrad.from_dlpack(a),
+    "data": lambda t: t.data, "detach": lambda t: t.detach(), "set_": lambda t: t.new_zeros(0).set_(t.detach()), "view": lambda t: t.view(-1),
+    "assigned data": with_data_of, "copy": copy.copy, "Parameter": lambda t: symgrad.nn.Parameter(t, False), "Buffer": symgrad.nn.Buffer,
+    "subclass": lambda t: t.as_subclass(Own), "class": symgrad.Tensor, "from_dlpack": lambda t: symgrad.from_dlpack(t.detach()),
+    "storage": lambda t: symgrad.zeros(0).set_(t.untyped_storage()), "real": lambda t: t.real, **OF_ARRAYS,
 }
 WRITES = {"add_": lambda t, x: t.add_(x), "copy_": lambda t, x: t.copy_(x), "index": lambda t, x: t.__setitem__(0, x[0] / 3), "out": lambda t, x: (
     symgrad.mul(x, 1.7, out=t)), "fill": lambda t, x: t.fill_(x[1])}
@@ -432,7 +448,7 @@ WRITES = {"add_": lambda t, x: t.add_(x), "copy_": lambda t, x: t.copy_(x), "ind
 @pytest.mark.parametrize("computed", [False, True])
 def test_writes_into_memory_that_others_have_are_seen(alias, write, computed):
     """By the name that was not written, and in both directions."""
-    of_array = alias not in ("data", "detach", "view", "set_")
+    of_array = alias in OF_ARRAYS
 
     def f(x):
         first = np.full(3, 0.4) if of_array else x * 0.3 if computed else symgrad.full((3,), 0.7)
