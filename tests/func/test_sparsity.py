@@ -361,5 +361,5 @@ def test_patterns_through_complex_intermediates(monkeypatch):
 def test_a_local_pattern_keeps_zeros_by_infinite_derivatives(f):
     """Before and behind what has one; the second derivatives are infinite."""
     with np.errstate(all="ignore"):
-        found = symgrad.func.hessian(lambda x: f(x) + x[1] ** 2, structure="local")(symgrad.zeros(2))
+        found = symgrad.func.hessian(lambda x: f(x[:1]) + x[1] ** 2, structure="local")(symgrad.zeros(2))
     assert not np.isfinite(found.toarray() if hasattr(found, "toarray") else found.numpy()).all()
