@@ -354,5 +354,8 @@ class C(Source, C99CodePrinter):
     def _print_Integer(self, expr: Any) -> str:
         return repr(float(expr))
 
-    def _print_BooleanAtom(self, expr: Any) -> str:
-        return str(int(bool(expr)))
+    def _print_BooleanTrue(self, expr: Any) -> str:  # true is a name of stdbool.h
+        return "1"
+
+    def _print_BooleanFalse(self, expr: Any) -> str:
+        return "0"

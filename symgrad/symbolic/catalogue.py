@@ -229,7 +229,12 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
         return _choice(e)
     if isinstance(e, sympy.ITE):
         condition, a, b = e.args
-        return Call("logical_or", (Call("logical_and", (condition, a)), Call("logical_and", (Call("logical_not", (condition,)), b))))
+        otherwise = Call("logical_not", (condition,))
+        if sympy.true in (a, b):
+            return Call("logical_or", (condition, b) if a == sympy.true else (otherwise, a))
+        if sympy.false in (a, b):
+            return Call("logical_and", (otherwise, b) if a == sympy.false else (condition, a))
+        return Call("logical_or", (Call("logical_and", (condition, a)), Call("logical_and", (otherwise, b))))
     kind, args = e.func, e.args
     if kind in BOOLEANS:
         return Call(BOOLEANS[kind], args) if len(args) < 3 else Call(BOOLEANS[kind], (kind(*args[:-1]), args[-1]))

@@ -3,6 +3,7 @@
 import ast
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -148,6 +149,19 @@ def test_derivatives_keep_their_digits_next_to_a_removable_point(name, around):
         of_c(at, *found)
         y, (g,), ((h,),) = of_numpy(np.float64(at))
         np.testing.assert_allclose([[float(y), float(g), float(h)], np.ravel(found)], [expected, expected], rtol=4e-15, atol=1e-16, err_msg=str(at))
+
+
+@pytest.mark.parametrize("yes, no", [*itertools.product((sympy.true, sympy.false, "low"), repeat=2)])
+def test_conditions_that_are_known_are_written(yes, no):
+    """C99 has no name for a truth value without a further header."""
+    x = sympy.Symbol("x", real=True)
+    branches = [x < -1 if branch == "low" else branch for branch in (yes, no)]
+    formula = sympy.Piecewise((x**2, sympy.ITE(x > 0, *branches, evaluate=False)), (sympy.sin(x), True), evaluate=False)
+    source = to_c(formula, name="f")
+    assert not re.search("true|false", source)
+    for at in (-1.7, -0.3, 0.4):
+        expected = float(formula.subs(x, sympy.Rational(at)).evalf())
+        assert [compiled(source)["f"](at), run(to_python(formula, name="f"))(np.float64(at))] == pytest.approx([expected] * 2, rel=1e-15)
 
 
 @settings(max_examples=25)
