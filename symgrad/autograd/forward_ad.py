@@ -120,8 +120,9 @@ class Level(Recorder):
             if t is not None and not node.flags & SELECTED and has_nan(numeric, t._value):
                 self.provisional[node] = True
                 return node
+            op = node.op  # that of a power may be another one
             if node.flags & SELECTED or op.kind == "linear" or op.partials and not any(op.partials):
-                self.dropped[node] = args if op.may_drop else (), parents
+                self.dropped[node] = node.args if op.may_drop and node.args else (), node.parents
             node.args = node.parents = ()
         return node
 

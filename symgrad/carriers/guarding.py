@@ -16,6 +16,7 @@ from symgrad.carriers.batched import raw
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.recorded import Recorded
 from symgrad.graph.op import Op
+from symgrad.types.dtypes import finfo
 
 __all__ = ["INF", "INFINITE", "NAN", "guarded", "has_nan", "not_finite", "truth", "unselected"]
 
@@ -49,15 +50,32 @@ def _replaced(xp: Any, x: Any, i: int, k: int) -> Any:
 
 
 def unselected(xp: Any, op: Op, i: int, y: Any, args: tuple) -> Any:
-    """Where an elementwise op that selects does not depend on its argument i: the partial derivative is 0 there, and not only at that point."""
+    """Where an elementwise op that selects does not depend on its argument i: the partial derivative is 0 there and on both sides.
+
+    At the end of a region, as relu at 0, it is a convention.
+    """
     partial: Any = op.partials[i]
     slope = partial(xp, y, *args)
     zero = xp.eq(slope, 0)
-    if op.piecewise_linear:
-        return zero
-    along = Dual(args[i], xp.ones_like(args[i]))
-    moved = partial(DualCarrier(xp), Dual(y, slope * along.tangent), *args[:i], along, *args[i + 1:])
-    return xp.logical_and(zero, xp.eq(moved.tangent, 0)) if type(moved) is Dual else zero
+    if not op.piecewise_linear:
+        along = Dual(args[i], xp.ones_like(args[i]))
+        moved = partial(DualCarrier(xp), Dual(y, slope * along.tangent), *args[:i], along, *args[i + 1:])
+        zero = xp.logical_and(zero, xp.eq(moved.tangent, 0)) if type(moved) is Dual else zero
+    x: Any = args[i]
+    limits = _limits_of(getattr(x, "dtype", None))
+    step = xp.abs(x) * limits.eps + limits.tiny
+    for beside in (x - step, x + step):
+        there = *args[:i], beside, *args[i + 1:]
+        zero = xp.logical_and(zero, xp.eq(partial(xp, op.forward(xp, *there), *there), 0))
+    return zero
+
+
+def _limits_of(dtype: Any) -> finfo:
+    """The limits of floats; those of float64 for numbers of many digits, whose dtype is none of ours."""
+    try:
+        return finfo(dtype)
+    except TypeError:
+        return finfo(float)
 
 
 def has_nan(xp: Any, x: Any) -> bool:

@@ -20,9 +20,9 @@ from typing import Any
 from symgrad.autograd.function import Function
 from symgrad.carriers.duck import Unrecordable
 from symgrad.compiled.code import reads
-from symgrad.compiled.contents import MISSING, Check, Part, alike, cells_of, mapping_content
+from symgrad.compiled.contents import MISSING, Check, Part, alike, cells_of, flattened, mapping_content
 from symgrad.compiled.kinds import State, is_library, kind_of, state_of
-from symgrad.compiled.outside import calls_outside, library_states, parts_of_libraries, settings_of_libraries
+from symgrad.compiled.outside import calls_outside, library_states, parts_of_libraries, settings_of_libraries, unknown_module, unseen
 from symgrad.engine.tensor import Tensor
 from symgrad.func.transformed import Transformed
 from symgrad.graph.modes import thread
@@ -81,6 +81,8 @@ class Captures:
             self._search([Part("", function), *[Part(name, x) for name, x in given]])
             self._search([Part(name, x) for name, x in parts_of_libraries(self.objects, self.names)])
             self._search(list(self._parts_of_tensors()))
+            if message := unseen(self.objects, self.names):
+                raise Unwatched(message)
             if "is_grad_enabled" in self.names:
                 self.same.append((lambda: thread.modes.grad, thread.modes.grad, "the grad mode"))
             self.same += [(read, read(), name) for read, name in settings_of_libraries(self.objects, self.names)]
@@ -118,6 +120,8 @@ class Captures:
             if kind is None:
                 unknown.append((part, needs, where))
                 continue
+            if where and (message := unknown_module(value, name, where)):
+                raise Unwatched(message)
             if id(value) not in self.objects:
                 self.objects[id(value)] = value
                 if not is_constant(value):
@@ -233,14 +237,17 @@ class Captures:
             yield Part(f".{key}", x, functools.partial(operator.getitem, f.__dict__, key), attribute=key), place
         space = f.__globals__
         for name, line in found.globals.items():
-            x = space.get(name, MISSING)
+            x, place = space.get(name, MISSING), f" in {f.__qualname__} (line {line} of {file})"
             if x is MISSING and hasattr(builtins, name):
                 if name in UNSEEN:
-                    raise Unwatched(f"{name}() is called in {f.__qualname__} (line {line} of {file}), and what it reads cannot be found in the code. "
-                                    f"Read the variables by their names, or pass their values as an argument")
+                    raise Unwatched(f"{name}() is called{place}, and what it reads cannot be found in the code. Read the variables by their names, "
+                                    f"or pass their values as an argument")
+                x = getattr(builtins, name)
+                if not isinstance(x, (type, types.BuiltinFunctionType)) and x is not NotImplemented and x is not ...:  # it was put there
+                    yield Part(f".{name}", x, functools.partial(builtins.__dict__.get, name, MISSING), loose=True), place
                 continue
             read = functools.partial(operator.getitem, space, name) if x is not MISSING else functools.partial(space.get, name, MISSING)
-            yield Part(f".{name}", x, read, functools.partial(put, space, name), loose=True), f" in {f.__qualname__} (line {line} of {file})"
+            yield Part(f".{name}", x, read, functools.partial(put, space, name), loose=True), place
         for name, line in found.modules.items():
             if (module := sys.modules.get(name)) is not None:
                 yield Part(f".{name}", module), f" in {f.__qualname__} (line {line} of {file})"
@@ -352,13 +359,6 @@ def module_of(value: Any) -> str:
 def is_constant(value: Any) -> bool:
     """Whether nothing that an object refers to is searched: a module or class of a library."""
     return isinstance(value, (types.ModuleType, type)) and is_library(module_of(value))
-
-
-def flattened(x: Any) -> list[Any]:
-    """The values in nested tuples and dictionaries, such as the settings of a transform."""
-    if type(x) in (tuple, dict):
-        return [z for y in (x.values() if type(x) is dict else x) for z in flattened(y)]
-    return [x]
 
 
 def classes_of(value: Any) -> list[type]:

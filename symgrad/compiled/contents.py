@@ -21,8 +21,8 @@ from symgrad.types.dtypes import DType
 
 __all__ = ["Check", "Content", "MISSING", "PLAIN", "Part", "VALUES", "alike", "arguments_of", "array_content", "array_elements",
            "attribute_content", "attributes_of", "bits_of", "cache_content", "cache_parts", "cell_content", "cells_of", "elements_of",
-           "entries_of", "fields", "function_content", "is_python_class", "items_of", "mapping_content", "memory_content", "returned",
-           "same_bits", "sequence_content", "set_content", "write_cell"]
+           "entries_of", "fields", "flattened", "function_content", "is_python_class", "items_of", "mapping_content", "memory_content",
+           "returned", "same_bits", "sequence_content", "set_content", "write_cell"]
 
 MISSING: Any = object()
 LARGE = 1 << 16  # bytes of an array that is compared without a copy, which takes longer for fewer
@@ -383,3 +383,10 @@ def same_bits(now: Any, before: Any) -> bool:
 def _signs_differ(now: Any, before: Any) -> bool:
     pairs = ((now.real, before.real), (now.imag, before.imag)) if before.dtype.kind == "c" else ((now, before),)
     return any(bool(((np.signbit(a) != np.signbit(b)) & (a == b)).any()) for a, b in pairs)
+
+
+def flattened(x: Any) -> list[Any]:
+    """The values in nested tuples and dictionaries, such as the settings of a transform."""
+    if type(x) in (tuple, dict):
+        return [z for y in (x.values() if type(x) is dict else x) for z in flattened(y)]
+    return [x]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+import threading
 import types
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,7 +24,7 @@ MOST_IN_RESULT = 10_000  # objects that are searched for recorded values
 
 
 class HasEffects(Unrecordable):
-    """A function changes what it captures, or its arguments."""
+    """A function changes what it captures, or its arguments, or prints."""
 
 
 def reaches_recorded(x: Any) -> bool:
@@ -40,6 +42,22 @@ def reaches_recorded(x: Any) -> bool:
     return False
 
 
+class _Held:
+    """Stands for a stream of text, and holds what this thread writes to it back: the call that follows writes it."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream, self.thread, self.text = stream, threading.get_ident(), False
+
+    def write(self, text: str) -> int:
+        if threading.get_ident() != self.thread:
+            return self.stream.write(text)
+        self.text = True
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
 @contextlib.contextmanager
 def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present: Sequence[Tensor],
                    small: Sequence[tuple[dict, dict]]) -> Iterator[None]:
@@ -51,8 +69,10 @@ def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present:
     """
     before, form = flatten(tree)
     gradients = [(t, getattr(t, "_grad", None)) for t in present]
+    printed = _Held(sys.stdout)
     try:
-        yield
+        with contextlib.redirect_stdout(printed):
+            yield
     finally:
         found = _effect(captures, tree, before, form, given, gradients)
         for now, saved in small:
@@ -74,6 +94,8 @@ def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present:
                             f"value in place of writing it")
     if found is not None:
         raise HasEffects(f"the function changes {found}")
+    if printed.text:
+        raise HasEffects("the function prints")
 
 
 def _effect(captures: Captures, tree: Any, before: Sequence[Any], form: Form, given: Sequence[Any], gradients: Any) -> str | None:

@@ -10,6 +10,8 @@ import builtins
 import contextlib
 import datetime
 import decimal
+import functools
+import logging
 import os
 import random
 import sys
@@ -22,7 +24,7 @@ import numpy as np
 
 from symgrad.compiled.kinds import State, is_library, state_of
 
-__all__ = ["calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries"]
+__all__ = ["calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries", "unknown_module", "unseen"]
 
 CLOCKS = tuple(f for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "time_ns", "perf_counter_ns", "monotonic_ns",
                               "process_time_ns", "thread_time_ns", "localtime", "gmtime", "ctime") if (f := getattr(time, name, None)) is not None)
@@ -34,6 +36,45 @@ OF_DATES = ("now", "utcnow", "today")  # class methods, which are made anew for 
 MODULES = frozenset("time datetime os io secrets uuid pathlib tempfile genericpath posixpath ntpath glob shutil".split())
 NAMES = frozenset(("open input load loadtxt genfromtxt fromfile read_text read_bytes read_csv urandom SystemRandom getpid "
                   "default_rng RandomState SeedSequence exists stat listdir getcwd iterdir").split())
+# modules of Python whose functions depend on their arguments alone, or are looked at
+KNOWN = frozenset("""
+__future__ abc argparse array ast base64 binascii bisect builtins calendar cmath codecs collections colorsys configparser contextlib
+contextvars copy copyreg csv dataclasses datetime decimal difflib dis doctest enum errno fractions functools genericpath glob graphlib
+hashlib heapq hmac html inspect io itertools json keyword linecache logging math ntpath numbers opcode operator os pathlib pickle posixpath
+pprint queue random re reprlib secrets shlex shutil statistics string struct sys tempfile textwrap threading time token tokenize tomllib
+thread traceback types typing unicodedata unittest uuid warnings weakref zlib zoneinfo
+""".split())
+# names under which known modules give the state of the interpreter
+UNSEEN = {"sys": ("modules", "getrecursionlimit", "_getframe", "_current_frames", "getrefcount", "getallocatedblocks", "getswitchinterval",
+                  "gettrace", "getprofile"),
+          "threading": ("enumerate", "active_count", "current_thread", "main_thread", "get_ident", "get_native_id"),
+          "inspect": ("stack", "currentframe", "trace", "getouterframes", "getinnerframes")}
+
+
+def unknown_module(value: Any, name: str, where: str) -> str:
+    """Why a value cannot be watched that is a module of Python, or comes from one, whose functions may read anything, such as `subprocess`."""
+    module = value.__name__ if isinstance(value, types.ModuleType) else value.__module__ if isinstance(
+        value, (types.FunctionType, types.BuiltinFunctionType, type)) else ""
+    package = (module or "").partition(".")[0]
+    if package not in sys.stdlib_module_names or package == "__main__" or not KNOWN.isdisjoint((package, package.removeprefix("_"))):
+        return ""
+    return (f"{name.lstrip('.')}, of the module {package}, is read{where}, and what it returns may differ from call to call. Pass what is computed "
+            f"with it as an argument")
+
+
+def unseen(objects: dict[int, Any], names: dict[str, str]) -> str:
+    """Why a function that may read the state of the interpreter cannot be watched; the names are those in its code, each with a place."""
+    for x in list(objects.values()):
+        if isinstance(x, types.ModuleType):
+            module, candidates = x.__name__, UNSEEN.get(x.__name__, ())
+        elif isinstance(x, (types.FunctionType, types.BuiltinFunctionType)):
+            module, candidates = x.__module__ or "", tuple({x.__name__}.intersection(UNSEEN.get(x.__module__ or "", ())))
+        else:
+            continue
+        if name := next((name for name in candidates if name in names), ""):
+            return (f"{module}.{name} is read{names[name]}, and changes of the interpreter's state cannot be noticed. Pass what is read there as an "
+                    f"argument")
+    return ""
 
 
 def calls_outside(objects: dict[int, Any], names: Container[str]) -> bool:
@@ -59,6 +100,10 @@ def _decimal_context() -> tuple[Any, ...]:
     return context.prec, context.rounding, context.Emin, context.Emax, tuple([flag.__name__ for flag, on in context.traps.items() if on])
 
 
+def _level_of(logger: logging.Logger) -> tuple[Any, ...]:
+    return logger.getEffectiveLevel(), logger.level, logger.disabled, logger.manager.disable
+
+
 def settings_of_libraries(objects: dict[int, Any], names: Container[str]) -> Iterator[tuple[Callable[[], Any], str]]:
     """Settings on which results depend, if a function may read them: how each is read, and its name."""
     if "Decimal" in names or any([isinstance(x, decimal.Decimal) or x is decimal or x is decimal.Decimal for x in list(objects.values())]):
@@ -67,6 +112,10 @@ def settings_of_libraries(objects: dict[int, Any], names: Container[str]) -> Ite
         yield lambda: tuple(sys.argv), "sys.argv"
     if "geterr" in names:
         yield lambda: tuple(np.geterr().items()), "numpy.geterr()"
+    if any(name in names for name in ("isEnabledFor", "getEffectiveLevel", "level", "disabled")):
+        for x in list(objects.values()):
+            if isinstance(x, logging.Logger):
+                yield functools.partial(_level_of, x), f"the level of the logger {x.name}"
 
 
 def parts_of_libraries(objects: dict[int, Any], names: Container[str]) -> Iterator[tuple[str, Any]]:

@@ -22,8 +22,8 @@ from symgrad.graph.node import PACKED, RELEASED, Node
 from symgrad.graph.op import Op
 from symgrad.graph.regions import values_on_regions
 
-__all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "unmoved", "unmoved_behind", "unmoved_by", "unmoved_zeros", "without",
-           "zeros_of"]
+__all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "left_out", "unmoved", "unmoved_behind", "unmoved_by", "unmoved_zeros",
+           "without", "zeros_of"]
 
 Masks = dict[Node, Any]
 
@@ -122,7 +122,7 @@ def unmoved_by(node: Node, i: int, masks: Mapping[Node, Any]) -> Any:
     elif op.selects:
         zero = unselected(xp, op, i, *read_saved(node))
     elif op.name == "mul" and node.args and not node.flags & (RELEASED | PACKED):  # the derivatives of an op that selects are factors
-        zero = unmoved_zeros(*factor(node, 1 - i, node.args), masks)
+        zero = left_out(node, unmoved_zeros(*factor(node, 1 - i, node.args), masks))
     return zero if mask is None else mask if zero is None else xp.logical_or(mask, zero)
 
 
@@ -136,6 +136,11 @@ def factor(node: Node, i: int, args: tuple) -> tuple[Node | None, Any]:
     return node.parents[i] if i < len(node.parents) else None, args[i] if i < len(args) else None
 
 
+def left_out(node: Node, zero: Any) -> Any:
+    """Where a factor of a product that does not move is 0, but for 0 · ∞: there the zero is that of a kink, and selects nothing."""
+    return zero if zero is None else xp.logical_and(zero, xp.logical_not(xp.isnan(node.value)))
+
+
 def unmoved_zeros(p: Node | None, x: Any, masks: Mapping[Node, Any]) -> Any:
     """Where a factor, the value of a node, is 0 and does not move; None if it does so nowhere."""
     if not hasattr(getattr(x, "dtype", None), "kind") or p in masks and masks[p] is None:  # type: ignore[index]
@@ -147,10 +152,10 @@ def unmoved_zeros(p: Node | None, x: Any, masks: Mapping[Node, Any]) -> Any:
 def drops(op: Op, moves: Sequence[bool]) -> bool:
     """Whether a derivative by an argument that is 0 means that the argument was not selected, or not taken, and not only that it is 0 at this point.
 
-    That is so if the derivatives by the arguments that move are constants. For elementwise ops whose derivatives are not, the masks say so.
+    That is so if the derivatives by the arguments that move are constants. For elementwise ops the masks say so.
     """
     if op.kind == "elementwise":
-        return op.selects and op.piecewise_linear
+        return False
     if op.kind == "linear" or op.selects:
         return True
     if op.arity is None:

@@ -17,7 +17,7 @@ from symgrad.carriers.dual import Dual
 from symgrad.carriers.guarding import truth, unselected
 from symgrad.engine.cotangents import fitted, receivers, release_node
 from symgrad.engine.tensor import Tensor
-from symgrad.engine.unmoved import factor, generic, generic_arguments, unmoved, unmoved_zeros
+from symgrad.engine.unmoved import factor, generic, generic_arguments, left_out, unmoved, unmoved_zeros
 from symgrad.graph.freed import freed
 from symgrad.graph.node import NAMED, PACKED, RELEASED, Node
 from symgrad.graph.order import upstream
@@ -129,7 +129,7 @@ def _mask_by_partial(node: Node, i: int, mask: Any) -> Any:
         zero = unselected(xp, op, i, node.value, args)
     elif op.name == "mul":
         try:
-            zero = _constant_zeros(*factor(node, 1 - i, args))
+            zero = left_out(node, _constant_zeros(*factor(node, 1 - i, args)))
         except UNKNOWN:  # released
             return mask
     else:

@@ -48,7 +48,7 @@ def smooth_power(op: Op, args: tuple, parents: tuple, make: Callable[..., Any]) 
         return None
     if square:
         squared = make(square, base.args, base.parents, y * y, base.flags)
-        return "power_of_length", (y, squared.value, exponent), (make("beyond_zero", (y,), (base,), y, base.flags), squared)
+        return "power_of_length", (y, squared.value, exponent), (make("beyond_zero", (y, y), (base, None), y, base.flags), squared)
     squares = base.parents[0] if root else base
     if not _is_sum_of_squares(squares):
         return None

@@ -106,8 +106,9 @@ def _abs_jvp(xp, tangents, y, args):
     return real_product(xp, _direction_of(xp, y, x), t)
 
 
-elementwise("beyond_zero", lambda xp, input: xp.copy(input), lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), domain=POSITIVE, public=False,
-            refuses="c", node_name="Alias", doc="A length, of which the elements 0 are taken for constants.")
+elementwise("beyond_zero", lambda xp, input, value: xp.copy(input), lambda xp, y, x, value: xp.indicator(xp.gt(value, 0), y), None,
+            domain=POSITIVE, public=False, refuses="c", node_name="Alias",
+            doc="A length with its value, of which the elements 0 are taken for constants.")
 elementwise("power_of_length", lambda xp, input, square, exponent: input**exponent, lambda xp, y, n, s, e: e * n ** (e - 1),
             lambda xp, y, n, s, e: power_at_zero(xp, n, s, e), examples=((2,), (4,)), public=False, refuses="c", node_name="Pow",
             doc="input^exponent for a length, a smooth function of its square where that is 0.")

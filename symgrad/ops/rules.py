@@ -220,7 +220,7 @@ def steep(xp, x, zero):
 
 def power_at_zero(xp, length, square, exponent):
     """The derivative of a power of a length with respect to its square where that is 0."""
-    slope = xp.zeros_like(length)  # from the third power on, it is 0 with its derivative
+    slope = xp.indicator(xp.gt(square, 0), length)  # which is 0 where the length is, but not beside it: the square is no constant there
     if exponent % 2 == 0:
-        slope = xp.ones_like(length) if exponent == 2 else (int(exponent) // 2) * square ** (int(exponent) // 2 - 1)
+        slope = xp.ones_like(length) if exponent == 2 else (int(exponent) // 2) * square ** (int(exponent) // 2 - 1) + slope
     return xp.where(xp.eq(length, 0), slope, xp.zeros_like(slope))

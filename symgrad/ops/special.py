@@ -56,41 +56,51 @@ elementwise("logit_slope", None, lambda xp, y, x: xp.square(y) * (2 * x - 1), do
             doc="1 / (input (1 - input)), the derivative of logit, whose own derivative keeps its digits next to 1/2.")
 
 
-elementwise("times_log", lambda xp, input, other: input * xp.log(other), lambda xp, y, a, b: xp.log(b), lambda xp, y, a, b: a / b,
-            domain=(REAL, POSITIVE), public=False, node_name="Xlogy",
+def _is_pole(xp, a, b, end):
+    """Where 0 times a logarithm that is infinite or does not exist is taken for 0."""
+    return xp.logical_and(xp.eq(a, 0), xp.logical_or(xp.le(b, end), xp.isinf(b)))
+
+
+def _slope_by_other(xp, a, b, end):
+    """a / (b - end), and 0 where the value is 0 for all b; by a it has no derivative there."""
+    pole = _is_pole(xp, a, b, end)
+    return xp.where(pole, xp.sqrt(xp.where(pole, a, 1)), a) / xp.where(pole, 1, b - end if end else b)
+
+
+elementwise("times_log", lambda xp, input, other: input * xp.log(xp.where(_is_pole(xp, input, other, 0), 1, other)), lambda xp, y, a, b: xp.log(b),
+            lambda xp, y, a, b: _slope_by_other(xp, a, b, 0), domain=(REAL, POSITIVE), public=False, node_name="Xlogy",
             doc="input log(other), whose slope is a quotient, finite for two subnormal numbers, of which the reciprocal is not.")
+elementwise("times_log1p", lambda xp, input, other: input * xp.log1p(xp.where(_is_pole(xp, input, other, -1), 0, other)),
+            lambda xp, y, a, b: xp.log1p(b), lambda xp, y, a, b: _slope_by_other(xp, a, b, -1), domain=(REAL, ABOVE_MINUS_ONE), public=False,
+            node_name="SpecialXlog1Py", doc="input log(1 + other).")
 
 
 @composite("xlogy", elementwise=True, kinks=((0.0, 0.0), (1.0, 0.0)), arity=2, domain=(REAL, POSITIVE), usage="symgrad.xlogy(x, x)",
            saved=("input other",) * 2)
 def xlogy(xp, input, other):
-    """input log(other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, 0) are 0."""
+    """input log(other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, 0) are -inf and 0."""
     if input is other:  # one function of one argument, whose second derivative 1/x is no sum of infinite ones where 1/x overflows
-        input = as_floats(input)
-        zero = xp.logical_and(xp.le(input, 0), xp.ge(input, 0))  # not of complex numbers, which have no order
-        return -xp.entropy_of_positive(xp.where(zero, 1, input))
-    input, other = in_one_dtype(input, other)
-    pole = xp.logical_and(xp.eq(input, 0), xp.logical_or(xp.le(other, 0), xp.isinf(other)))
-    return xp.times_log(input, xp.where(pole, 1, other))
+        return -xp.entropy_of_positive(as_floats(input))
+    return xp.times_log(*in_one_dtype(input, other))
 
 
 @composite("xlog1py", elementwise=True, kinks=((0.0, -1.0),), arity=2, domain=(REAL, ABOVE_MINUS_ONE), method=False, usage="symgrad.xlog1py(x, x)")
 def xlog1py(xp, input, other):
-    """input log(1 + other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, -1) are 0."""
-    input, other = in_one_dtype(input, other)
-    pole = xp.logical_and(xp.eq(input, 0), xp.logical_or(xp.le(other, -1), xp.isinf(other)))
-    return input * xp.log1p(xp.where(pole, 0, other))
+    """input log(1 + other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, -1) are -inf and 0."""
+    return xp.times_log1p(*in_one_dtype(input, other))
 
 
-elementwise("entropy_of_positive", lambda xp, input: -input * xp.log(input), lambda xp, y, x: -1 - xp.log(x), domain=POSITIVE, public=False,
-            node_name="SpecialEntr", doc="-input log(input), whose derivative is finite for subnormal numbers, of which the reciprocal is not.")
+elementwise("entropy_of_positive", lambda xp, input: -input * xp.log(xp.where(xp.eq(input, 0), 1, input)), lambda xp, y, x: -1 - xp.log(x),
+            domain=POSITIVE, public=False, node_name="SpecialEntr",
+            doc="-input log(input), 0 at 0, whose derivative is finite for subnormal numbers, of which the reciprocal is not.")
 
 
 @composite("entr", elementwise=True, kinks=((0.0,),), domain=NONNEGATIVE, method=False, usage="symgrad.entr(x)")
 def entr(xp, input):
-    """-input log(input), 0 at 0, and -inf below; the derivative at 0 is 0, as that of xlogy."""
+    """-input log(input), 0 at 0, where the derivative is infinite, and -inf below."""
     input = as_floats(input)
-    return xp.where(xp.lt(input, 0), -float("inf"), xp.entropy_of_positive(xp.where(xp.le(input, 0), 1, input)))
+    below = xp.lt(input, 0)
+    return xp.where(below, -float("inf"), xp.entropy_of_positive(xp.where(below, 1, input)))
 
 
 elementwise("gamma", None, lambda xp, y, x: y * xp.digamma(x), domain=FACTORIAL, special=((1.0,), (2.0,)), method=False,

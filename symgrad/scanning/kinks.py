@@ -14,6 +14,7 @@ from symgrad.diagnose.kinks.switches import CONVENTIONS
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.graph.order import upstream
 from symgrad.reports.numbers import number
 
 __all__ = ["KinkEntry", "kink_table", "kinks_of"]
@@ -77,17 +78,9 @@ def _flat(gradient: tuple[Tensor, ...]) -> np.ndarray:
 
 def _convention(op: Op, y: Tensor) -> str:
     """The convention of the op, or of the first op that its value was computed with and that has one."""
-    seen, pending = set(), [y.grad_fn]
-    while pending:
-        node = pending.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        name = getattr(getattr(node, "op", None), "name", "")
-        if name in CONVENTIONS:
-            return CONVENTIONS[name]
-        pending += [parent for parent, _ in node.next_functions]
-    return CONVENTIONS.get(op.name, "the limit, or the op's own formula")
+    path = upstream([] if y._node is None else [y._node])
+    names = [getattr(getattr(node, "op", None), "name", "") for node in reversed(path)]
+    return next((CONVENTIONS[name] for name in (*names, op.name) if name in CONVENTIONS), "the limit, or the op's own formula")
 
 
 def kink_table(names: Sequence[str] = ()) -> str:

@@ -32,7 +32,7 @@ DECIDED = """
     cumprod [0.0, 2.0, 3.0], 0: [6.0, 0.0, 0.0]
     dist [1.0, 2.0], [1.0, 2.0]: [0.0, 0.0], [0.0, 0.0]
     elu 0.0: 1.0
-    entr 0.0: 0.0
+    entr 0.0: inf
     floor 1.0: 0.0
     floor_divide 2.0, 1.0: 0.0, 0.0
     fmax 1.0, 1.0: 0.5, 0.5
@@ -120,8 +120,8 @@ DECIDED = """
     trunc 1.0: 0.0
     var [1.0]: [nan]
     var [1.0, 1.0]: [0.0, 0.0]
-    xlog1py 0.0, -1.0: 0.0, 0.0
-    xlogy 0.0, 0.0: 0.0, 0.0
+    xlog1py 0.0, -1.0: -inf, 0.0
+    xlogy 0.0, 0.0: -inf, 0.0
     xlogy 1.0, 0.0: -inf, inf
 """
 ENTRIES = {f"{name} {', '.join(map(repr, e.at))}": e for name in sorted(REGISTRY) for e in kinks_of(REGISTRY[name])}

@@ -200,6 +200,46 @@ def test_a_derivative_that_is_zero_at_a_point_is_no_selection(name):
             assert not np.isfinite(found[0]), route
 
 
+F = symgrad.nn.functional
+# Functions that stop to depend on their argument at a point, the point, and the side on which they depend on it
+ENDS = {
+    "relu": (symgrad.relu, 0.0, 1), "clamp to the left": (lambda u: u.clamp(-0.7, 1.3), 1.3, -1),
+    "clamp to the right": (lambda u: u.clamp(-0.7), -0.7, 1),
+    "clamp by a tensor": (lambda u: u.clamp(tensor(-0.7), tensor(1.3)), 1.3, -1), "relu6": (F.relu6, 6.0, -1), "hardtanh": (F.hardtanh, -1.0, 1),
+    "hardshrink": (lambda u: F.hardshrink(u, 0.3), 0.3, 1), "softshrink": (lambda u: F.softshrink(u, 0.3), 0.3, 1),
+    "threshold": (lambda u: F.threshold(u, 0.2, 0.2), 0.2, 1), "hardsigmoid": (F.hardsigmoid, -3.0, 1), "hardswish": (F.hardswish, -3.0, 1),
+    "prelu": (lambda u: F.prelu(u.reshape(1), symgrad.zeros(1)).sum(), 0.0, 1), "leaky_relu": (lambda u: F.leaky_relu(u, 0.0), 0.0, 1),
+    "maximum": (lambda u: symgrad.maximum(u, tensor(0.4)), 0.4, 1), "fmin": (lambda u: symgrad.fmin(u, tensor(0.4)), 0.4, -1),
+    "maximum of two signs": (lambda u: symgrad.maximum(u, -u), 0.0, 1), "amax": (lambda u: symgrad.stack([u, 0 * u + 0.4]).amax(), 0.4, 1),
+    **{f"norm to the power {p}": (lambda u, p=p: symgrad.stack([u, -2 * u]).norm() ** p, 0.0, 1) for p in (2, 3, 3.4, 4, 6, 7)},
+    "square of the length": (lambda u: symgrad.stack([u, -2 * u]).square().sum() ** 1.7, 0.0, 1),
+}
+STEEP = {name: INNER[name] for name in ("sqrt", "power", "root of abs", "acosh")}
+
+
+def check_end(end, inner, routes):
+    function, at, side = ENDS[end]
+    with np.errstate(all="ignore"):
+        for table in (GRADIENTS, HESSIANS):
+            for name in routes or table:
+                if name in table:
+                    found = array(table[name](lambda v: function(at + side * STEEP[inner](v[0])) + symgrad.relu(v[1]), tensor([0.0, 0.6])))
+                    assert not np.isfinite(found.flat[0]), f"{name}: {found}"
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_the_end_of_a_region_is_no_selection(end):
+    """The derivative there is a convention, and not finite where the argument has an infinite slope."""
+    check_end(end, "sqrt", SHORT)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("inner", STEEP)
+@pytest.mark.parametrize("end", ENDS)
+def test_the_end_of_a_region_is_no_selection_by_any_route(end, inner):
+    check_end(end, inner, None)
+
+
 class Unknown(symgrad.autograd.Function):
     """The identity, of which nothing is known that would tell which elements reach the outputs."""
 

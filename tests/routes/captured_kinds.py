@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import array
 import collections
+import gc
+import importlib
+import inspect
 import io
 import itertools
 import random
 import struct
+import subprocess
+import sys
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -62,6 +68,7 @@ from .captured_data import (
 )
 from .captured_objects import (
     OCCASIONAL,
+    among_builtins,
     bases,
     bound_method,
     dataclass,
@@ -72,6 +79,7 @@ from .captured_objects import (
     global_that_may_be_missing,
     global_variable,
     inherited,
+    level_of_a_logger,
     module_of_the_user,
     object_of,
     of_a_thread,
@@ -118,7 +126,7 @@ KINDS: dict[str, Callable[[Any], Captured]] = {
     "rules of a Function": rules_of_a_function, "bases": bases, "order of keys": order_of_keys, "mapped file": array_of(mapped),
     "dictionary of keys": dictionary_of_keys, "caught failure": tensor_of(inverse_or_other),
     "test of a failure": tensor_of(is_positive_definite), "frompyfunc": object_function, "of a thread": object_of(of_a_thread),
-    "unread": object_of(with_unread),
+    "unread": object_of(with_unread), "among builtins": among_builtins, "level of a logger": level_of_a_logger,
     "matrix of SymPy": matrix_of(sympy.Matrix), "matrix of mpmath": matrix_of(mpmath.matrix),
 }
 
@@ -152,6 +160,10 @@ REFUSED: dict[str, Callable[[Any], Captured]] = {
     "weak values": _opaque(weakref.WeakValueDictionary(a=TARGET), lambda x: x["a"].rate),
     "in a list": _opaque([itertools.count()], lambda x: next(x[0])), "random numbers": _opaque(random.Random(1), lambda x: x.random()),
     "of NumPy": _opaque(np.random.default_rng(1), lambda x: x.normal()), "in a closure": _opaque(np.random.default_rng(1).normal, lambda x: x()),
+    "modules": _opaque(sys, lambda x: x.modules["math"].pi), "imported by name": _opaque("math", lambda x: importlib.import_module(x).pi),
+    "limit": _opaque(None, lambda x: sys.getrecursionlimit()), "stack": _opaque(None, lambda x: len(inspect.stack())),
+    "process": _opaque("true", lambda x: subprocess.call(x)), "garbage": _opaque(None, lambda x: gc.get_count()[0]),
+    "thread": _opaque(None, lambda x: threading.active_count()),
 }
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import copy
 import dataclasses
 import enum
 import itertools
+import logging
 import operator
 import threading
 import types
@@ -129,6 +131,26 @@ def of_a_thread(n):
     x = Local()
     x.rate = n
     return x
+
+
+def among_builtins(n):
+    """A variable that a function finds where Python finds `len`."""
+    builtins.rate_among_builtins = n
+
+    def write(m):
+        builtins.rate_among_builtins = m
+
+    return Captured(lambda x: weigh(rate_among_builtins), {"write": write})  # type: ignore[name-defined]  # noqa: F821
+
+
+def level_of_a_logger(n):
+    parent, logger = logging.getLogger("rates"), logging.getLogger("rates.own")
+
+    def write(m):
+        parent.setLevel(logging.DEBUG if m > 0 else logging.ERROR)
+
+    write(n)
+    return Captured(lambda x: 2.0 if logger.isEnabledFor(logging.DEBUG) else 3.0, {"write": write})
 
 
 def with_slots(n):

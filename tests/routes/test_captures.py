@@ -1,5 +1,6 @@
 """Compiled functions read present values, or refuse: a machine captures values of every kind and changes them between calls."""
 
+import sys
 
 import pytest
 from hypothesis import Phase, settings
@@ -62,6 +63,23 @@ def test_a_function_with_effects_runs_once_a_call(kind):
         for _ in range(5):
             check_equal(compiled(X[0]), eager(X[0]))
             assert ours.state() == theirs.state()
+
+
+PRINTING = {"text": lambda x: print("step"), "a shape": lambda x: print(x.shape), "a tensor": lambda x: print(x),
+            "to the stream": lambda x: sys.stdout.write("step\n"), "before it is refused": lambda x: (print("step"), float(f"{x[0]}"))}
+
+
+@pytest.mark.parametrize("name", PRINTING)
+def test_a_function_prints_once_a_call(name, capsys):
+    def f(x):
+        PRINTING[name](x)
+        return (x * x).sum()
+
+    compiled = symgrad.compile(f)
+    for _ in range(6):
+        wanted, found = (function(X[0]) is None or capsys.readouterr().out for function in (f, compiled))
+        assert found == wanted != ""
+    assert compiled.report.uncompiled
 
 
 @pytest.mark.sweep

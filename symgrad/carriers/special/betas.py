@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from math import comb, factorial, log, pi
 from typing import Any
@@ -216,6 +217,20 @@ def _difference_of_balls(_: Any, a: Any, b: Any, n: int) -> Any:
     return _polygamma_ball(a, n) - _polygamma_ball(a + b, n)
 
 
+def _sign(a: Any, b: Any) -> Any:
+    """The sign of the beta function: that of Γ(x) alternates between the negative integers."""
+    return math.prod([1 - 2 * np.where(x < 0, np.floor(x) % 2, 0.0) for x in (a, b, a + b)])
+
+
+def _beta_of_others(special: Any, a: Any, b: Any) -> Any:
+    return _sign(a, b) * np.exp(_three(special, a, b))
+
+
+def _beta_digits(mp: Any, a: Any, b: Any) -> Any:
+    sign = math.prod([1 if x >= 0 or mp.isnan(x) else (-1) ** int(mp.floor(x)) for x in (a, b, a + b)])
+    return sign * mp.exp(_betaln_digits(mp, a, b))
+
+
 def _beta_formula(sp: Any, a: Any, b: Any) -> Any:
     return sp.exp(sp.loggamma(a) + sp.loggamma(b) - sp.loggamma(a + b))
 
@@ -355,13 +370,11 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "betaln": (_of_positive(_betaln, _three), _more_digits(_betaln_digits), lambda sp, a, b: sp.loggamma(a) + sp.loggamma(b) - sp.loggamma(a + b),
                lambda a, b: a.lgamma() + b.lgamma() - (a + b).lgamma(), 2,
                {"Python": BETALN, "C": BETALN_IN_C}),
-    "beta": (_of_positive(_beta, lambda special, a, b: np.exp(_three(special, a, b))),
-             _more_digits(lambda mp, a, b: mp.exp(_betaln_digits(mp, a, b))),
-             _beta_formula, lambda a, b: _beta_of_balls(None, a, b), 2,
-             {"Python": BETA, "C": "9 exp(symgrad_betaln({0}, {1}))"}),
+    "beta": (_of_positive(_beta, _beta_of_others), _more_digits(_beta_digits), _beta_formula, lambda a, b: _beta_of_balls(None, a, b), 2,
+             {"Python": BETA}),
     "beta_derivative": (
-        _of_positive(_beta_derivative, _by_logarithm(lambda special, a, b: np.exp(_three(special, a, b)), _three_of_order, _polygamma)),
-        _more_digits(_by_logarithm(lambda mp, a, b: mp.exp(_betaln_digits(mp, a, b)), _difference_digits, psi_digits)),
+        _of_positive(_beta_derivative, _by_logarithm(_beta_of_others, _three_of_order, _polygamma)),
+        _more_digits(_by_logarithm(_beta_digits, _difference_digits, psi_digits)),
         _by_logarithm(_beta_formula, _difference_formula, lambda sp, x, n: sp.polygamma(n, x)),
         lambda *args: _by_logarithm(_beta_of_balls, _difference_of_balls, lambda _, x, n: _polygamma_ball(x, n))(None, *args), 2,
         with_gammas(BETA_DERIVATIVE)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from math import perm
+from math import e, perm
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,12 @@ def _expi_derivative(special: Any, x: Any, order: int) -> Any:
     return y.astype(np.asarray(x).dtype)[()]
 
 
+def _lambertw(special: Any, x: Any) -> Any:
+    """NaN below -1/e, rounded, where W is not real."""
+    given = np.asarray(x)
+    return np.where(given < given.dtype.type(-1 / e), np.nan, special.lambertw(x).real).astype(given.dtype)[()]
+
+
 IN_PYTHON = """
 def _expi_derivative(x, order):
     total, term = 1.0, 1.0
@@ -93,6 +99,6 @@ ROWS: dict[str, tuple[Any, ...]] = {
                         {"Python": IN_PYTHON, **{f"C {n}": IN_C.format(order=n, factor=factor) for n, factor in enumerate(FACTORS)}}),
     "exp1": (_real("exp1", lambda special, x: np.where(x < 0, np.nan, -_expi(special, -x)).astype(np.asarray(x).dtype)[()]),
              lambda mp, x: mp.e1(x) if x > 0 else mp.nan, lambda sp, x: sp.expint(1, x), lambda x: x.expint(1)),
-    "lambertw": (_real("lambertw", lambda special, x: special.lambertw(x).real.astype(np.asarray(x).dtype)[()]),
-                 lambda mp, x: mp.lambertw(x), lambda sp, x: sp.LambertW(x), lambda x: x.lambertw()),
+    "lambertw": (_real("lambertw", _lambertw), lambda mp, x: w if mp.im(w := mp.lambertw(x)) == 0 else mp.nan, lambda sp, x: sp.LambertW(x),
+                 lambda x: x.lambertw()),
 }

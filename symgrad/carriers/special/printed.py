@@ -250,7 +250,7 @@ def _lambertw(x):
     w = first * (1 - {m}.log1p({m}.clip(first, -0.5, None)) / (2 + first))
     for k in range(8):
         w = w - (w - x * {m}.exp(-w)) / (1 + w)
-    return w
+    return {m}.where(x < -0.36787944117144233, {m}.nan, w)
 """, "C": """
 static double symgrad_lambertw(double x)
 {
@@ -258,7 +258,7 @@ static double symgrad_lambertw(double x)
     double w = first * (1.0 - log1p(fmax(first, -0.5)) / (2.0 + first));
     for (int k = 0; k < 8; k++)
         w = w - (w - x * exp(-w)) / (1.0 + w);
-    return w;
+    return x < -0.36787944117144233 ? NAN : w;
 }
 """},
     **{name: {"Python": OPEN.format(name=name, left=f"({', '.join(left)})", right=f"({', '.join(right)})"),
