@@ -1116,11 +1116,11 @@ def ndtr(input: TensorLike) -> Tensor:
 def logit(input: TensorLike, eps: builtins.float | None = None) -> Tensor:
     """log(input / (1 - input)), of the input clamped to [eps, 1 - eps] if `eps` is given."""
 def xlogy(input: TensorLike, other: TensorLike) -> Tensor:
-    """input log(other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, 0) are 0."""
+    """input log(other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, 0) are -inf and 0."""
 def xlog1py(input: TensorLike, other: TensorLike) -> Tensor:
-    """input log(1 + other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, -1) are 0."""
+    """input log(1 + other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, -1) are -inf and 0."""
 def entr(input: TensorLike) -> Tensor:
-    """-input log(input), 0 at 0, and -inf below; the derivative at 0 is 0, as that of xlogy."""
+    """-input log(input), 0 at 0, where the derivative is infinite, and -inf below."""
 def gamma(input: TensorLike) -> Tensor:
     """The gamma function Γ(input), infinite above 171.6; the value is SciPy's, within 7 ULP. DLMF 5.2.1."""
 def lgamma(input: TensorLike) -> Tensor:

@@ -795,7 +795,7 @@ class Tensor:
     def logit(self, eps: builtins.float | None = None) -> Tensor:
         """log(input / (1 - input)), of the input clamped to [eps, 1 - eps] if `eps` is given."""
     def xlogy(self, other: TensorLike) -> Tensor:
-        """input log(other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, 0) are 0."""
+        """input log(other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, 0) are -inf and 0."""
     def lgamma(self) -> Tensor:
         """log|Γ(input)|. For negative arguments SciPy's value loses digits next to the zeros of the function. DLMF 5.2."""
     def gammaln(self) -> Tensor:
