@@ -1,6 +1,6 @@
 """Powers that have derivatives where their base is 0, though the base has none there, or the rule of the power has 0 · ∞.
 
-A length, such as a norm, has a kink at 0, and its even powers have none. The power 3/2 of a sum of squares has two derivatives where that is 0,
+A length, such as a norm, has a kink at 0, and its even powers have none. A power above 1 of a sum of squares has two derivatives where that is 0,
 and the second one by its rule is 0 · ∞. Such powers are recorded so that the rules find the derivatives; nothing changes where no base is 0.
 """
 
@@ -36,13 +36,13 @@ def smooth_power(op: Op, args: tuple, parents: tuple, make: Callable[..., Any]) 
     """The op, the arguments and the parents with which a power is recorded if its base is 0 or may be; None if that is as it is given.
 
     By a length the derivative is that of the power, except where the length is 0; there it is a derivative by its square, which is smooth. A power
-    of a length below 3, except the square, has no second derivative there. `make(name, args, parents, value, flags)` makes a node.
+    of a length below the square has no second derivative there. `make(name, args, parents, value, flags)` makes a node.
     """
     base, y, exponent = parents[0], args[0], op.exponent(args)  # type: ignore[misc]
-    if type(exponent) not in (int, float) or y is not base.value or not base.args or not base.parents or not exponent >= 1.5:
+    if type(exponent) not in (int, float) or y is not base.value or not base.args or not base.parents or not exponent > 1:
         return None
     square, root = base.op.square, base.op.name == "sqrt"
-    if not (exponent == 2 or exponent >= 3) if square or root else exponent % 1 == 0:
+    if exponent < 2 if square or root else exponent % 1 == 0:
         return None
     if isinstance(y, np.generic) and y != 0 or type(y) is np.ndarray and np.count_nonzero(y) == y.size:
         return None

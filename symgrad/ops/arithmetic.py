@@ -120,7 +120,7 @@ def _power_at_zero(xp, y, x, b):
 
 elementwise("power_of_squares", lambda xp, input, exponent: xp.pow(input, exponent), _power_at_zero,
             domain=Domain("SQUARES", (Interval(0.0, 1e80),)), examples=((3.5,),), public=False, refuses="bc", node_name="Pow",
-            doc="input ** exponent for a sum of squares and an exponent from 3/2 on: two derivatives are 0 where it is 0.")
+            doc="input ** exponent for a sum of squares and an exponent above 1: two derivatives are 0 where it is 0.")
 elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b), kinks=((2.0, 1.0),), saved=("", "input other"),
             names=lambda node: f"RemainderBackward{int(not _is_python_number(node.args[1]))}",
                         domain=(REAL, NONZERO), integers=True, refuses="bc", doc="input - floor(input / other) * other: it has the sign of `other`.")

@@ -28,6 +28,7 @@ LENGTHS = {
 POWERS = {
     "2": (lambda n: n**2, 1), "square": (lambda n: n.square(), 1), "product": (lambda n: n * n, 1),
     "4": (lambda n: symgrad.pow(n, 4.0), 2), "3": (lambda n: n**3, 1.5), "4.6": (lambda n: n**4.6, 2.3),
+    "2.6": (lambda n: n**2.6, 1.3),
 }
 POINTS = ([0.0, 0.0, 0.0], [0.0, 0.0, 1.3])
 COMPLEX = ("norm of complex numbers", "modulus")  # whose compiled derivatives have tests of their own
@@ -83,8 +84,8 @@ SQUARES = {
     "squares of squares": lambda a: (a.square().sum() * a[0].square() + a.square().sum()),
 }
 ROOTS = {
-    "p = 3/2": (lambda u: u**1.5, 1.5), "p = 1.7": (lambda u: u**1.7, 1.7), "p = 2.3, a tensor": (lambda u: u ** tensor(2.3), 2.3),
-    "p = 8/3": (lambda u: symgrad.pow(u, 8 / 3), 8 / 3),
+    "p = 1.2": (lambda u: u**1.2, 1.2), "p = 3/2": (lambda u: u**1.5, 1.5), "p = 1.7": (lambda u: u**1.7, 1.7),
+    "p = 2.3, a tensor": (lambda u: u ** tensor(2.3), 2.3), "p = 8/3": (lambda u: symgrad.pow(u, 8 / 3), 8 / 3),
     "square of the root": (lambda u: u.sqrt() ** 2, 1), "root times itself": (lambda u: (lambda n: n * n)(u.sqrt()), 1),
     "cube of the root": (lambda u: u.sqrt() ** 3, 1.5), "fourth power of the root": (lambda u: u.sqrt() ** 4, 2),
     "root, p = 3.3": (lambda u: u.sqrt() ** 3.3, 1.65),
