@@ -68,11 +68,11 @@ def _slope_by_other(xp, a, b, end):
 
 
 elementwise("times_log", lambda xp, input, other: input * xp.log(xp.where(_is_pole(xp, input, other, 0), 1, other)), lambda xp, y, a, b: xp.log(b),
-            lambda xp, y, a, b: _slope_by_other(xp, a, b, 0), domain=(REAL, POSITIVE), public=False, node_name="Xlogy",
+            lambda xp, y, a, b: _slope_by_other(xp, a, b, 0), domain=(REAL, POSITIVE), public=False, refuses="c", node_name="Xlogy",
             doc="input log(other), whose slope is a quotient, finite for two subnormal numbers, of which the reciprocal is not.")
 elementwise("times_log1p", lambda xp, input, other: input * xp.log1p(xp.where(_is_pole(xp, input, other, -1), 0, other)),
             lambda xp, y, a, b: xp.log1p(b), lambda xp, y, a, b: _slope_by_other(xp, a, b, -1), domain=(REAL, ABOVE_MINUS_ONE), public=False,
-            node_name="SpecialXlog1Py", doc="input log(1 + other).")
+            refuses="c", node_name="SpecialXlog1Py", doc="input log(1 + other).")
 
 
 @composite("xlogy", elementwise=True, kinks=((0.0, 0.0), (1.0, 0.0)), arity=2, domain=(REAL, POSITIVE), usage="symgrad.xlogy(x, x)",
@@ -91,7 +91,7 @@ def xlog1py(xp, input, other):
 
 
 elementwise("entropy_of_positive", lambda xp, input: -input * xp.log(xp.where(xp.eq(input, 0), 1, input)), lambda xp, y, x: -1 - xp.log(x),
-            domain=POSITIVE, public=False, node_name="SpecialEntr",
+            domain=POSITIVE, public=False, refuses="c", node_name="SpecialEntr",
             doc="-input log(input), 0 at 0, whose derivative is finite for subnormal numbers, of which the reciprocal is not.")
 
 
