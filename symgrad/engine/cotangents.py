@@ -149,7 +149,7 @@ def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequenc
             continue
         if mask is not None and fits:
             c = out[i] = _without(xp, c, mask)
-        if op.selects and kind == "elementwise":
+        if op.selects and kind == "elementwise" and callable(op.partials[i]):
             out[i] = _guarded_partial(xp, op, i, y, args, c)
         elif dual and kind == "elementwise" and fits:
             slope = node.vjp(xp, xp.ones_like(_parts(g)[0]), y, args, [p if k == i else None for k, p in enumerate(node.parents)])[i]

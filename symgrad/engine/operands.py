@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import operand_value
 from symgrad.engine.inference import recorded
 from symgrad.engine.tensor import Tensor, wrap
@@ -123,6 +124,8 @@ def operand(op: Op, x: Any) -> Any:
             return wrap(operand_value(x))
         except (TypeError, ValueError) as error:
             raise type(error)(f"{public_name(op)}: {error}") from None
+    if isinstance(x, DuckArray):  # a parameter of a node, such as the mask of a batch
+        return wrap(x)
     kind: Any = next((kind for kind in NUMBERS if isinstance(x, kind)), None)
     if kind is not None:  # a subclass, as the members of enumerations
         return kind(x)

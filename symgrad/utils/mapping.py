@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Executor, Future, wait
@@ -50,8 +52,9 @@ def map(fn: Callable[[Any], Any], points: Iterable[Any], executor: Executor | No
         size = chunksize or max(1, len(inputs) // (CHUNKS * _workers(executor)))
         futures: list[Future[Any]] = []
         try:
-            for i in range(0, len(inputs), size):
-                futures.append(executor.submit(_results, fn, i, inputs[i:i + size]))
+            with _interrupts_held():
+                for i in range(0, len(inputs), size):
+                    futures.append(executor.submit(_results, fn, i, inputs[i:i + size]))
             left = set(futures)
             while left:
                 done, left = wait(left, REFRESH, FIRST_EXCEPTION)
@@ -65,6 +68,32 @@ def map(fn: Callable[[Any], Any], points: Iterable[Any], executor: Executor | No
             for future in futures:
                 future.cancel()
     return out
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold an interrupt back in a `with` block; a second one comes at once.
+
+    The locks of `concurrent.futures` are written in Python, and one that is interrupted while it is taken stays locked.
+    """
+    before: Any = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    held: list[tuple[Any, ...]] = []
+
+    def hold(*args: Any) -> None:
+        held.append(args)
+        if len(held) > 1:
+            before(*args)
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if len(held) == 1:
+            before(*held[0])
 
 
 def _results(fn: Callable[[Any], Any], first: int, points: list[Any]) -> list[Any]:

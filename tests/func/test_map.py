@@ -106,10 +106,30 @@ with ThreadPoolExecutor(1) as pool:
     symgrad.map(work, range(10_000), pool, chunksize=1)
 """)
     with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
-        run.stdout.readline()
-        run.send_signal(signal.SIGINT)
-        out, errors = run.communicate(timeout=20)
+        try:
+            run.stdout.readline()
+            run.send_signal(signal.SIGINT)
+            out, errors = run.communicate(timeout=60)
+        finally:
+            run.kill()
     assert "KeyboardInterrupt" in errors and len(out.split()) < 100
+
+
+def test_an_interrupt_while_calls_are_given_out_comes_when_all_are():
+    """The locks of a pool would stay locked, and it would never end."""
+    begun = []
+
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, *args):
+            if len(begun) == 3:
+                signal.raise_signal(signal.SIGINT)
+            begun.append(super().submit(*args))
+            return begun[-1]
+
+    with pytest.raises(KeyboardInterrupt), Interrupted(1) as pool:
+        symgrad.map(lambda i: time.sleep(0.05), range(20), pool, chunksize=1)
+    cancelled = [future for future in begun if future.cancelled()]
+    assert len(begun) == 20 and len(cancelled) > 10 and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.parametrize("fn", [mapped.hessian_at, mapped.compiled, symgrad.func.hessian(mapped.energy), symgrad.func.hessian(mapped.compiled),

@@ -233,10 +233,13 @@ if __name__ == "__main__":
 
     for number in (signal.SIGINT, signal.SIGKILL):
         with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as caller:
-            workers = {int(word) for word in caller.stdout.readline().split()}
-            start = time.monotonic()
-            caller.send_signal(number)
-            found = caller.communicate(timeout=20)[1]  # the workers hold the other end, too
+            try:
+                workers = {int(word) for word in caller.stdout.readline().split()}
+                start = time.monotonic()
+                caller.send_signal(number)
+                found = caller.communicate(timeout=20)[1]  # the workers hold the other end, too
+            finally:
+                caller.kill()
         assert time.monotonic() - start < 4 and len(workers) == 2
         assert ("KeyboardInterrupt" in found) is (number == signal.SIGINT)
 
