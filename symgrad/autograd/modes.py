@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
+from symgrad.carriers.duck import Unrecordable
+from symgrad.carriers.recorded import Recorded
 from symgrad.engine.inference import is_inference, made_in_inference
 from symgrad.engine.storage.leaves import requires_grad_
 from symgrad.engine.storage.versions import version
@@ -225,6 +227,8 @@ def _version(self: Tensor) -> int:
     """The version counter: the number of writes in place to the memory."""
     if is_inference(self):
         raise InferenceError("Inference tensors do not track version counter.")
+    if type(self._value) is Recorded:
+        raise Unrecordable("the version of a tensor")
     return version(self._value)
 
 

@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from symgrad.carriers.duck import Unrecordable
-from symgrad.compiled.classes import OCCASIONS, class_check, classes_of, put, shared_parts
+from symgrad.compiled.classes import OCCASIONS, class_check, classes_of, described, put, shared_parts
 from symgrad.compiled.code import reads
 from symgrad.compiled.contents import MISSING, Check, Part, alike, cells_of, flattened, mapping_content
 from symgrad.compiled.kinds import State, is_library, kind_of, state_of
-from symgrad.compiled.outside import calls_outside, library_states, parts_of_libraries, settings_of_libraries, unknown_module, unseen
+from symgrad.compiled.outside import calls_outside, library_states, parts_of_libraries, settings_of_libraries, tells, unknown_module, unseen
 from symgrad.compiled.unchanged import unchanged
 from symgrad.engine.tensor import Tensor
 from symgrad.func.transformed import Transformed
@@ -62,7 +62,7 @@ class Captures:
         self.names: dict[str, str] = {"__call__": ""}  # that reached code may read, or calls without a name; with a place
         self.places: dict[str, str] = {}  # of the code that reads variables of enclosing functions
         self.catches = False  # whether reached code may catch an exception
-        self.looks = False  # whether the function may call clocks and the like
+        self.looks = False  # whether the function may call clocks and the like, log, or warn
         self._loads = {"__call__"}  # the names that are not only written
         self._unchanged: Callable[[], bool] | None = None  # made when all is found
         self._names_of_tensors: list[str] = []
@@ -79,7 +79,7 @@ class Captures:
                 self.same.append((lambda: thread.modes.grad, thread.modes.grad, "the grad mode"))
             self.same += [(read, read(), name) for read, name in settings_of_libraries(self.objects, self.names)]
             self.states += library_states(self.objects, self.names)
-            self.looks = calls_outside(self.objects, self.names)
+            self.looks = calls_outside(self.objects, self.names) or tells(self.objects, self.names)
             self._watch_classes()
 
     def _search(self, roots: list[Part]) -> None:
@@ -227,6 +227,8 @@ class Captures:
             self._add_empty(f.__dict__, f".{f.__name__}")
         for key, x in f.__dict__.items():
             yield Part(f".{key}", x, functools.partial(operator.getitem, f.__dict__, key), attribute=key), place
+        for below in described(f):
+            yield below, place
         space = f.__globals__
         for name, line in found.globals.items():
             x, place = space.get(name, MISSING), f" in {f.__qualname__} (line {line} of {file})"
@@ -235,14 +237,15 @@ class Captures:
                     raise Unwatched(f"{name}() is called{place}, and what it reads cannot be found in the code. Read the variables by their names, "
                                     f"or pass their values as an argument")
                 x = getattr(builtins, name)
-                if not isinstance(x, (type, types.BuiltinFunctionType)) and x is not NotImplemented and x is not ...:  # it was put there
-                    yield Part(f".{name}", x, functools.partial(builtins.__dict__.get, name, MISSING), loose=True), place
+                yield Part(f".{name}", x, functools.partial(operator.getitem, builtins.__dict__, name), loose=True), place
+                yield Part(f".{name}", MISSING, functools.partial(space.get, name, MISSING), functools.partial(put, space, name), loose=True), place
                 continue
             read = functools.partial(operator.getitem, space, name) if x is not MISSING else functools.partial(space.get, name, MISSING)
             yield Part(f".{name}", x, read, functools.partial(put, space, name), loose=True), place
         for name, line in found.modules.items():
             if (module := sys.modules.get(name)) is not None:
-                yield Part(f".{name}", module), f" in {f.__qualname__} (line {line} of {file})"
+                place = f" in {f.__qualname__} (line {line} of {file})"
+                yield Part(f".{name}", module, functools.partial(sys.modules.get, name, MISSING), loose=True), place
 
     def _add_empty(self, value: Any, name: str) -> None:
         """Note a container without elements."""
@@ -333,4 +336,4 @@ def module_of(value: Any) -> str:
 
 def is_constant(value: Any) -> bool:
     """Whether nothing that an object refers to is searched: a module or class of a library."""
-    return isinstance(value, (types.ModuleType, type)) and is_library(module_of(value))
+    return isinstance(value, (types.ModuleType, type)) and value is not builtins and is_library(module_of(value))

@@ -12,7 +12,7 @@ from symgrad.autograd.function import Function
 from symgrad.compiled.contents import MISSING, Check, Part, alike
 from symgrad.compiled.kinds import is_library
 
-__all__ = ["OCCASIONS", "class_check", "classes_of", "put", "shared_parts"]
+__all__ = ["OCCASIONS", "class_check", "classes_of", "described", "put", "shared_parts"]
 
 RULES = ("forward", "backward", "vjp", "jvp", "vmap", "setup_context", "symbolic")  # methods of a `Function` that the library calls
 # methods that run when an instance is made, copied or removed, when a class is made, or when an instance is written as text; each group with names
@@ -24,6 +24,7 @@ OCCASIONS = {MAKING: frozenset("type __class__ __new__ copy deepcopy replace evo
              COPYING: frozenset("copy deepcopy replace dumps dump loads load pickle".split()),
              WRITING: frozenset("repr str print format format_map ascii pformat pprint".split())}
 OCCASIONAL = frozenset(name for group in OCCASIONS for name in group)
+DESCRIBED = ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__")  # what functions and classes say about themselves
 
 
 def classes_of(value: Any) -> list[type]:
@@ -33,13 +34,23 @@ def classes_of(value: Any) -> list[type]:
     return [base for base in bases if not is_library(base.__module__)]
 
 
+def described(value: Any) -> Iterator[Part]:
+    """What a function or a class says about itself, if code has the names."""
+    for name in DESCRIBED:
+        yield Part(f".{name}", getattr(value, name, MISSING), functools.partial(getattr, value, name, MISSING), attribute=name, loose=True,
+                   shared=True)
+
+
 def shared_parts(value: Any) -> Iterator[Part]:
     """The attributes of a module, of a class, or of the class of an object: on which a program depends if code that it comes from has their names."""
     if isinstance(value, types.ModuleType):
         for name, x in list(value.__dict__.items()):
-            yield Part(f".{name}", x, functools.partial(operator.getitem, value.__dict__, name), functools.partial(put, value.__dict__, name), name,
-                       True, True)
+            attribute = "__call__" if name == "__getattr__" else name  # which gives attributes that are not there
+            yield Part(f".{name}", x, functools.partial(operator.getitem, value.__dict__, name), functools.partial(put, value.__dict__, name),
+                       attribute, True, True)
         return
+    if isinstance(value, type):
+        yield from described(value)
     for base in classes_of(value):
         for name, x in list(base.__dict__.items()):
             inner = getattr(x, "fget", None) or getattr(x, "__func__", None) or getattr(x, "func", None) or x

@@ -6,6 +6,7 @@ A function that may read them, by the names in its code, is recorded with a look
 from __future__ import annotations
 
 import _io
+import abc
 import builtins
 import contextlib
 import datetime
@@ -17,20 +18,24 @@ import random
 import sys
 import time
 import types
+import warnings
 from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 import numpy as np
 
 from symgrad.compiled.kinds import State, is_library, state_of
+from symgrad.factories.generators import Generator, default_generator
 
-__all__ = ["calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries", "unknown_module", "unseen"]
+__all__ = ["calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries", "tells",
+           "unknown_module", "unseen"]
 
 CLOCKS = tuple(f for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "time_ns", "perf_counter_ns", "monotonic_ns",
                               "process_time_ns", "thread_time_ns", "localtime", "gmtime", "ctime") if (f := getattr(time, name, None)) is not None)
 FILES = (os.stat, os.lstat, os.listdir, os.scandir, os.getcwd, os.access, os.readlink)
 FOR_MESSAGES = frozenset("linecache warnings traceback tokenize".split())  # modules that read source files for the text of an error or a warning
 OUTSIDE = frozenset(map(id, (*CLOCKS, *FILES, os.urandom, os.open, os.getpid, _io.open, builtins.input, np.fromfile)))
+WARNING = frozenset(map(id, (warnings.warn, warnings.warn_explicit)))
 OF_DATES = ("now", "utcnow", "today")  # class methods, which are made anew for each call
 # modules whose functions read clocks and files, and names under which code finds such functions elsewhere
 MODULES = frozenset("time datetime os io secrets uuid pathlib tempfile genericpath posixpath ntpath glob shutil".split())
@@ -48,7 +53,7 @@ thread traceback types typing unicodedata unittest uuid warnings weakref zlib zo
 UNSEEN = {"sys": ("modules", "getrecursionlimit", "_getframe", "_current_frames", "getrefcount", "getallocatedblocks", "getswitchinterval",
                   "gettrace", "getprofile"),
           "threading": ("enumerate", "active_count", "current_thread", "main_thread", "get_ident", "get_native_id"),
-          "inspect": ("stack", "currentframe", "trace", "getouterframes", "getinnerframes")}
+          "warnings": ("filters",), "inspect": ("stack", "currentframe", "trace", "getouterframes", "getinnerframes")}
 
 
 def unknown_module(value: Any, name: str, where: str) -> str:
@@ -85,6 +90,13 @@ def calls_outside(objects: dict[int, Any], names: Container[str]) -> bool:
         for x in list(objects.values()))
 
 
+def tells(objects: dict[int, Any], names: Container[str]) -> bool:
+    """Whether a function may log or warn, by the names and objects that its code has."""
+    return "warn" in names or "warn_explicit" in names or any(
+        [isinstance(x, logging.Logger) or x is logging or isinstance(x, types.FunctionType) and x.__module__ == "logging"
+         for x in list(objects.values())])
+
+
 def library_states(objects: dict[int, Any], names: Container[str]) -> Iterator[tuple[State, Any, str]]:
     """The states of the random numbers that modules share, if a function may draw such numbers."""
     modules = [x.__name__.partition(".")[0] for x in objects.values() if isinstance(x, types.ModuleType)]
@@ -100,8 +112,12 @@ def _decimal_context() -> tuple[Any, ...]:
     return context.prec, context.rounding, context.Emin, context.Emax, tuple([flag.__name__ for flag, on in context.traps.items() if on])
 
 
-def _level_of(logger: logging.Logger) -> tuple[Any, ...]:
-    return logger.getEffectiveLevel(), logger.level, logger.disabled, logger.manager.disable
+def _state_of_logger(x: logging.Logger) -> tuple[Any, ...]:
+    return x.getEffectiveLevel(), x.level, x.disabled, x.propagate, x.manager.disable, tuple(map(id, x.handlers)), tuple(map(id, x.filters))
+
+
+def _global_hooks(module: types.ModuleType) -> tuple[int, ...]:
+    return tuple([id(hook) for name, hooks in vars(module).items() if name.startswith("_global_") and hooks for hook in hooks.values()])
 
 
 def settings_of_libraries(objects: dict[int, Any], names: Container[str]) -> Iterator[tuple[Callable[[], Any], str]]:
@@ -112,10 +128,19 @@ def settings_of_libraries(objects: dict[int, Any], names: Container[str]) -> Ite
         yield lambda: tuple(sys.argv), "sys.argv"
     if "geterr" in names:
         yield lambda: tuple(np.geterr().items()), "numpy.geterr()"
-    if any(name in names for name in ("isEnabledFor", "getEffectiveLevel", "level", "disabled")):
-        for x in list(objects.values()):
-            if isinstance(x, logging.Logger):
-                yield functools.partial(_level_of, x), f"the level of the logger {x.name}"
+    if "isinstance" in names or "issubclass" in names:
+        yield abc.get_cache_token, "an abstract class, by register(),"
+    if "initial_seed" in names:
+        yield default_generator.initial_seed, "symgrad.initial_seed()"
+    modules = sys.modules.get("symgrad.nn.modules.module")
+    for x in list(objects.values()):
+        if isinstance(x, logging.Logger):
+            yield functools.partial(_state_of_logger, x), f"the logger {x.name}"
+        elif isinstance(x, Generator) and "initial_seed" in names:
+            yield x.initial_seed, "the seed of a generator"
+        elif modules is not None and isinstance(x, modules.Module):
+            yield functools.partial(_global_hooks, modules), "a global hook of modules"
+            modules = None
 
 
 def parts_of_libraries(objects: dict[int, Any], names: Container[str]) -> Iterator[tuple[str, Any]]:
@@ -129,12 +154,18 @@ def parts_of_libraries(objects: dict[int, Any], names: Container[str]) -> Iterat
 
 
 @contextlib.contextmanager
-def looking(error: type[Exception]) -> Iterator[None]:
-    """Refuse calls of clocks and the like in a `with` block, before they happen."""
+def looking(error: type[Exception], effect: type[Exception]) -> Iterator[None]:
+    """Refuse calls of clocks and the like in a `with` block, before they happen; before a warning or an entry of a log, raise the `effect`."""
     before = sys.getprofile()
     refused: list[Exception] = []
 
     def look(frame: types.FrameType, event: Any, called: Any) -> None:
+        if event == "c_call" and id(called) in WARNING and not is_library(frame.f_globals.get("__name__") or ""):
+            refused.append(effect("the function warns"))
+            raise refused[0]
+        if event == "call" and frame.f_code is logging.Logger._log.__code__:
+            refused.append(effect("the function logs"))
+            raise refused[0]
         if event == "c_call" and (id(called) in OUTSIDE or called.__name__ in OF_DATES and isinstance(called.__self__, type)
                                   and issubclass(called.__self__, datetime.date)):
             place: Any = frame

@@ -367,7 +367,7 @@ class Recorder:
         properties = properties_read(captures.names)
         looks = looks_of(properties, [*leaves, *present])
         with effects_undone(captures, tree, given, present, small):
-            refusing: Any = looking(Unwatched) if captures.looks else contextlib.nullcontext()
+            refusing: Any = looking(Unwatched, HasEffects) if captures.looks else contextlib.nullcontext()
             catching: Any = watching_exceptions() if captures.catches else contextlib.nullcontext([])
             with collection_paused(), in_mode(program=recorder), substituted(present, list(inputs)):
                 for name, own, now in zip(properties, looks, looks_of(properties, [*given, *present])):

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symgrad.compiled.contents import Check, function_check
+from symgrad.compiled.contents import MISSING, Check, function_check
 
 __all__ = ["unchanged"]
 
@@ -35,6 +35,9 @@ def _of_read(read: Any, value: Any) -> tuple[Any, ...]:
             return "{}[{}] is {}", *read.args, value
         if read.func is getattr and type(read.args[0]) is types.CellType:
             return "{}.cell_contents is {}", read.args[0], value
+        space: Any = getattr(read.func, "__self__", None)
+        if value is MISSING and read.args[1:] == (MISSING,) and type(space) is dict:  # its method `get`
+            return "{} not in {}", read.args[0], space
     return "{}() is {}", read, value
 
 

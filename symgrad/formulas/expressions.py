@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.engine import _paths
+from symgrad.carriers.duck import Unrecordable
+from symgrad.carriers.recorded import Recorded
 from symgrad.engine.branches import Branch
 from symgrad.engine.passes import pullback
 from symgrad.engine.replay import arguments, replay
@@ -193,6 +195,8 @@ def expr(self: Tensor) -> Any:
     >>> x.grad.expr
     0.5*x*cos(x) + 0.5*sin(x)
     """
+    if type(self._value) is Recorded:
+        raise Unrecordable("the formula of a tensor")
     try:
         cells = formula(self)
     except RecursionError:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.engine import one
+from symgrad.carriers.duck import Unrecordable
 from symgrad.carriers.series import Series, SeriesCarrier
 from symgrad.engine.passes import pullback
 from symgrad.engine.recording import NUMBERS, core
@@ -135,7 +136,7 @@ class _SeriesPass:
         """The arguments of a node, as series if they are not constant."""
         known, slots = self.known, self.slots
         given = enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]
-        return tuple([self._fixed.get((node, k), a) if p is None or p.value is not a else known.get(p, slots[p]) for k, (p, a) in given])
+        return tuple([known.get(p, slots[p]) if _is_value_of(p, a) else self._fixed.get((node, k), a) for k, (p, a) in given])
 
     def _read(self, node: Node) -> tuple[Any, tuple]:
         return self.known.get(node, self.slots[node]), self._tensors(node) + node.args[len(node.parents):]  # type: ignore[index]
@@ -204,16 +205,29 @@ def curve_steps(walk: Walk, order: int, constants: Constants, lengths: Sequence[
 
 def recorded_coefficients(walk: Walk, direction: Sequence[Any], order: int) -> list[Any]:
     """The coefficient of an order of the gradient along a vector, as a part of a larger program that is being recorded."""
-    once = _SeriesPass(walk, order, _constants_of(walk), lambda node: (node.value, node.args), [end.value for end in walk.ends])
+    constants = _constants_of(walk)
+    if _have_nodes(walk, constants):
+        raise Unrecordable("an argument that is not the value of its node")
+    once = _SeriesPass(walk, order, constants, lambda node: (node.value, node.args), [end.value for end in walk.ends])
     once.push([[np.zeros_like(end.value) if v is None else v] for v, end in zip(direction, walk.ends[:walk.count])])
     found = once.pull(one(walk.root.value), range(walk.count))
     return once.rows(lambda: [[coefficient(g, order) for g in found]])[0]
 
 
 def _constants_of(walk: Walk) -> tuple[tuple[int, int], ...]:
-    """The places of arguments that are not the values of their nodes: the number of the node, and of the argument."""
+    """The places of arguments without nodes: the number of the node, and of the argument."""
     return tuple([(i, k) for i, node in enumerate(walk.path) for k, (p, a) in enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]
-                  if (p is None or p.value is not a) and type(a) not in NUMBERS])
+                  if type(a) not in NUMBERS and not _is_value_of(p, a)])
+
+
+def _have_nodes(walk: Walk, constants: Constants) -> bool:
+    """Whether some of these arguments do have nodes, whose values they are not, as after a write in place."""
+    return any([walk.path[i].parents[k] is not None for i, k in constants])
+
+
+def _is_value_of(p: Node | None, a: Any) -> bool:
+    """Whether an argument is the value of its node; a view of one number has it as an array."""
+    return p is not None and (p.value is a or type(p.value) is float64 and type(a) is ndarray and not a.ndim)
 
 
 def coefficient(x: Any, k: int) -> Any:
@@ -230,6 +244,8 @@ def steps_of(kind: Callable[..., PassProgram], walk: Walk, order: int, *rest: An
     if form is None:
         return None
     constants = _constants_of(walk)
+    if _have_nodes(walk, constants):
+        return None
     kept = tuple([i for i, node in enumerate(path) if hasattr(node, "residual")])
     key = kind, form, constants, kept, order, walk.count, walk.root.value.dtype, rest
     return known_program(key, lambda: kind(walk, order, constants, *rest))
