@@ -154,7 +154,7 @@ class Series:
     def shape(self) -> Any:
         """The shape of each coefficient."""
         first = self.terms[0]
-        return () if type(first) is float else first.shape
+        return getattr(first, "shape", ())
 
     @property
     def ndim(self) -> int:

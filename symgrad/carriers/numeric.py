@@ -252,7 +252,9 @@ def floor_divide(a: Any, b: Any) -> Any:
 
 @word
 def one_minus_square(x: Any) -> Any:
-    """1 - x², accurate near its roots."""
+    """1 - x², accurate near its roots; the imaginary part of complex numbers keeps the sign of its zero, which tells the side of a cut."""
+    if getattr(getattr(x, "dtype", None), "kind", "") == "c":
+        return -(x - 1) * (x - -1.0)
     return (1 - x) * (1 + x)
 
 

@@ -19,8 +19,12 @@ pi = np.pi
 
 def _sine_of_pi(x: Any) -> tuple[Any, Any]:
     """sin(πx) and cos(πx), exact at integers and half integers."""
-    x = np.fmod(x, 2.0)
-    n = np.rint(2 * x)
+    if x.dtype.kind == "c":
+        n = np.rint(2 * np.fmod(x.real, 2.0))
+        x = x - (x.real - np.fmod(x.real, 2.0))
+    else:
+        x = np.fmod(x, 2.0)
+        n = np.rint(2 * x)
     r = (PI if x.dtype == np.longdouble else pi) * (x - n / 2)
     s, c, quadrant = np.sin(r), np.cos(r), n.astype(int) & 3
     return np.choose(quadrant, (s, c, -s, -c)), np.choose(quadrant, (c, -s, -c, s))

@@ -390,3 +390,9 @@ def test_unsupported_arguments_are_refused(name):
     call, error, message = REFUSED[name]
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_series_of_a_gradient_of_a_power(n):
+    found = derivatives(lambda x: grad(lambda t: t**n)(x), 3)(symgrad.tensor(1.7))
+    assert [y.item() for y in found] == pytest.approx([float(mpmath.ff(n, k)) * 1.7 ** max(n - k, 0) for k in (1, 2, 3, 4)], rel=1e-14)
