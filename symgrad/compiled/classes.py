@@ -37,8 +37,18 @@ def classes_of(value: Any) -> list[type]:
 def described(value: Any) -> Iterator[Part]:
     """What a function or a class says about itself, if code has the names."""
     for name in DESCRIBED:
-        yield Part(f".{name}", getattr(value, name, MISSING), functools.partial(getattr, value, name, MISSING), attribute=name, loose=True,
-                   shared=True)
+        read = functools.partial(_said, value, name)
+        yield Part(f".{name}", read(), read, attribute=name, loose=True, shared=True)
+
+
+def _said(value: Any, name: str) -> Any:
+    """One of these; MISSING for annotations that cannot be evaluated, and for a class without any, which would get an empty dictionary."""
+    if name == "__annotations__" and isinstance(value, type):
+        return value.__dict__.get(name, MISSING)
+    try:
+        return getattr(value, name, MISSING)
+    except NameError:
+        return MISSING
 
 
 def shared_parts(value: Any) -> Iterator[Part]:
