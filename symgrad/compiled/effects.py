@@ -43,13 +43,13 @@ def reaches_recorded(x: Any) -> bool:
 
 
 class _Held:
-    """Stands for a stream of text, and holds what this thread writes to it back: the call that follows writes it."""
+    """Stands for a stream of text, and holds what this thread writes to it back, but for warnings: the call that follows writes it."""
 
     def __init__(self, stream: Any) -> None:
         self.stream, self.thread, self.text = stream, threading.get_ident(), False
 
     def write(self, text: str) -> int:
-        if threading.get_ident() != self.thread:
+        if threading.get_ident() != self.thread or sys._getframe(1).f_globals.get("__name__") == "warnings":
             return self.stream.write(text)
         self.text = True
         return len(text)
@@ -69,9 +69,9 @@ def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present:
     """
     before, form = flatten(tree)
     gradients = [(t, getattr(t, "_grad", None)) for t in present]
-    printed = _Held(sys.stdout)
+    printed = _Held(sys.stdout), _Held(sys.stderr)
     try:
-        with contextlib.redirect_stdout(printed):
+        with contextlib.redirect_stdout(printed[0]), contextlib.redirect_stderr(printed[1]):
             yield
     finally:
         found = _effect(captures, tree, before, form, given, gradients)
@@ -94,7 +94,7 @@ def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present:
                             f"value in place of writing it")
     if found is not None:
         raise HasEffects(f"the function changes {found}")
-    if printed.text:
+    if any([stream.text for stream in printed]):
         raise HasEffects("the function prints")
 
 

@@ -9,10 +9,12 @@ import _io
 import abc
 import builtins
 import contextlib
+import dataclasses
 import datetime
 import decimal
 import functools
 import logging
+import operator
 import os
 import random
 import sys
@@ -69,6 +71,9 @@ def unknown_module(value: Any, name: str, where: str) -> str:
 
 def unseen(objects: dict[int, Any], names: dict[str, str]) -> str:
     """Why a function that may read the state of the interpreter cannot be watched; the names are those in its code, each with a place."""
+    for name in ("__subclasses__", "cache_info"):
+        if place := names.get(name):
+            return f"{name}() is read{place}, and what it returns may differ from call to call. Pass the value as an argument"
     for x in list(objects.values()):
         if isinstance(x, types.ModuleType):
             module, candidates = x.__name__, UNSEEN.get(x.__name__, ())
@@ -134,7 +139,9 @@ def settings_of_libraries(objects: dict[int, Any], names: Container[str]) -> Ite
         yield default_generator.initial_seed, "symgrad.initial_seed()"
     modules = sys.modules.get("symgrad.nn.modules.module")
     for x in list(objects.values()):
-        if isinstance(x, logging.Logger):
+        if isinstance(x, np.ndarray) and "writeable" in names:
+            yield functools.partial(operator.attrgetter("flags.writeable"), x), "the flags of an array"
+        elif isinstance(x, logging.Logger):
             yield functools.partial(_state_of_logger, x), f"the logger {x.name}"
         elif isinstance(x, Generator) and "initial_seed" in names:
             yield x.initial_seed, "the seed of a generator"
@@ -151,6 +158,8 @@ def parts_of_libraries(objects: dict[int, Any], names: Container[str]) -> Iterat
                 yield "os.environ", os.environ
             elif x.__name__ == "mpmath":
                 yield "mpmath.mp.prec", x.mp._prec_rounding
+        elif "fields" in names and isinstance(x, type) and dataclasses.is_dataclass(x):
+            yield from ((f"the field {field.name}", field) for field in dataclasses.fields(x))
 
 
 @contextlib.contextmanager

@@ -2,11 +2,14 @@
 
 import abc
 import builtins
+import dataclasses
+import functools
 import logging
 import sys
 import types
 import warnings
 
+import numpy as np
 import pytest
 
 import symgrad
@@ -73,7 +76,25 @@ def add(holder, name, value=1.0):
     return lambda: setattr(holder, name, getattr(holder, name, type(value)()) + value)
 
 
+@dataclasses.dataclass
+class Settings:
+    """A data class, of which a field may get another default."""
+
+    rate: float = 1.5
+
+
+@functools.lru_cache
+def remembered(k):
+    """A function with a cache."""
+    return k + 0.5
+
+
+def add_default():
+    dataclasses.fields(Settings)[0].default += 1
+
+
 OBJECT = Described()
+ARRAY = np.ones(2)
 CHANGED = {  # what is read, and how it changes
     "a module that is imported inside": (imported, other_module),
     "a name of Python": (lambda x: abs(-2.0), lambda: globals().update(abs=lambda _: 7.0)),
@@ -85,6 +106,8 @@ CHANGED = {  # what is read, and how it changes
     "the name of a function": (lambda x: len(described.__name__), add(described, "__name__", "x")),
     "the name of a class": (lambda x: len(Described.__qualname__), add(Described, "__qualname__", "x")),
     "annotations": (lambda x: len(described.__annotations__), lambda: described.__annotations__.update({f"x{len(described.__annotations__)}": int})),
+    "the flags of an array": (lambda x: 2.0 if ARRAY.flags.writeable else 3.0, lambda: ARRAY.setflags(write=not ARRAY.flags.writeable)),
+    "fields": (lambda x: dataclasses.fields(Settings)[0].default, add_default),
     "a seed": (lambda x: symgrad.initial_seed() % 1000, lambda: symgrad.manual_seed(symgrad.initial_seed() + 1)),
     "the version of a tensor": (lambda x: TENSOR._version, lambda: TENSOR.add_(0.0)),
     "the formula of a tensor": (lambda x: 2.0 if NAMED.expr is None else 3.0, lambda: None),
@@ -121,9 +144,11 @@ def test_what_surrounds_a_function_is_compared(name):
         change()
 
 
-def test_what_tells_the_filters_of_warnings_is_refused():
-    with pytest.raises(symgrad.carriers.duck.Unrecordable, match=r"warnings.filters is read in .* \(line \d+ of .*as an argument"):
-        symgrad.compile(lambda x: x.sum() * len(warnings.filters))(X)
+@pytest.mark.parametrize("read", [lambda: warnings.filters, lambda: Described.__subclasses__(), lambda: remembered.cache_info()])
+def test_what_cannot_be_compared_is_refused(read):
+    refused = r"(warnings.filters|__subclasses__|cache_info).* is read in .* \(line \d+ of .*as an argument"
+    with pytest.raises(symgrad.carriers.duck.Unrecordable, match=refused):
+        symgrad.compile(lambda x: x.sum() * len(read()))(X)
 
 
 def test_a_function_logs_and_warns_once_a_call():
