@@ -3,7 +3,7 @@
 
 from symgrad.graph.op import composite, elementwise
 from symgrad.ops.reduction import or_infinity
-from symgrad.ops.rules import is_complex, power_at_zero, real_product, squared_size, steep
+from symgrad.ops.rules import is_complex, power_at_zero, power_of_length, real_product, squared_size, steep
 from symgrad.types.domains import NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain, Interval
 from symgrad.types.layouts import is_plain
 
@@ -105,11 +105,11 @@ def _abs_jvp(xp, tangents, y, args):
     return real_product(xp, _direction_of(xp, y, x), t)
 
 
-elementwise("beyond_zero", lambda xp, input, value: xp.copy(input), lambda xp, y, x, value: xp.indicator(xp.gt(value, 0), y), None,
-            domain=POSITIVE, public=False, refuses="c", node_name="Alias",
-            doc="A length with its value, of which the elements 0 are taken for constants.")
-elementwise("power_of_length", lambda xp, input, square, exponent: input**exponent, lambda xp, y, n, s, e: e * n ** (e - 1),
-            lambda xp, y, n, s, e: power_at_zero(xp, n, s, e), examples=((2,), (4,)), public=False, refuses="c", node_name="Pow",
+elementwise("beyond_zero", lambda xp, input, value: xp.where(xp.gt(value, 0), input, value), lambda xp, y, x, value: xp.indicator(xp.gt(value, 0), y),
+            0, domain=POSITIVE, public=False, refuses="c", node_name="Alias",
+            doc="A length with its value, of which the elements 0 are constants.")
+elementwise("power_of_length", power_of_length, lambda xp, y, n, s, e: e * n ** (e - 1), lambda xp, y, n, s, e: power_at_zero(xp, n, s, e),
+            examples=((2,), (4,)), public=False, refuses="c", node_name="Pow",
             doc="input^exponent for a length, a smooth function of its square where that is 0.")
 elementwise("square_of_abs", lambda xp, input: squared_size(xp, input), lambda xp, y, x: 2 * x, public=False, node_name="Pow",
             jvp=lambda xp, t, y, args: 2 * real_product(xp, args[0], t[0]), doc="|input|².")

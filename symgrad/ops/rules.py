@@ -218,6 +218,11 @@ def steep(xp, x, zero):
     return xp.sqrt(xp.where(zero, x, xp.ones_like(x)))
 
 
+def power_of_length(xp, input, square, exponent):
+    """The power of a length, as one of its square where the length is 0 and a constant."""
+    return xp.where(xp.eq(input, 0), square ** (exponent / 2), input**exponent)
+
+
 def power_at_zero(xp, length, square, exponent):
     """The derivative of a power of a length with respect to its square where that is 0."""
     slope = xp.indicator(xp.gt(square, 0), length)  # which is 0 where the length is, but not beside it: the square is no constant there
