@@ -40,8 +40,8 @@ elementwise("acos", None, lambda xp, y, x: -xp.rsqrt(xp.one_minus_square(x)), do
 
 
 def _secant_of_atan(xp, x):
-    """√(1 + x²), of a real number without overflow."""
-    return xp.sqrt(1 + x * x) if is_complex(x) else xp.hypot(xp.ones_like(x), x)
+    """√(1 + x²), of a real number without overflow; the difference keeps the sign of an imaginary zero, which tells the side of a cut."""
+    return xp.sqrt(x * x - -1.0) if is_complex(x) else xp.hypot(xp.ones_like(x), x)
 
 
 elementwise("atan", None, lambda xp, y, x: xp.square(1 / _secant_of_atan(xp, x)), special=ZERO, aliases=("arctan",),

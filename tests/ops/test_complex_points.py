@@ -16,14 +16,21 @@ def slope(f, z):
     return func.jvp(f, (z,), (symgrad.ones_like(z),))[1]
 
 
+IMAGINARY_CUTS = {"asinh": (2.3, -1.7), "atan": (2.3, -1.7)}
+
+
 @pytest.mark.parametrize("side", [0.0, -0.0])
-@pytest.mark.parametrize("name", REAL_CUTS)
+@pytest.mark.parametrize("name", [*REAL_CUTS, *IMAGINARY_CUTS])
 def test_derivatives_on_a_cut_are_those_of_the_side_of_the_value(name, side):
-    f = getattr(symgrad, name)
-    for x in REAL_CUTS[name]:
-        z = symgrad.tensor(complex(x, side))
-        above, below = (f(symgrad.tensor(complex(x + h, side))).item() for h in (1e-5, -1e-5))
-        true = (above - below) / 2e-5
+    f, turned = getattr(symgrad, name), name in IMAGINARY_CUTS
+
+    def at(x):
+        return complex(side, x) if turned else complex(x, side)
+
+    for x in (IMAGINARY_CUTS if turned else REAL_CUTS)[name]:
+        z = symgrad.tensor(at(x))
+        above, below = (f(symgrad.tensor(at(x + h))).item() for h in (1e-5, -1e-5))
+        true = (above - below) / (2e-5j if turned else 2e-5)
         leaf = z.clone().requires_grad_()
         (back,) = autograd.grad(f(leaf).real, leaf)
         np.testing.assert_allclose([slope(f, z).item(), back.conj().item()], [true] * 2, rtol=1e-7, atol=1e-9)
