@@ -48,7 +48,7 @@ OPS = {
     "rows": lambda y: symgrad.outer(y, SCALE + 1).cumprod(1)[:, 2],
 }
 SELECTIONS = {
-    "where": lambda y, z, m: where(m, y, z), "positive": lambda y, z, m: where(z > 0, y, z), "relu": lambda y, z, m: symgrad.relu(y) * z,
+    "where": lambda y, z, m: where(m, y, z), "positive": lambda y, z, m: where(z > 0, y, z), "relu": lambda y, z, m: symgrad.relu(y - 0.1) * z,
     "masked_fill": lambda y, z, m: y.masked_fill(~m, 0.0) * z, "twice": lambda y, z, m: where(m, where(z > 0, y, z * z), z),
     "clamp": lambda y, z, m: where(m, y.clamp(0.5, 1.5), z), "scaled": lambda y, z, m: where(m, y, z) * z.flip(0),
     "zero": lambda y, z, m: where(m, y, 0.0) * (1 + z),
