@@ -239,6 +239,9 @@ class _Expansion:
             return all(parts) if isinstance(condition, sympy.And) else any(parts)
         if isinstance(condition, sympy.Not):
             return not self.holds(condition.args[0])
+        if isinstance(condition, sympy.ITE):
+            choice, yes, no = condition.args
+            return self.holds(yes if self.holds(choice) else no)
         difference = self.of(condition.lhs - condition.rhs)
         left, right = [s in RELATIONS[condition.func] for s in _sides(difference)]
         if left != right:

@@ -99,8 +99,7 @@ elementwise("entropy_of_positive", lambda xp, input: -input * xp.log(xp.where(xp
 def entr(xp, input):
     """-input log(input), 0 at 0, where the derivative is infinite, and -inf below."""
     input = as_floats(input)
-    below = xp.lt(input, 0)
-    return xp.where(below, -float("inf"), xp.entropy_of_positive(xp.where(below, 1, input)))
+    return xp.where(xp.lt(input, 0), -float("inf"), xp.entropy_of_positive(input))
 
 
 elementwise("gamma", None, lambda xp, y, x: y * xp.digamma(x), domain=FACTORIAL, special=((1.0,), (2.0,)), method=False,
