@@ -20,8 +20,8 @@ pi = np.pi
 def _sine_of_pi(x: Any) -> tuple[Any, Any]:
     """sin(πx) and cos(πx), exact at integers and half integers."""
     if x.dtype.kind == "c":
-        n = np.rint(2 * np.fmod(x.real, 2.0))
-        x = x - (x.real - np.fmod(x.real, 2.0))
+        part = np.fmod(x.real, 2.0)
+        n, x = np.rint(2 * part), x - (x.real - part)
     else:
         x = np.fmod(x, 2.0)
         n = np.rint(2 * x)

@@ -46,7 +46,8 @@ class _Held:
     """Stands for a stream of text, and holds what this thread writes to it back, but for warnings: the call that follows writes it."""
 
     def __init__(self, stream: Any) -> None:
-        self.stream, self.thread, self.text = stream, threading.get_ident(), False
+        self.stream, self.text = stream, False
+        self.thread: int | None = threading.get_ident()
 
     def write(self, text: str) -> int:
         if threading.get_ident() != self.thread or sys._getframe(1).f_globals.get("__name__") == "warnings":
@@ -74,6 +75,8 @@ def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present:
         with contextlib.redirect_stdout(printed[0]), contextlib.redirect_stderr(printed[1]):
             yield
     finally:
+        for stream in printed:
+            stream.thread = None  # whoever keeps the stream writes through it from now on
         found = _effect(captures, tree, before, form, given, gradients)
         for now, saved in small:
             if len(now) != len(saved) or any(now.get(name, MISSING) is not x for name, x in saved.items()):

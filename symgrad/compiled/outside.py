@@ -55,7 +55,7 @@ thread traceback types typing unicodedata unittest uuid warnings weakref zlib zo
 UNSEEN = {"sys": ("modules", "getrecursionlimit", "_getframe", "_current_frames", "getrefcount", "getallocatedblocks", "getswitchinterval",
                   "gettrace", "getprofile"),
           "threading": ("enumerate", "active_count", "current_thread", "main_thread", "get_ident", "get_native_id"),
-          "warnings": ("filters",), "inspect": ("stack", "currentframe", "trace", "getouterframes", "getinnerframes")}
+          "warnings": ("filters",), "inspect": ("stack", "currentframe", "getouterframes", "getinnerframes")}
 
 
 def unknown_module(value: Any, name: str, where: str) -> str:

@@ -227,7 +227,7 @@ def _have_nodes(walk: Walk, constants: Constants) -> bool:
 
 def _is_value_of(p: Node | None, a: Any) -> bool:
     """Whether an argument is the value of its node; a view of one number has it as an array."""
-    return p is not None and (p.value is a or type(p.value) is float64 and type(a) is ndarray and not a.ndim)
+    return p is not None and (p.value is a or isinstance(p.value, np.generic) and type(a) is ndarray and not a.ndim)
 
 
 def coefficient(x: Any, k: int) -> Any:

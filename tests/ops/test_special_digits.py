@@ -1,5 +1,7 @@
 """The special functions and their derivatives against mpmath, in the tails, next to poles and on both sides of every change of method."""
 
+import math
+
 import flint
 import mpmath
 import numpy as np
@@ -121,3 +123,28 @@ def test_beta_functions_where_one_number_is_large_beside_the_other(a, b):
         moves = 1 + abs(p * slopes[0]) + abs(q * slopes[1])
         true = float(mpmath.exp(value))
         assert abs(symgrad.beta(*xs).item() - mpmath.exp(value)) <= ULP[0] * moves * np.spacing(true)
+
+
+@pytest.mark.parametrize("a, b", [(0.7, -0.3), (-1.3, 0.7), (-1.3, -2.4), (-10.3, 20.2), (2.3, -1 / 3), (-0.4, -0.7)])
+def test_beta_of_negative_numbers_has_its_sign(a, b):
+    """So have its derivatives, and the sources where they have a value."""
+    f, at = symgrad.special.beta, (symgrad.tensor(a), symgrad.tensor(b))
+    found = [f(*at), *symgrad.func.grad(f, argnums=(0, 1))(*at), symgrad.func.grad(symgrad.func.grad(f, 0), 1)(*at)]
+    with mpmath.workdps(40):
+        wanted = [float(mpmath.diff(mpmath.beta, (a, b), order)) for order in ((0, 0), (1, 0), (0, 1), (1, 1))]
+    assert [y.item() for y in found] == pytest.approx(wanted, rel=1e-12)
+
+
+def test_lambertw_is_not_real_below_its_branch_point():
+    assert symgrad.special.lambertw(symgrad.tensor([-2.7, -0.5, -0.37])).isnan().all()
+    assert symgrad.special.lambertw(symgrad.tensor(-0.3)).item() == pytest.approx(-0.48940222718021487, rel=1e-15)
+
+
+@pytest.mark.parametrize("f, slope", [(symgrad.special.entr, math.inf), (lambda x: symgrad.xlogy(x, x), -math.inf),
+                                      (lambda x: symgrad.xlogy(x, 2 * x), -math.inf), (lambda x: symgrad.special.xlog1py(x, x - 1), -math.inf)])
+def test_x_log_x_has_an_infinite_slope_at_0(f, slope):
+    x = symgrad.tensor(0.0)
+    assert f(x).item() == 0
+    for found in (symgrad.func.grad(f), symgrad.func.jacfwd(f), symgrad.compile(symgrad.func.grad(f))):
+        assert found(x).item() == slope
+    assert symgrad.func.hessian(f)(x).item() == -slope

@@ -83,6 +83,19 @@ def test_a_function_prints_once_a_call(name, capsys):
     assert compiled.report.uncompiled
 
 
+def test_a_stream_that_a_recorded_function_keeps_writes(capsys):
+    kept = []
+
+    def f(x):
+        kept.append(sys.stdout)
+        return x.sum()
+
+    symgrad.compile(f)(X[0])
+    for stream in kept:
+        print("kept", file=stream)
+    assert capsys.readouterr().out == "kept\n" * len(kept) and kept
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(2))
 def test_many_machines(seed):

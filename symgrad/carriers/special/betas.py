@@ -219,7 +219,7 @@ def _difference_of_balls(_: Any, a: Any, b: Any, n: int) -> Any:
 
 def _sign(a: Any, b: Any) -> Any:
     """The sign of the beta function: that of Γ(x) alternates between the negative integers."""
-    return math.prod([1 - 2 * np.where(x < 0, np.floor(x) % 2, 0.0) for x in (a, b, a + b)])
+    return math.prod([1 - 2 * (np.floor(np.where((x < 0) & np.isfinite(x), x, 0.0)) % 2) for x in (a, b, a + b)])
 
 
 def _beta_of_others(special: Any, a: Any, b: Any) -> Any:
@@ -227,7 +227,7 @@ def _beta_of_others(special: Any, a: Any, b: Any) -> Any:
 
 
 def _beta_digits(mp: Any, a: Any, b: Any) -> Any:
-    sign = math.prod([1 if x >= 0 or mp.isnan(x) else (-1) ** int(mp.floor(x)) for x in (a, b, a + b)])
+    sign = math.prod([1 if x >= 0 or not mp.isfinite(x) else (-1) ** int(mp.floor(x)) for x in (a, b, a + b)])
     return sign * mp.exp(_betaln_digits(mp, a, b))
 
 
