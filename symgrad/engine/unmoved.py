@@ -22,8 +22,8 @@ from symgrad.graph.node import PACKED, RELEASED, Node
 from symgrad.graph.op import Op
 from symgrad.graph.regions import values_on_regions
 
-__all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "left_out", "unmoved", "unmoved_behind", "unmoved_by", "unmoved_zeros",
-           "without", "zeros_of"]
+__all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "left_out", "stilled", "unmoved", "unmoved_behind", "unmoved_by",
+           "unmoved_zeros", "without", "zeros_of"]
 
 Masks = dict[Node, Any]
 
@@ -169,6 +169,11 @@ def without(carrier: Any, t: Any, mask: Any) -> Any:
     if mask is None:
         return t
     return carrier.where(carrier.logical_and(wrap(mask) if carrier is not xp else mask, carrier.isnan(t)), carrier.zeros_like(t), t)
+
+
+def stilled(carrier: Any, t: Any, mask: Any) -> Any:
+    """A tangent that is 0 where a mask is true."""
+    return t if t is None or mask is None else carrier.where(wrap(mask) if carrier is not xp else mask, carrier.zeros_like(t), t)
 
 
 def generic(x: Any, k: int, mask: Any = None) -> Any:

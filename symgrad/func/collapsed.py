@@ -21,7 +21,7 @@ from symgrad.carriers.recorded import Recorded
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.engine.unmoved import drops, unmoved, without
+from symgrad.engine.unmoved import drops, stilled, unmoved, unmoved_by, without
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.second import gradient_tangents
 from symgrad.graph.derivative import DerivativeNode
@@ -111,6 +111,11 @@ class _CollapsedPass:
             return found
         if self.selects and drops(node.op, [t is not None or s is not None for t, s in zip(ts, ss)]):
             found = guarded(self.xp, lambda given: self.propagate(node, given[:count], given[count:], wanted, read), [*ts, *ss], found)
+        if node.op.kind == "elementwise" and any([x is not None and has_nan(self.xp, x) for x in found]):
+            masks = [None if t is None and s is None else unmoved_by(node, i, self.stays) for i, (t, s) in enumerate(zip(ts, ss))]
+            if any([m is not None for m in masks]):
+                others = self.propagate(node, *[[stilled(self.xp, x, m) for x, m in zip(xs, masks)] for xs in (ts, ss)], wanted, read)
+                found = [x if x is None else self.xp.where(self.xp.isnan(x), other, x) for x, other in zip(found, others)]
         return found if mask is None else [None if x is None else without(self.xp, self.broadcast(x, node.value), mask) for x in found]
 
     def propagate(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from symgrad.engine.recording import NUMBERS, core
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.engine.unmoved import drops, unmoved, without, zeros_of
+from symgrad.engine.unmoved import drops, stilled, unmoved, unmoved_by, without, zeros_of
 from symgrad.func.curves import coefficient_node
 from symgrad.func.evaluation import Evaluation, evaluate, function_name, unshared_results
 from symgrad.func.transformed import transform
@@ -93,8 +93,7 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, calle
             known[node] = carrier.apply(op, tensors, args[count:], first=first)
             if stays is not None:
                 again = functools.partial(carrier.apply, op, parameters=args[count:], first=first)
-                known[node] = _guarded(carrier, again, tensors, known[node], selects and drops(op, [*map(known.__contains__, parents)]),
-                                       stays.get(node))
+                known[node] = _guarded(carrier, again, tensors, known[node], node, selects and drops(op, [*map(known.__contains__, parents)]), stays)
         carrier.solve()
         for p in finished.get(node, ()):
             known.pop(p, None)
@@ -102,14 +101,15 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, calle
     return known
 
 
-def _guarded(carrier: SeriesCarrier, compute: Callable[[Sequence[Any]], Any], tensors: Sequence[Any], y: Any, selects: bool, mask: Any) -> Any:
-    """The series `y` of an op's value in a guarded pass, of which the elements of a mask stay."""
+def _guarded(carrier: SeriesCarrier, compute: Callable[[Sequence[Any]], Any], tensors: Sequence[Any], y: Any, node: Node, selects: bool,
+             stays: Mapping[Node, Any]) -> Any:
+    """The series `y` of a node in a guarded pass, without the products of elements that stay."""
     carrier.solve()
     if type(y) is not Series:
         return y
-    moving = [i for i, x in enumerate(tensors) if type(x) is Series]
+    xp, moving = carrier.base, [i for i, x in enumerate(tensors) if type(x) is Series]
 
-    def terms(given: list[Any]) -> list[Any]:
+    def terms(given: Sequence[Any]) -> list[Any]:
         moved, rest = [*tensors], iter(given)
         for i in moving:
             moved[i] = carrier.polynomial([tensors[i].terms[0], *itertools.islice(rest, len(tensors[i].terms) - 1)])
@@ -120,9 +120,14 @@ def _guarded(carrier: SeriesCarrier, compute: Callable[[Sequence[Any]], Any], te
     found: Sequence[Any] = [*map(value, y.terms[1:])]
     checked = found
     if selects:
-        checked = guarded(carrier.base, terms, [value(t) for i in moving for t in tensors[i].terms[1:]], found)
-    if mask is not None:
-        checked = [without(carrier.base, t, mask) for t in checked]
+        checked = guarded(xp, terms, [value(t) for i in moving for t in tensors[i].terms[1:]], found)
+    if node.op.kind == "elementwise" and any([has_nan(xp, t) for t in found]):
+        masks = {i: unmoved_by(node, i, stays) for i in moving}
+        if any([m is not None for m in masks.values()]):
+            others = terms([stilled(xp, value(t), masks[i]) for i in moving for t in tensors[i].terms[1:]])
+            checked = [xp.where(xp.isnan(t), other, t) for t, other in zip(checked, others)]
+    if (mask := stays.get(node)) is not None:
+        checked = [without(xp, t, mask) for t in checked]
     return y if checked is found else carrier.polynomial([y.terms[0], *checked])
 
 
