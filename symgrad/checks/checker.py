@@ -35,7 +35,7 @@ from symgrad.sampling.shrink import shrink_values
 __all__ = ["Checker"]
 
 MAX_HESSIAN_INPUTS, MAX_THIRD_INPUTS = 64, 6  # inputs up to which all second, and all third, derivatives are computed at the given point
-PROOF_SECONDS = 3.0
+PROOF_SECONDS, PROOF_SHARE = 3.0, 0.15  # the time for a symbolic proof, or the part of the time for the check if that is longer
 MIN_RANDOM_POINTS = 4  # random points that are compared even after the time is used up
 MAX_CONDITION_INPUTS = 8  # inputs up to which conditions are solved, and inputs that are set to the constants one at a time
 MAX_CONDITION_POINTS, CONDITION_SHARE = 96, 0.4  # points derived from conditions, and the part of the time for them
@@ -264,7 +264,8 @@ class Checker:
         self.progress("proving", 0, 1)
         where = f"{points.random} random and {points.special} special points"
         failure = (f"the formula is that near the given point: {self.local_reason}, by {base.escapes}" if self.local_reason is not None else
-                   formulas.reason_unproved(base, self.names, self.order, self.compared, min(PROOF_SECONDS, self.budget.seconds)))
+                   formulas.reason_unproved(base, self.names, self.order, self.compared,
+                                            min(max(PROOF_SECONDS, PROOF_SHARE * self.budget.seconds), self.budget.seconds)))
         if failure is None:
             report.verdict = PROVED
             report.reason = (f"the formulas of the rules minus sympy.diff of the formula reduce to 0 up to order {self.order}, and {where} agree "
