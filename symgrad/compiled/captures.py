@@ -22,7 +22,7 @@ from symgrad.compiled.classes import OCCASIONS, class_check, classes_of, describ
 from symgrad.compiled.code import reads
 from symgrad.compiled.contents import MISSING, Check, Part, alike, cells_of, flattened, mapping_content
 from symgrad.compiled.kinds import State, is_library, kind_of, state_of
-from symgrad.compiled.outside import calls_outside, library_states, parts_of_libraries, settings_of_libraries, tells, unknown_module, unseen
+from symgrad.compiled.outside import SOURCES, calls_outside, library_states, parts_of_libraries, settings_of_libraries, tells, unknown_module, unseen
 from symgrad.compiled.unchanged import unchanged
 from symgrad.engine.tensor import Tensor
 from symgrad.func.transformed import Transformed
@@ -64,6 +64,9 @@ class Captures:
         self.catches = False  # whether reached code may catch an exception
         self.looks = False  # whether the function may call clocks and the like, log, or warn
         self._loads = {"__call__"}  # the names that are not only written
+        self._attributes = set[str]()  # those of the names that are names of attributes
+        self._reached: list[tuple[Part, str]] = []  # all ways to modules and functions, each with its place
+        self._uses: dict[str, dict[str, str]] = {}  # the attributes that reached code reads of what is an attribute itself, each with a place
         self._unchanged: Callable[[], bool] | None = None  # made when all is found
         self._names_of_tensors: list[str] = []
         self._paths: dict[int, Read] = {}  # how a captured tensor is read
@@ -73,7 +76,7 @@ class Captures:
             self._search([Part("", function), *[Part(name, x) for name, x in given]])
             self._search([Part(name, x) for name, x in parts_of_libraries(self.objects, self.names)])
             self._search(list(self._parts_of_tensors()))
-            if message := unseen(self.objects, self.names):
+            if message := unseen(self._reached, self._uses, {name: self.names[name] for name in self._attributes}):
                 raise Unwatched(message)
             if "is_grad_enabled" in self.names:
                 self.same.append((lambda: thread.modes.grad, thread.modes.grad, "the grad mode"))
@@ -112,6 +115,8 @@ class Captures:
             if kind is None:
                 unknown.append((part, needs, where))
                 continue
+            if isinstance(value, SOURCES):
+                self._reached.append((part, where))
             if where and (message := unknown_module(value, name, where)):
                 raise Unwatched(message)
             if id(value) not in self.objects:
@@ -212,10 +217,15 @@ class Captures:
         for names in (found.attributes, found.globals):
             for name, line in names.items():
                 self.names.setdefault(name, f" in {f.__qualname__} (line {line} of {file})")
+        self._attributes |= found.attributes.keys()
+        uses = {value: {name: f" in {f.__qualname__} (line {line} of {file})" for name, line in used.items()} for value, used in found.uses.items()}
+        for (way, name), of_value in uses.items():
+            if way == "attribute":
+                self._uses.setdefault(name, {}).update(of_value)
         place = f" in {f.__qualname__} (line {f.__code__.co_firstlineno} of {file})"
         for part in cells_of(f):
             self.places.setdefault(part.name[1:], place)
-            yield part, place
+            yield part._replace(uses=uses.get(("cell", part.name[1:]))), place
         for x in (f.__defaults__, f.__kwdefaults__):
             if x is not None:
                 yield Part("", x), place
@@ -231,21 +241,21 @@ class Captures:
             yield below, place
         space = f.__globals__
         for name, line in found.globals.items():
-            x, place = space.get(name, MISSING), f" in {f.__qualname__} (line {line} of {file})"
+            x, place, used = space.get(name, MISSING), f" in {f.__qualname__} (line {line} of {file})", uses.get(("global", name))
             if x is MISSING and hasattr(builtins, name):
                 if name in UNSEEN:
                     raise Unwatched(f"{name}() is called{place}, and what it reads cannot be found in the code. Read the variables by their names, "
                                     f"or pass their values as an argument")
                 x = getattr(builtins, name)
-                yield Part(f".{name}", x, functools.partial(operator.getitem, builtins.__dict__, name), loose=True), place
+                yield Part(f".{name}", x, functools.partial(operator.getitem, builtins.__dict__, name), loose=True, uses=used), place
                 yield Part(f".{name}", MISSING, functools.partial(space.get, name, MISSING), functools.partial(put, space, name), loose=True), place
                 continue
             read = functools.partial(operator.getitem, space, name) if x is not MISSING else functools.partial(space.get, name, MISSING)
-            yield Part(f".{name}", x, read, functools.partial(put, space, name), loose=True), place
+            yield Part(f".{name}", x, read, functools.partial(put, space, name), loose=True, uses=used), place
         for name, line in found.modules.items():
             if (module := sys.modules.get(name)) is not None:
                 place = f" in {f.__qualname__} (line {line} of {file})"
-                yield Part(f".{name}", module, functools.partial(sys.modules.get, name, MISSING), loose=True), place
+                yield Part(f".{name}", module, functools.partial(sys.modules.get, name, MISSING), loose=True, uses=uses.get(("module", name))), place
 
     def _add_empty(self, value: Any, name: str) -> None:
         """Note a container without elements."""

@@ -46,6 +46,7 @@ class Part(NamedTuple):
     attribute: str = ""  # the name under which code reads it
     loose: bool = False  # whether what refers to it may refer to another value, and does not compare that
     shared: bool = False  # of a class or module: read if reached code has the name of the attribute
+    uses: dict[str, str] | None = None  # the attributes that the code which refers to it reads, each with a place; None if that is not known
 
 
 class Content(NamedTuple):

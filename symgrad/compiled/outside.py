@@ -13,23 +13,27 @@ import dataclasses
 import datetime
 import decimal
 import functools
+import inspect
 import logging
 import operator
 import os
 import random
 import sys
+import threading
 import time
 import types
 import warnings
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from symgrad.compiled.code import ELSEWHERE
+from symgrad.compiled.contents import Part
 from symgrad.compiled.kinds import State, is_library, state_of
 from symgrad.factories.generators import Generator, default_generator
 
-__all__ = ["calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries", "tells",
+__all__ = ["SOURCES", "calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries", "tells",
            "unknown_module", "unseen"]
 
 CLOCKS = tuple(f for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "time_ns", "perf_counter_ns", "monotonic_ns",
@@ -51,11 +55,14 @@ hashlib heapq hmac html inspect io itertools json keyword linecache logging math
 pprint queue random re reprlib secrets shlex shutil statistics string struct sys tempfile textwrap threading time token tokenize tomllib
 thread traceback types typing unicodedata unittest uuid warnings weakref zlib zoneinfo
 """.split())
-# names under which known modules give the state of the interpreter
-UNSEEN = {"sys": ("modules", "getrecursionlimit", "_getframe", "_current_frames", "getrefcount", "getallocatedblocks", "getswitchinterval",
-                  "gettrace", "getprofile"),
-          "threading": ("enumerate", "active_count", "current_thread", "main_thread", "get_ident", "get_native_id"),
-          "warnings": ("filters",), "inspect": ("stack", "currentframe", "getouterframes", "getinnerframes")}
+# attributes of modules that give the state of the interpreter
+UNSEEN = ((sys, ("modules", "getrecursionlimit", "_getframe", "_current_frames", "getrefcount", "getallocatedblocks", "getswitchinterval", "gettrace",
+                 "getprofile")),
+          (threading, ("enumerate", "active_count", "current_thread", "main_thread", "get_ident", "get_native_id")),
+          (warnings, ("filters",)), (inspect, ("stack", "currentframe", "getouterframes", "getinnerframes")))
+STATES = {id(x): (f"{module.__name__}.{name}", name) for module, names in UNSEEN for name in names
+          if getattr(x := getattr(module, name, None), "__module__", "") == module.__name__}
+SOURCES = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, functools._lru_cache_wrapper)  # by which code may come to that state
 
 
 def unknown_module(value: Any, name: str, where: str) -> str:
@@ -69,22 +76,43 @@ def unknown_module(value: Any, name: str, where: str) -> str:
             f"with it as an argument")
 
 
-def unseen(objects: dict[int, Any], names: dict[str, str]) -> str:
-    """Why a function that may read the state of the interpreter cannot be watched; the names are those in its code, each with a place."""
-    for name in ("__subclasses__", "cache_info"):
-        if place := names.get(name):
-            return f"{name}() is read{place}, and what it returns may differ from call to call. Pass the value as an argument"
-    for x in list(objects.values()):
-        if isinstance(x, types.ModuleType):
-            module, candidates = x.__name__, UNSEEN.get(x.__name__, ())
-        elif isinstance(x, (types.FunctionType, types.BuiltinFunctionType)):
-            module, candidates = x.__module__ or "", tuple({x.__name__}.intersection(UNSEEN.get(x.__module__ or "", ())))
-        else:
+def unseen(reached: Sequence[tuple[Part, str]], uses: Mapping[str, Mapping[str, str]], attributes: Mapping[str, str]) -> str:
+    """Why a function that may read the state of the interpreter cannot be watched.
+
+    `reached` are all ways to `SOURCES`, `attributes` are those that the code reads, and `uses` the attributes of these; each with a place.
+    """
+    if (place := attributes.get("__subclasses__")) is not None:
+        return _differs("__subclasses__", place)
+    seen, stack = set[tuple[int, str]](), [*reached]
+    while stack:
+        part, where = stack.pop()
+        value: Any = part.value
+        known = part.uses if part.uses is not None else uses.get(part.attribute, {} if part.shared else {ELSEWHERE: where})
+        used = {**attributes, **known} if ELSEWHERE in known else known  # any code may read an attribute of what is passed on
+        name, own = STATES.get(id(value), ("", ""))
+        if name and (part.uses is not None or part.attribute in attributes or own in attributes):
+            return _unnoticed(name, attributes.get(own) or where)
+        if isinstance(value, functools._lru_cache_wrapper) and "cache_info" in used:
+            return _differs("cache_info", used["cache_info"])
+        if not isinstance(value, types.ModuleType):
             continue
-        if name := next((name for name in candidates if name in names), ""):
-            return (f"{module}.{name} is read{names[name]}, and changes of the interpreter's state cannot be noticed. Pass what is read there as an "
-                    f"argument")
+        if name := next((name for module, names in UNSEEN if value is module for name in names if name in used), ""):
+            return _unnoticed(f"{value.__name__}.{name}", used[name])
+        if is_library(value.__name__):  # of others the attributes have been reached
+            for name, place in known.items():
+                x = vars(value).get(name)
+                if isinstance(x, SOURCES) and (id(x), name) not in seen:
+                    seen.add((id(x), name))
+                    stack.append((Part(name, x, attribute=name), place))
     return ""
+
+
+def _differs(name: str, place: str) -> str:
+    return f"{name}() is read{place}, and what it returns may differ from call to call. Pass the value as an argument"
+
+
+def _unnoticed(name: str, place: str) -> str:
+    return f"{name} is read{place}, and changes of the interpreter's state cannot be noticed. Pass what is read there as an argument"
 
 
 def calls_outside(objects: dict[int, Any], names: Container[str]) -> bool:
