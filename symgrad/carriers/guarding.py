@@ -52,21 +52,28 @@ def _replaced(xp: Any, x: Any, i: int, k: int) -> Any:
 def unselected(xp: Any, op: Op, i: int, y: Any, args: tuple) -> Any:
     """Where an elementwise op that selects does not depend on its argument i: the partial derivative is 0 there and on both sides.
 
-    At the end of a region, as relu at 0, it is a convention.
+    At the end of a region, as relu at 0, it is a convention. A slope is the same on both sides, too.
     """
     partial: Any = op.partials[i]
-    slope = partial(xp, y, *args)
-    zero = xp.eq(slope, 0)
-    if not op.piecewise_linear:
-        along = Dual(args[i], xp.ones_like(args[i]))
-        moved = partial(DualCarrier(xp), Dual(y, slope * along.tangent), *args[:i], along, *args[i + 1:])
-        zero = xp.logical_and(zero, xp.eq(moved.tangent, 0)) if type(moved) is Dual else zero
+    if not callable(partial):
+        zero = xp.eq(y, y)
+    else:
+        slope = partial(xp, y, *args)
+        zero = xp.eq(slope, 0)
+        if not op.piecewise_linear:
+            along = Dual(args[i], xp.ones_like(args[i]))
+            moved = partial(DualCarrier(xp), Dual(y, slope * along.tangent), *args[:i], along, *args[i + 1:])
+            zero = xp.logical_and(zero, xp.eq(moved.tangent, 0)) if type(moved) is Dual else zero
     x: Any = args[i]
     limits = _limits_of(getattr(x, "dtype", None))
     step = xp.abs(x) * limits.eps + limits.tiny
     for beside in (x - step, x + step):
         there = *args[:i], beside, *args[i + 1:]
-        zero = xp.logical_and(zero, xp.eq(partial(xp, op.forward(xp, *there), *there), 0))
+        value = op.forward(xp, *there)
+        if op.slope:
+            zero = xp.logical_and(zero, xp.eq(value, y))
+        if callable(partial):
+            zero = xp.logical_and(zero, xp.eq(partial(xp, value, *there), 0))
     return zero
 
 

@@ -16,6 +16,7 @@ from symgrad.engine.documentation import documentation, stored
 from symgrad.engine.operands import OF_TORCH, constants, flag, number
 from symgrad.engine.recording import NUMBERS, Lifted, convert, core, operand
 from symgrad.engine.refusals import no_tensor, of_wrong_kind
+from symgrad.engine.slopes import slope_op
 from symgrad.engine.storage.views import own
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tables import MethodTable
@@ -23,6 +24,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.closures import specialized
 from symgrad.graph.common import join
 from symgrad.graph.op import REGISTRY, Op, signature_of
+from symgrad.graph.slopes import RECORDERS
 from symgrad.types.promotion import common_dtype, result_dtype
 
 __all__ = ["FUNCTIONS", "METHODS", "by_ranks", "install", "lift", "methods_of", "public_signature", "traced"]
@@ -70,6 +72,8 @@ class Traced:
 
 
 traced: Any = Traced()
+_slope = functools.cache(lambda op, i: core(slope_op(op, i)))
+RECORDERS[Traced] = lambda _, op, i, args: _slope(op, i)(*args)
 _clone = core(REGISTRY["clone"])
 
 @functools.cache

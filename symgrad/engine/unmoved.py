@@ -114,13 +114,12 @@ def unmoved_by(node: Node, i: int, masks: Mapping[Node, Any]) -> Any:
     """Where argument i of an elementwise op does not move the value, with the masks of nodes that move; None if it does so everywhere."""
     op, mask = node.op, masks.get(node.parents[i])  # type: ignore[arg-type]
     zero = None
-    if not callable(op.partials[i]):
-        if not op.partials[i]:
-            constants = _values_on_regions(op)
-            zero = (xp.eq(xp.zeros_like(node.value), 0) if constants is None else
-                    functools.reduce(xp.logical_or, [xp.eq(node.value, c) for c in constants]))
-    elif op.selects:
+    if op.slope or op.selects and callable(op.partials[i]):
         zero = unselected(xp, op, i, *read_saved(node))
+    elif not op.partials[i]:
+        constants = _values_on_regions(op)
+        zero = (xp.eq(xp.zeros_like(node.value), 0) if constants is None else
+                functools.reduce(xp.logical_or, [xp.eq(node.value, c) for c in constants]))
     elif op.name == "mul" and node.args and not node.flags & (RELEASED | PACKED):  # the derivatives of an op that selects are factors
         zero = left_out(node, unmoved_zeros(*factor(node, 1 - i, node.args), masks))
     return zero if mask is None else mask if zero is None else xp.logical_or(mask, zero)

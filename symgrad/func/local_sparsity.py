@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
-from symgrad.carriers.guarding import not_finite
+from symgrad.carriers.guarding import not_finite, unselected
 from symgrad.carriers.sets import Dependence, broadcast, union
 from symgrad.graph.node import Node
 
@@ -32,14 +32,20 @@ def is_steep(node: Node) -> bool:
 
 
 def _slopes(node: Node) -> list[tuple[int, Any]]:
-    """The arguments on which the value of an elementwise op depends, and the derivatives by them; None for the derivative 1."""
+    """The arguments on which the value of an elementwise op depends, and the derivatives by them; None for the derivative 1.
+
+    At the end of a region that an op selects, as relu at 0, the derivative 0 is a convention, and 1 stands in its place.
+    """
     op, found = node.op, []
     ones = np.ones(tuple(node.value.shape))
     with np.errstate(all="ignore"):
         for i, p in enumerate(node.parents):
             if p is not None and (callable(op.partials[i]) or op.partials[i] not in (None, 0)):
                 needs = tuple([q if k == i else None for k, q in enumerate(node.parents)])
-                found.append((i, op.vjp(numeric, ones, node.value, node.args, needs)[i]))  # type: ignore[misc]
+                slope = op.vjp(numeric, ones, node.value, node.args, needs)[i]  # type: ignore[misc]
+                if op.selects and type(slope) is not Batched and not np.all(slope):
+                    slope = np.where((slope == 0) & np.logical_not(unselected(numeric, op, i, node.value, node.args or ())), 1.0, slope)
+                found.append((i, slope))
     return found
 
 

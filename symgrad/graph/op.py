@@ -26,6 +26,7 @@ from typing import Any
 
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.regions import regions_of
+from symgrad.graph.slopes import with_recorded_slopes
 from symgrad.types.domains import REAL, Domain
 
 __all__ = ["Op", "REGISTRY", "composite", "elementwise", "linear", "multilinear", "primitive", "signature_of"]
@@ -63,6 +64,7 @@ class Op:
       is recorded as a function of both.
     - `selects`: the derivative is zero on a region, by elements that are not selected there; the engine then treats 0 · ∞ as 0.
     - `piecewise_linear`: the partial derivatives are constant on regions. For an elementwise op both are derived from the partials.
+    - `slope`: it is a partial derivative of an op that selects, which may jump.
     - `takes_out`: the numeric carrier's function has no parameters and writes into an array given last, so that `name_` needs no temporary.
     - `elementwise`: a composite that works element by element, so that it stands in formulas.
     - `layout`: the order in memory of the elements of a new result: "operands" and "last" follow the operands, from the first or the last on,
@@ -100,6 +102,7 @@ class Op:
     square: str = ""
     selects: bool = False
     piecewise_linear: bool = False
+    slope: bool = False
     takes_out: bool = False
     elementwise: bool = False
     layout: str = ""
@@ -165,8 +168,11 @@ def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = R
         rest.setdefault("saves", False)
     else:
         rest |= regions_of(partials, parameters, rest.get("examples", ()))._asdict()
-    pull = vjp or elementwise_vjp(partials, parameters)
-    return _register(name, "elementwise", rule, pull, jvp or elementwise_jvp(partials), len(partials), partials=partials, domain=domain, **rest)
+    pull, push = vjp or elementwise_vjp(partials, parameters), jvp or elementwise_jvp(partials)
+    if rest.get("selects") and not vjp and not jvp:
+        pull, push = with_recorded_slopes(lambda: op, pull, push)
+    op = _register(name, "elementwise", rule, pull, push, len(partials), partials=partials, domain=domain, **rest)
+    return op
 
 
 def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, jvp: Rule | None = None, **rest: Any) -> Op:

@@ -107,7 +107,7 @@ elementwise("elu_of_real", _elu, _elu_slope, public=False, special=((0.0,), (-0.
                 "An `input_scale` below 1 takes digits of subnormal numbers.")
 elementwise("leaky_relu_of_real", lambda xp, input, slope: xp.where(xp.gt(input, 0), input, slope * input),
             lambda xp, y, x, slope: xp.where(xp.gt(x, 0), 1.0, slope * xp.ones_like(x)), public=False, special=((0.0,), (-0.0,)),
-            refuses="c", examples=((0.25,),), saved=ONE, node_name="LeakyRelu",
+            refuses="c", examples=((0.25,), (0.0,)), saved=ONE, node_name="LeakyRelu",
             doc="The input where it is positive, else slope times the input; the derivative at 0 is that from below.")
 elementwise("threshold_of_real", lambda xp, input, threshold, value: xp.where(xp.le(input, threshold), value, input),
             lambda xp, y, x, threshold, value: xp.indicator(xp.gt(x, threshold), x), public=False, refuses="c", integers=True,

@@ -19,11 +19,13 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.carriers.spectra import is_number
 from symgrad.engine.passes import pullback
+from symgrad.engine.slopes import slope_op
 from symgrad.engine.unreached import Passed
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import GRADIENT, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
+from symgrad.graph.slopes import RECORDERS
 from symgrad.types.domains import COMPLEX as COMPLEX_PARTS
 from symgrad.types.dtypes import DTYPES, DType, dtype_of
 
@@ -297,6 +299,9 @@ class RecordingCarrier:
         if _is_complex(y):  # the pullback takes the conjugates, as in the engine
             y, *tensors = (self.conj(t) if isinstance(t, Box) else t for t in (y, *tensors))
         return y, (*tensors, *args[count:])
+
+
+RECORDERS[RecordingCarrier] = lambda recorder, op, i, args: recorder.apply(slope_op(op, i), args[:op.arity], args[op.arity:])
 
 
 class _InFloats(Passed):

@@ -239,6 +239,32 @@ def test_the_end_of_a_region_is_no_selection_by_any_route(end, inner):
     check_end(end, inner, None)
 
 
+def check_bend(end, power, routes):
+    """No second derivative of |f(u) - f(end)| to a power between 1 and 2 is finite there, as that of the power is infinite."""
+    function, at, side = ENDS[end]
+    value = function(tensor(at)).item()
+    with np.errstate(all="ignore"):
+        for name in routes:
+            found = array(HESSIANS[name](lambda v: (function(at + side * v[0]) - value).abs() ** power + v[1] ** 3, tensor([0.0, 0.6])))
+            assert not np.isfinite(found.flat[0]), f"{name}: {found}"
+
+
+LINEAR_ENDS = [name for name in ENDS if not name.startswith(("norm", "square"))]  # these are smooth there
+
+
+@pytest.mark.parametrize("end", LINEAR_ENDS)
+def test_the_end_of_a_region_is_recorded(end):
+    """A slope of 0 there is not that of a region in a graph that is differentiated again."""
+    check_bend(end, 1.3, [name for name in HESSIANS if name in SHORT])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("end", LINEAR_ENDS)
+def test_the_end_of_a_region_is_recorded_by_any_route(end):
+    for power in (1.1, 4 / 3, 1.5, 1.9):
+        check_bend(end, power, HESSIANS)
+
+
 class Unknown(symgrad.autograd.Function):
     """The identity, of which nothing is known that would tell which elements reach the outputs."""
 

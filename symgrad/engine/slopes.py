@@ -1,0 +1,42 @@
+"""Slopes that jump, as nodes of a graph that is differentiated again.
+
+The derivative of relu is 0 or 1. As a constant of the graph, the 0 at the kink could not be told from that of a region, where a product with it
+does not depend on the other factor. So the slope is recorded as the value of an op of the same arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from symgrad.carriers.dual import Dual, DualCarrier
+from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
+from symgrad.graph.op import Op
+
+__all__ = ["slope_op"]
+
+
+@functools.cache
+def slope_op(op: Op, i: int) -> Op:
+    """The op of partial derivative `i` of an elementwise op that selects. Its own derivatives are 0 if it is constant on regions."""
+    partial: Any = op.partials[i]
+
+    def forward(xp: Any, *args: Any) -> Any:
+        return partial(xp, op.forward(xp, *args), *args)
+
+    partials = (0,) * len(op.partials) if op.piecewise_linear else tuple([_mixed(op, partial, j) for j in range(len(op.partials))])
+    return replace(op, name=f"slope_of_{op.name}_{i}", forward=forward, partials=partials, node_name="SlopeBackward0", saved=None, slope=True,
+                   vjp=elementwise_vjp(partials, bool(op.parameters)), jvp=elementwise_jvp(partials))
+
+
+def _mixed(op: Op, partial: Callable[..., Any], j: int) -> Callable[..., Any]:
+    """The derivative by argument `j` of a partial derivative."""
+    def derivative(xp: Any, y: Any, *args: Any) -> Any:
+        value, along = op.forward(xp, *args), Dual(args[j], xp.ones_like(args[j]))
+        slope: Any = op.partials[j]
+        found = partial(DualCarrier(xp), Dual(value, slope(xp, value, *args)), *args[:j], along, *args[j + 1:])
+        return found.tangent if type(found) is Dual else xp.zeros_like(value)
+
+    return derivative
