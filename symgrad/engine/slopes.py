@@ -14,6 +14,7 @@ from typing import Any
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.op import Op
+from symgrad.graph.slopes import RECORDERS, with_recorded_slopes
 
 __all__ = ["slope_op"]
 
@@ -27,8 +28,23 @@ def slope_op(op: Op, i: int) -> Op:
         return partial(xp, op.forward(xp, *args), *args)
 
     partials = (0,) * len(op.partials) if op.piecewise_linear else tuple([_mixed(op, partial, j) for j in range(len(op.partials))])
-    return replace(op, name=f"slope_of_{op.name}_{i}", forward=forward, partials=partials, node_name="SlopeBackward0", saved=None, slope=True,
-                   vjp=elementwise_vjp(partials, bool(op.parameters)), jvp=elementwise_jvp(partials))
+    pull, push = elementwise_vjp(partials, bool(op.parameters)), elementwise_jvp(partials)
+    if not op.piecewise_linear:
+        pull, push = with_recorded_slopes(lambda: found, pull, push)
+    found = replace(op, name=f"slope_of_{op.name}_{i}", forward=forward, partials=partials, node_name="SlopeBackward0", saved=None, slope=True,
+                    vjp=pull, jvp=push)
+    return found
+
+
+def _of_duals(xp: DualCarrier, op: Op, i: int, y: Any, args: tuple) -> Any:
+    """A partial derivative of dual values, of which the values are recorded if their carrier records."""
+    if (record := RECORDERS.get(type(xp.base))) is None:
+        partial: Any = op.partials[i]
+        return partial(xp, y, *args)
+    return xp.apply(slope_op(op, i), args[:op.arity], args[op.arity:], lambda *values: record(xp.base, op, i, None, values))
+
+
+RECORDERS[DualCarrier] = _of_duals
 
 
 def _mixed(op: Op, partial: Callable[..., Any], j: int) -> Callable[..., Any]:

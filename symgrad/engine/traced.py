@@ -73,7 +73,7 @@ class Traced:
 
 traced: Any = Traced()
 _slope = functools.cache(lambda op, i: core(slope_op(op, i)))
-RECORDERS[Traced] = lambda _, op, i, args: _slope(op, i)(*args)
+RECORDERS[Traced] = lambda _, op, i, y, args: _slope(op, i)(*args)
 _clone = core(REGISTRY["clone"])
 
 @functools.cache

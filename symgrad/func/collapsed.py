@@ -114,7 +114,8 @@ class _CollapsedPass:
         if node.op.kind == "elementwise" and any([x is not None and has_nan(self.xp, x) for x in found]):
             masks = [None if t is None and s is None else unmoved_by(node, i, self.stays) for i, (t, s) in enumerate(zip(ts, ss))]
             if any([m is not None for m in masks]):
-                others = self.propagate(node, *[[stilled(self.xp, x, m) for x, m in zip(xs, masks)] for xs in (ts, ss)], wanted, read)
+                still_ts, still_ss = ([stilled(self.xp, x, m) for x, m in zip(xs, masks)] for xs in (ts, ss))
+                others = self.propagate(node, still_ts, still_ss, wanted, read)
                 found = [x if x is None else self.xp.where(self.xp.isnan(x), other, x) for x, other in zip(found, others)]
         return found if mask is None else [None if x is None else without(self.xp, self.broadcast(x, node.value), mask) for x in found]
 

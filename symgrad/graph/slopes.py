@@ -11,7 +11,7 @@ from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 __all__ = ["RECORDERS", "with_recorded_slopes"]
 
 Rule = Callable[..., Any]
-RECORDERS: dict[type, Callable[[Any, Any, int, tuple], Any]] = {}  # for each carrier that records: (carrier, op, i, args) -> partial derivative i
+RECORDERS: dict[type, Callable[[Any, Any, int, Any, tuple], Any]] = {}  # of carriers that record: (carrier, op, i, y, args) -> partial derivative i
 
 
 def with_recorded_slopes(op: Callable[[], Any], vjp: Rule, jvp: Rule) -> tuple[Rule, Rule]:
@@ -34,4 +34,4 @@ def _recorded_rules(op: Any) -> tuple[Rule, Rule]:
 
 
 def _recorded(op: Any, i: int, xp: Any, y: Any, *args: Any) -> Any:
-    return RECORDERS[type(xp)](xp, op, i, args)
+    return RECORDERS[type(xp)](xp, op, i, y, args)

@@ -301,7 +301,7 @@ class RecordingCarrier:
         return y, (*tensors, *args[count:])
 
 
-RECORDERS[RecordingCarrier] = lambda recorder, op, i, args: recorder.apply(slope_op(op, i), args[:op.arity], args[op.arity:])
+RECORDERS[RecordingCarrier] = lambda recorder, op, i, y, args: recorder.apply(slope_op(op, i), args[:op.arity], args[op.arity:])
 
 
 class _InFloats(Passed):

@@ -265,6 +265,22 @@ def test_the_end_of_a_region_is_recorded_by_any_route(end):
         check_bend(end, power, HESSIANS)
 
 
+THIRD = {"backward thrice": lambda f: func.grad(func.grad(func.grad(f))), "forward thrice": lambda f: func.jacfwd(func.jacfwd(func.jacfwd(f))),
+         "forward of the Hessian": lambda f: func.jacfwd(func.hessian(f)), "backward of the Hessian": lambda f: func.grad(func.hessian(f)),
+         "series": lambda f: lambda x: func.derivatives(f, 3)(x)[3], "compiled": lambda f: symgrad.compile(func.grad(func.hessian(f)))}
+
+
+@pytest.mark.parametrize("end", LINEAR_ENDS)
+def test_the_end_of_a_region_is_recorded_for_third_derivatives(end):
+    function, at, side = ENDS[end]
+    value = function(tensor(at)).item()
+    sign = math.copysign(1, function(tensor(at + 1e-3 * side)).item() - value)
+    with np.errstate(all="ignore"):
+        for name, third in THIRD.items():
+            found = third(lambda u: (sign * (function(at + side * u) - value)) ** 2.3)(tensor(0.0))
+            assert not np.isfinite(found.item()), f"{name}: {found}"
+
+
 class Unknown(symgrad.autograd.Function):
     """The identity, of which nothing is known that would tell which elements reach the outputs."""
 
