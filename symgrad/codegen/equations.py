@@ -14,7 +14,9 @@ from symgrad.algebra.stable import stable_form_to_differentiate
 from symgrad.codegen.choices import with_choices
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.formulas.expressions import assignments
+from symgrad.formulas.expressions import equations as equations_of_tensor
+from symgrad.graph.op import REGISTRY
+from symgrad.graph.order import reached
 from symgrad.symbolic.catalogue import plan
 from symgrad.symbolic.conversion import FormulaFunction
 from symgrad.symbolic.definitions import Call
@@ -24,6 +26,7 @@ from symgrad.types.trees import LEAF, Spec
 
 __all__ = ["Equations", "Result", "equations_of"]
 
+WHERE = REGISTRY["where"]
 SHORT = 400  # the number of operations up to which equations are merged, so that a stable form can be found
 
 
@@ -168,12 +171,19 @@ def _differentiated(found: Trace, derivatives: int) -> list[Any]:
     return out
 
 
+def _of_rules(results: Sequence[Any]) -> set[Any]:
+    """The nodes of choices in derivatives whose condition is one of an op's rule, and not one of the function."""
+    value, *derivatives = [getattr(r, "_node", None) for r in results]
+    own = reached([value])
+    return {node for node in reached(derivatives, stop=own) if getattr(node, "op", None) is WHERE and node.parents[0] not in own}
+
+
 def _equations(found: Trace, derivatives: int) -> tuple[list[tuple[Any, Any]], list[Result]]:
     """The equations of all results together, so that they share common subexpressions."""
     results = _differentiated(found, derivatives)
     tensors = [r if isinstance(r, Tensor) else None for r in results]
     named = [t for t in tensors if t is not None and t.numel() and t.leaves]
-    equations = assignments(traced.cat([traced.reshape(t, (-1,)) for t in named], 0)) if named else []
+    equations = equations_of_tensor(traced.cat([traced.reshape(t, (-1,)) for t in named], 0), _of_rules(results) if derivatives else ()) if named else []
     last = iter([symbol for symbol, _ in equations[len(equations) - sum(t.numel() for t in named):]])
     out = []
     for result, t in zip(results, tensors):

@@ -6,7 +6,7 @@ values without a named leaf upstream, are constants. SymPy is imported on first 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from symgrad.graph.order import upstream
 from symgrad.types.restoring import collection_paused
 from symgrad.types.weakkeys import WeakKeys
 
-__all__ = ["ElementSymbols", "assignments", "conditions", "expr", "formula", "keep_alive", "leaves", "names"]
+__all__ = ["ElementSymbols", "assignments", "conditions", "equations", "expr", "formula", "keep_alive", "leaves", "names"]
 
 METHODS = MethodTable()
 
@@ -217,6 +217,11 @@ def assignments(self: Tensor) -> list[tuple[Any, Any]]:
     >>> (y * y).assignments()
     [(v1, sin(x)), (v2, v1 + 1), (v3, v2**2)]
     """
+    return equations(self)
+
+
+def equations(self: Tensor, apart: Container[Node] = ()) -> list[tuple[Any, Any]]:
+    """The assignments of a tensor; those of the nodes `apart` are not merged with equal ones, and are marked by `UnevaluatedExpr`."""
     node = self._node
     named = node is not None and node.flags & NAMED
     derivative = _Derivative(() if named else getattr(self, "_formula", ()))
@@ -225,7 +230,7 @@ def assignments(self: Tensor) -> list[tuple[Any, Any]]:
         return []
     from symgrad.formulas.letform import LetForm  # imports SymPy
 
-    form = LetForm({name for leaf in _named_leaves(roots) for name in names(leaf)})
+    form = LetForm({name for leaf in _named_leaves(roots) for name in names(leaf)}, apart)
     reading = _SymbolicReplay(False, form)
     with collection_paused():
         form.forward(reading, roots)

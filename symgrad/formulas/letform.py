@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cmp_to_key
 from itertools import count
 from typing import Any
@@ -140,15 +140,21 @@ def _parameter(x: Any) -> Any:
 
 
 class LetForm(dict):
-    """The values of nodes, in which every expression is a separate equation with a short name."""
+    """The values of nodes, in which every expression is a separate equation with a short name.
 
-    def __init__(self, used: set[str]):
+    Those of the nodes `apart` have equations of their own, marked by `UnevaluatedExpr`, even if they equal those of others.
+    """
+
+    def __init__(self, used: set[str], apart: Container[Node] = ()):
         super().__init__()
+        self.apart = apart
         self.lines: dict[Any, Any] = {}
         self.fresh: Iterator[str] = (name for name in (f"v{i}" for i in count(1)) if name not in used)
         self.patterns = _Patterns()
 
     def __setitem__(self, node: Node, cells: Any) -> None:
+        if node in self.apart:
+            cells = cells.fill([e if _is_short(e) else sympy.UnevaluatedExpr(e) for e in cells.ravel().tolist()], cells.shape)
         super().__setitem__(node, self.with_names(cells, node))
 
     def with_names(self, cells: Any, node: Node) -> Any:
