@@ -183,7 +183,8 @@ def _equations(found: Trace, derivatives: int) -> tuple[list[tuple[Any, Any]], l
     results = _differentiated(found, derivatives)
     tensors = [r if isinstance(r, Tensor) else None for r in results]
     named = [t for t in tensors if t is not None and t.numel() and t.leaves]
-    equations = equations_of_tensor(traced.cat([traced.reshape(t, (-1,)) for t in named], 0), _of_rules(results) if derivatives else ()) if named else []
+    elements = [traced.reshape(t, (-1,)) for t in named]
+    equations = equations_of_tensor(traced.cat(elements, 0), _of_rules(results) if derivatives else ()) if named else []
     last = iter([symbol for symbol, _ in equations[len(equations) - sum(t.numel() for t in named):]])
     out = []
     for result, t in zip(results, tensors):
