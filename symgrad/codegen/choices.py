@@ -145,15 +145,14 @@ class _Choices:
         if isinstance(e, sympy.Piecewise):
             out, where = sympy.false, _inside if by_rule else _where
             for value, condition in reversed(e.args):
-                inner = self.region(value)
+                inner = self.region(value, by_rule)
                 out = sympy.Or(sympy.And(where(condition), inner), sympy.And(where(condition, False), out))
             return out
         if e.is_Pow:
-            return self.region(e.base) if e.exp.is_positive else sympy.false
-        if e.is_Mul:
-            return sympy.Or(*map(self.region, e.args))
-        if e.is_Add:
-            return _all(map(self.region, e.args))
+            return self.region(e.base, by_rule) if e.exp.is_positive else sympy.false
+        if e.is_Mul or e.is_Add:
+            parts = [self.region(part, by_rule) for part in e.args]
+            return sympy.Or(*parts) if e.is_Mul else _all(parts)
         if e in self.ends:
             for symbol in [*self.ends][len(self.regions):] if e not in self.regions else ():  # in order, so that no recursion is deep
                 self.regions[symbol] = self.computed_once(self.region(*self.ends[symbol]))

@@ -172,10 +172,11 @@ def _differentiated(found: Trace, derivatives: int) -> list[Any]:
 
 
 def _of_rules(results: Sequence[Any]) -> set[Any]:
-    """The nodes of choices in derivatives whose condition is one of an op's rule, and not one of the function."""
+    """The nodes of slopes in derivatives, and of choices whose condition is one of an op's rule, and not one of the function."""
     value, *derivatives = [getattr(r, "_node", None) for r in results]
     own = reached([value])
-    return {node for node in reached(derivatives, stop=own) if getattr(node, "op", None) is WHERE and node.parents[0] not in own}
+    ops = [(node, node.op) for node in reached(derivatives, stop=own) if hasattr(node, "op")]
+    return {node for node, op in ops if op.slope or op is WHERE and node.parents[0] not in own}
 
 
 def _equations(found: Trace, derivatives: int) -> tuple[list[tuple[Any, Any]], list[Result]]:
