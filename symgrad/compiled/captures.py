@@ -20,9 +20,10 @@ from typing import Any
 from symgrad.carriers.duck import Unrecordable
 from symgrad.compiled.classes import OCCASIONS, class_check, classes_of, described, put, shared_parts
 from symgrad.compiled.code import reads
-from symgrad.compiled.contents import MISSING, Check, Part, alike, cells_of, flattened, mapping_content
+from symgrad.compiled.contents import MISSING, PLAIN, Check, Part, alike, cells_of, flattened, mapping_content
 from symgrad.compiled.kinds import State, is_library, kind_of, state_of
-from symgrad.compiled.outside import SOURCES, calls_outside, library_states, parts_of_libraries, settings_of_libraries, tells, unknown_module, unseen
+from symgrad.compiled.outside import calls_outside, library_states, parts_of_libraries, settings_of_libraries, tells, unknown_module, unseen
+from symgrad.compiled.signs import signs_of_effects
 from symgrad.compiled.unchanged import unchanged
 from symgrad.engine.tensor import Tensor
 from symgrad.func.transformed import Transformed
@@ -63,9 +64,10 @@ class Captures:
         self.places: dict[str, str] = {}  # of the code that reads variables of enclosing functions
         self.catches = False  # whether reached code may catch an exception
         self.looks = False  # whether the function may call clocks and the like, log, or warn
+        self.signs = False  # whether there are signs that the function has effects
         self._loads = {"__call__"}  # the names that are not only written
         self._attributes = set[str]()  # those of the names that are names of attributes
-        self._reached: list[tuple[Part, str]] = []  # all ways to modules and functions, each with its place
+        self._reached: list[tuple[Part, str]] = []  # all ways to values, each with its place
         self._uses: dict[str, dict[str, str]] = {}  # the attributes that reached code reads of what is an attribute itself, each with a place
         self._unchanged: Callable[[], bool] | None = None  # made when all is found
         self._names_of_tensors: list[str] = []
@@ -83,6 +85,8 @@ class Captures:
             self.same += [(read, read(), name) for read, name in settings_of_libraries(self.objects, self.names)]
             self.states += library_states(self.objects, self.names)
             self.looks = calls_outside(self.objects, self.names) or tells(self.objects, self.names)
+            self.signs = not self.states and (self.signs or signs_of_effects(self._reached, self._uses, self.names))
+            self._reached.clear()
             self._watch_classes()
 
     def _search(self, roots: list[Part]) -> None:
@@ -101,6 +105,8 @@ class Captures:
                     break
             part, needs, where = stack.pop()
             value, name = part.value, part.name
+            if type(value) not in PLAIN:
+                self._reached.append((part, where))
             if isinstance(value, Tensor) and part.read is not None:
                 self._add_tensor(value, part)
                 continue
@@ -115,8 +121,6 @@ class Captures:
             if kind is None:
                 unknown.append((part, needs, where))
                 continue
-            if isinstance(value, SOURCES):
-                self._reached.append((part, where))
             if where and (message := unknown_module(value, name, where)):
                 raise Unwatched(message)
             if id(value) not in self.objects:
@@ -205,6 +209,7 @@ class Captures:
         self.checks.append((content.check, f".{f.__name__}"))  # type: ignore[union-attr]
         found = reads(f.__code__)
         self.catches |= found.handles
+        self.signs |= found.writes
         file = f.__code__.co_filename
         if any(name in found.attributes or name in found.globals for name in ("errstate", "seterr")) and "raise" in f.__code__.co_consts:
             raise Unrecordable(f"floating-point errors that raise in {f.__qualname__}, which the steps of a program do not")

@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["ELSEWHERE", "Reads", "Uses", "reads"]
+__all__ = ["ELSEWHERE", "FILLED", "Reads", "Uses", "WRITTEN", "is_in_place", "reads"]
 
 CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST")  # before `is`, as in `x is None`
 DYNAMIC = ("getattr", "attrgetter", "methodcaller", "hasattr", "setattr", "delattr")
@@ -20,6 +20,12 @@ LOADS = {"LOAD_GLOBAL": "global", "LOAD_NAME": "global", "LOAD_FROM_DICT_OR_GLOB
 OF_CELLS = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 OWNING = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM")  # with the attribute of the value that was loaded just before
 OF_NAMESPACES = ("locals", "vars")  # functions that read variables without their names
+MAKING = ("__init__", "__new__", "__post_init__", "__init_subclass__", "__setstate__")  # methods that set attributes of an object that is new
+WRITTEN, FILLED = ".=", "[]="  # among the attributes of a value of which an attribute, or an element, is assigned
+LOAD = "LOAD_(FAST|CONST|GLOBAL|DEREF|NAME|SMALL_INT)[A-Z_]* "
+TO_ELEMENT = f"((STORE|DELETE)_SUBSCR|COPY COPY|{LOAD}(STORE_SLICE|COPY COPY|BUILD_(SLICE|TUPLE) ((STORE|DELETE)_SUBSCR|COPY)))"
+# operations after a value was loaded, as in `a.b = 1` and `a.b += 1`, or in `a[i] = 1`, `a[i] += 1` and `a[i:j] = 1`
+WRITES = {WRITTEN: re.compile("(STORE|DELETE)_ATTR|COPY LOAD_ATTR"), FILLED: re.compile(LOAD + TO_ELEMENT)}
 ELSEWHERE = ""  # among the attributes of a value that is not only asked for attributes, but passed on, returned or stored
 
 Uses = dict[tuple[str, str], dict[str, int]]
@@ -43,6 +49,7 @@ class Reads(NamedTuple):
     loads: set[str]  # the names that are not only written
     # the attributes that are read of each global variable, variable of an enclosing function ("cell"), imported module and attribute
     uses: Uses
+    writes: bool  # whether a variable that is not its own, an attribute of its first argument, or an argument, is written
 
 
 @functools.lru_cache(4096)
@@ -50,7 +57,7 @@ def reads(code: types.CodeType) -> Reads:
     """The names that a function reads."""
     steps = list(dis.get_instructions(code))
     inner = [reads(x) for x in code.co_consts if isinstance(x, types.CodeType)]
-    out = Reads({}, {}, {}, any(step.opname == "PUSH_EXC_INFO" for step in steps) or any(x.handles for x in inner), set(), {})
+    out = Reads({}, {}, {}, any(step.opname == "PUSH_EXC_INFO" for step in steps) or any(x.handles for x in inner), set(), {}, False)
     line, before = code.co_firstlineno, steps[0]
     operations = list[Operation]()
     for step in steps:
@@ -78,6 +85,9 @@ def reads(code: types.CodeType) -> Reads:
         out.loads.update(found)
         out.uses.update({("attribute", x): {ELSEWHERE: line} for x, line in found.items()})
     _add_uses(out.uses, code, operations, inner, any(name in out.globals for name in OF_NAMESPACES))
+    out = out._replace(writes=_writes(out.uses, code, operations) or any(x.writes for x in inner))
+    for value in [x for x in out.uses if x[0] == "local"]:
+        del out.uses[value]
     for below in inner:
         out.loads.update(below.loads)
         for mine, theirs in zip(out[:3], below[:3]):
@@ -118,7 +128,8 @@ def _add_uses(uses: Uses, code: types.CodeType, operations: Sequence[Operation],
             for attribute, line in found.items():
                 add(("local" if kind == "cell" and name in own else kind, name), attribute, line)
     end = Operation("", None, code.co_firstlineno)
-    for (operation, argument, _), after in zip(operations, [*operations[1:], end]):
+    for i, (operation, argument, _) in enumerate(operations):
+        after = operations[i + 1] if i + 1 < len(operations) else end
         if operation in LOADS:
             value = LOADS[operation], argument
         elif operation in OF_CELLS:
@@ -132,6 +143,10 @@ def _add_uses(uses: Uses, code: types.CodeType, operations: Sequence[Operation],
         elif operation == "IMPORT_FROM":
             add(module, argument, after.line)
         uses.setdefault(value, {})
+        following = " ".join([x.name for x in operations[i + 1:i + 5]])
+        for kind_of_write, pattern in WRITES.items():
+            if pattern.match(following):
+                add(value, kind_of_write, after.line)
         if after.name in OWNING:
             add(value, after.argument, after.line)
         elif (after.name.startswith("STORE_FAST") or after.name == "STORE_DEREF" and after.argument in own) and not all_read:
@@ -147,5 +162,17 @@ def _add_uses(uses: Uses, code: types.CodeType, operations: Sequence[Operation],
                 waiting += names.get(variable, ())
                 for attribute, line in uses.get(variable, {}).items():
                     add(value, attribute, line)
-    for value in [x for x in uses if x[0] == "local"]:
-        del uses[value]
+
+
+def is_in_place(name: str) -> bool:
+    """Whether a method with a name writes into a tensor."""
+    return name.endswith("_") and not name.endswith("__")
+
+
+def _writes(uses: Uses, code: types.CodeType, operations: Sequence[Operation]) -> bool:
+    for i, name in enumerate(code.co_varnames[:code.co_argcount]):
+        used = uses.get(("local", name), {})
+        if any(map(is_in_place, used)) or not i and WRITTEN in used and code.co_name not in MAKING:
+            return True
+    return any([x.name in ("STORE_GLOBAL", "DELETE_GLOBAL") or x.name in ("STORE_DEREF", "DELETE_DEREF") and x.argument in code.co_freevars
+                for x in operations])

@@ -9,7 +9,8 @@ from typing import Any
 from symgrad.autograd.engine import grad
 from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
-from symgrad.compiled.recording import Recorder, Variant, call_tree, substituted
+from symgrad.compiled.recording import Recorder, call_tree, substituted
+from symgrad.compiled.variants import Variant
 from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, wrap

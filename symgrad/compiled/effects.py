@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dis
 import sys
 import threading
 import types
@@ -13,18 +14,39 @@ from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.carriers.recorded import Recorded
 from symgrad.compiled.captures import Captures, Unwatched
 from symgrad.compiled.contents import MISSING, cells_of
-from symgrad.compiled.kinds import kind_of
+from symgrad.compiled.kinds import is_library, kind_of, state_of
+from symgrad.compiled.outside import looking
 from symgrad.engine.tensor import Tensor
+from symgrad.factories.generators import default_generator
 from symgrad.types.trees import Spec as Form
 from symgrad.types.trees import flatten
 
-__all__ = ["HasEffects", "effects_undone", "reaches_recorded"]
+__all__ = ["LASTING", "HasEffects", "MayHaveEffects", "OwnError", "effects_observed", "effects_undone", "is_own", "reaches_recorded"]
 
+DRAWS = "Unrecordable: random numbers, which would be the same in every run"
+WRITES = "a write into an argument or a captured tensor"
+LASTING = (DRAWS, WRITES)  # effects for which a function is not recorded even if it has had them once
 MOST_IN_RESULT = 10_000  # objects that are searched for recorded values
 
 
 class HasEffects(Unrecordable):
     """A function changes what it captures, or its arguments, or prints."""
+
+
+class OwnError(Exception):
+    """A function that is recorded raises an error of its own, as it does without a recording."""
+
+    def __init__(self, error: Exception):
+        super().__init__(error)
+        self.error = error
+
+
+class MayHaveEffects(Exception):  # noqa: N818  no error
+    """A function has signs of effects and has not run without any, or raised an error: it runs as ever, and the effects are observed."""
+
+    def __init__(self, captures: Captures):
+        super().__init__(captures)
+        self.captures = captures
 
 
 def reaches_recorded(x: Any) -> bool:
@@ -38,22 +60,28 @@ def reaches_recorded(x: Any) -> bool:
         kind = kind_of(x)
         if isinstance(x, (Tensor, DuckArray)) or kind is None or len(seen) > MOST_IN_RESULT:
             return True
-        stack += [part.value for part in (cells_of(x) if isinstance(x, types.FunctionType) else kind.parts(x))]
+        if isinstance(x, types.FunctionType):
+            stack += [part.value for part in cells_of(x)] + [x.__defaults__, x.__kwdefaults__, x.__dict__]
+        else:
+            stack += [part.value for part in kind.parts(x)]
     return False
 
 
 class _Held:
-    """Stands for a stream of text, and holds what this thread writes to it back, but for warnings: the call that follows writes it."""
+    """Stands for a stream of text, and holds what this thread writes to it back, but for warnings: the call that follows writes it.
 
-    def __init__(self, stream: Any) -> None:
-        self.stream, self.text = stream, False
+    With `passes`, it only notes that this thread writes.
+    """
+
+    def __init__(self, stream: Any, passes: bool = False) -> None:
+        self.stream, self.text, self.passes = stream, False, passes
         self.thread: int | None = threading.get_ident()
 
     def write(self, text: str) -> int:
         if threading.get_ident() != self.thread or sys._getframe(1).f_globals.get("__name__") == "warnings":
             return self.stream.write(text)
         self.text = True
-        return len(text)
+        return self.stream.write(text) if self.passes else len(text)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
@@ -61,19 +89,20 @@ class _Held:
 
 @contextlib.contextmanager
 def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present: Sequence[Tensor],
-                   small: Sequence[tuple[dict, dict]]) -> Iterator[None]:
+                   small: Sequence[tuple[dict, dict]]) -> Iterator[list[str]]:
     """Put back what a function changes while it is recorded, so that the call that follows finds everything as it was.
 
-    `small` are attributes of arguments, with copies.
+    `small` are attributes of arguments, with copies. The list has the effects after the `with` block.
 
     Raises HasEffects if something was changed, Unwatched if that cannot be put back, or if random numbers were drawn.
     """
     before, form = flatten(tree)
     gradients = [(t, getattr(t, "_grad", None)) for t in present]
     printed = _Held(sys.stdout), _Held(sys.stderr)
+    effects: list[str] = []
     try:
         with contextlib.redirect_stdout(printed[0]), contextlib.redirect_stderr(printed[1]):
-            yield
+            yield effects
     finally:
         for stream in printed:
             stream.thread = None  # whoever keeps the stream writes through it from now on
@@ -89,16 +118,59 @@ def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present:
             for t, gradient in gradients:
                 if getattr(t, "_grad", None) is not gradient:
                     t._grad = gradient
+        if found is not None:
+            effects.append(f"the function changes {found}")
+        elif any([stream.text for stream in printed]):
+            effects.append("the function prints")
         if drawn is not None:
             raise Unwatched(f"random numbers are drawn from {drawn}{captures.place_of(drawn)}, and a program would repeat them in every run. Draw "
                             f"them outside and pass them as an argument, or draw them by symgrad.rand")
         if found is not None and (left := captures.changed()) is not None:
             raise Unwatched(f"{left} is changed{captures.place_of(left)} while the function is recorded, and cannot be put back. Return the new "
                             f"value in place of writing it")
-    if found is not None:
-        raise HasEffects(f"the function changes {found}")
-    if any([stream.text for stream in printed]):
-        raise HasEffects("the function prints")
+    if effects:
+        raise HasEffects(effects[0])
+
+
+@contextlib.contextmanager
+def effects_observed(captures: Captures, tree: Any) -> Iterator[list[str]]:
+    """Observe the effects of a function that runs as ever; the list has them after the `with` block.
+
+    Raises Unwatched, before they happen, for calls of clocks and the like.
+    """
+    effects: list[str] = []
+    before, form = flatten(tree)
+    tensors = [*captures.present(), *[x for x in before if isinstance(x, Tensor)]]
+    gradients, versions = [(t, getattr(t, "_grad", None)) for t in tensors], [getattr(t, "_version", 0) for t in tensors]
+    written = _Held(sys.stdout, True), _Held(sys.stderr, True)
+    numbers: Any = state_of(default_generator)
+    state = numbers.read()
+    seeing: Any = looking(Unwatched, None) if captures.looks else contextlib.nullcontext([])
+    try:
+        with contextlib.redirect_stdout(written[0]), contextlib.redirect_stderr(written[1]), seeing as told:
+            yield effects
+    finally:
+        for stream in written:
+            stream.thread = None
+    if numbers.read() != state:
+        effects.append(DRAWS)
+    if (found := _effect(captures, tree, before, form, (), gradients)) is not None:
+        effects.append(f"the function changes {found}")
+    if [getattr(t, "_version", 0) for t in tensors] != versions:
+        effects.append(WRITES)
+    if any([stream.text for stream in written]):
+        effects.append("the function prints")
+    effects += told
+
+
+def is_own(error: Exception) -> bool:
+    """Whether an error was raised by a statement of the user's code, and does not refer to recorded values."""
+    trace: Any = error.__traceback__
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code
+    raised = dis.opname[code.co_code[trace.tb_lasti]] == "RAISE_VARARGS" and not is_library(trace.tb_frame.f_globals.get("__name__") or "")
+    return raised and not isinstance(error, Unrecordable) and not reaches_recorded([error, error.__cause__, error.__context__])
 
 
 def _effect(captures: Captures, tree: Any, before: Sequence[Any], form: Form, given: Sequence[Any], gradients: Any) -> str | None:

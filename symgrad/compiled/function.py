@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.compiled.differentiation import differentiable
-from symgrad.compiled.recording import Recorder, Variant
+from symgrad.compiled.recording import Recorder
+from symgrad.compiled.variants import Variant
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.hessians import SparseProducts, hessian, hvp
 from symgrad.func.jacobians import jacobian
@@ -128,8 +129,8 @@ class CompiledFunction:
             raise ValueError(f"{self._name()}.program: {derivative!r} is not one of {', '.join(self._recorders)}")
         recorder = self._recorders[derivative]
         if not recorder.variants:
-            remedy = f"call {self._name()}{'' if derivative == 'value' else '.' + derivative}(...) first"
-            raise RuntimeError(f"{self._name()}.program: nothing was recorded for {derivative!r}: {'; '.join(recorder.reasons.values()) or remedy}")
+            remedy = f"call {self._name()}{'' if derivative == 'value' else '.' + derivative}(...) {recorder.when}"
+            raise RuntimeError(f"{self._name()}.program: nothing was recorded for {derivative!r}: {'; '.join(recorder.uncompiled) or remedy}")
         return recorder.variants[-1].program
 
     def __reduce__(self) -> Any:
@@ -187,7 +188,7 @@ class Report:
     def __init__(self, name: str, recorders: Sequence[Recorder]):
         self.name = name
         self.programs = [_row(r, v) for r in recorders for v in r.variants]
-        self.uncompiled = [{"of": r.name, "reason": reason} for r in recorders for reason in r.reasons.values()]
+        self.uncompiled = [{"of": r.name, "reason": reason} for r in recorders for reason in r.uncompiled]
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {len(self.programs)} programs"]
@@ -215,8 +216,9 @@ def compile(function: Callable[..., Any] | None = None, *, derivatives: Sequence
     of steps without control flow; later calls run it. Where the function reads a value, as `if x.sum() > 0` does, the program is valid
     for the values that were read, and others have another program, at most `max_programs` for one set of shapes. Captured tensors are read again in
     each run; other captured values, and objects among the arguments, are compared by their contents. What cannot be recorded, and a function that
-    changes what it captures, runs as before, once in each call; `report` says what and why. The result takes part in other transforms: it is
-    differentiable to any order, and may be batched.
+    changes what it captures, runs as before, once in each call; `report` says what and why. A function whose code has signs of such changes, such as
+    `print` or `self.count += 1`, is recorded in a call after one without them. The result takes part in other transforms: it is differentiable to
+    any order, and may be batched.
 
     `derivatives` are those that may be asked for, by the arguments `argnums`; `structure` is as in `func.hessian`. `backend` is "numpy"
     (generated Python source), "c" (compiled by the C compiler that is found), "interpreter", or "auto". With `shapes`, a tuple with the shape of

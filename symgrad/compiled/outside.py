@@ -33,7 +33,7 @@ from symgrad.compiled.contents import Part
 from symgrad.compiled.kinds import State, is_library, state_of
 from symgrad.factories.generators import Generator, default_generator
 
-__all__ = ["SOURCES", "calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries", "tells",
+__all__ = ["calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries", "tells",
            "unknown_module", "unseen"]
 
 CLOCKS = tuple(f for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "time_ns", "perf_counter_ns", "monotonic_ns",
@@ -79,7 +79,7 @@ def unknown_module(value: Any, name: str, where: str) -> str:
 def unseen(reached: Sequence[tuple[Part, str]], uses: Mapping[str, Mapping[str, str]], attributes: Mapping[str, str]) -> str:
     """Why a function that may read the state of the interpreter cannot be watched.
 
-    `reached` are all ways to `SOURCES`, `attributes` are those that the code reads, and `uses` the attributes of these; each with a place.
+    `reached` are all ways to values, `attributes` are those that the code reads, and `uses` the attributes of these; each with a place.
     """
     if (place := attributes.get("__subclasses__")) is not None:
         return _differs("__subclasses__", place)
@@ -87,6 +87,8 @@ def unseen(reached: Sequence[tuple[Part, str]], uses: Mapping[str, Mapping[str, 
     while stack:
         part, where = stack.pop()
         value: Any = part.value
+        if not isinstance(value, SOURCES):
+            continue
         known = part.uses if part.uses is not None else uses.get(part.attribute, {} if part.shared else {ELSEWHERE: where})
         used = {**attributes, **known} if ELSEWHERE in known else known  # any code may read an attribute of what is passed on
         name, own = STATES.get(id(value), ("", ""))
@@ -191,21 +193,31 @@ def parts_of_libraries(objects: dict[int, Any], names: Container[str]) -> Iterat
 
 
 @contextlib.contextmanager
-def looking(error: type[Exception], effect: type[Exception]) -> Iterator[None]:
-    """Refuse calls of clocks and the like in a `with` block, before they happen; before a warning or an entry of a log, raise the `effect`."""
+def looking(error: type[Exception], effect: type[Exception] | None) -> Iterator[list[str]]:
+    """Refuse calls of clocks and the like in a `with` block, before they happen.
+
+    Before a warning or an entry of a log, raise the `effect`; None notes it in the list.
+    """
     before = sys.getprofile()
+    noted: list[str] = []
     refused: list[Exception] = []
 
     def look(frame: types.FrameType, event: Any, called: Any) -> None:
-        if event == "c_call" and id(called) in WARNING and not is_library(frame.f_globals.get("__name__") or ""):
-            refused.append(effect("the function warns"))
-            raise refused[0]
-        if event == "call" and frame.f_code is logging.Logger._log.__code__:
-            refused.append(effect("the function logs"))
+        tells = ("the function warns" if event == "c_call" and id(called) in WARNING and not is_library(frame.f_globals.get("__name__") or "") else
+                 "the function logs" if event == "call" and frame.f_code is logging.Logger._log.__code__ else "")
+        if tells and effect is None:
+            noted.append(tells)
+        elif tells:
+            refused.append(effect(tells))  # type: ignore[misc]
             raise refused[0]
         if event == "c_call" and (id(called) in OUTSIDE or called.__name__ in OF_DATES and isinstance(called.__self__, type)
                                   and issubclass(called.__self__, datetime.date)):
             place: Any = frame
+            while noted and place is not None:
+                if place.f_code is logging.Logger._log.__code__:
+                    return
+                place = place.f_back
+            place = frame
             while place.f_back is not None and is_library(module := place.f_globals.get("__name__") or ""):
                 if module.startswith("importlib") or module in FOR_MESSAGES:  # an import that happens to come while the function is recorded
                     return
@@ -219,7 +231,7 @@ def looking(error: type[Exception], effect: type[Exception]) -> Iterator[None]:
 
     sys.setprofile(look)
     try:
-        yield
+        yield noted
     finally:
         sys.setprofile(before)
         if refused:

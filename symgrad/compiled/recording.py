@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import itertools
+import sys
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -12,147 +12,31 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray, Unrecordable
-from symgrad.carriers.guarding import has_nan
 from symgrad.carriers.recorded import Recorded
 from symgrad.compiled.arguments import KEYS, Given, has_attributes, kinds_of_arguments, looks_of, properties_read
 from symgrad.compiled.captures import Captures, Unwatched
 from symgrad.compiled.catching import Raised, watching_exceptions
-from symgrad.compiled.contents import same_bits
-from symgrad.compiled.effects import HasEffects, effects_undone, reaches_recorded
+from symgrad.compiled.effects import LASTING, HasEffects, MayHaveEffects, OwnError, effects_observed, effects_undone, is_own, reaches_recorded
 from symgrad.compiled.outside import looking
+from symgrad.compiled.variants import GUARDED, OUTPUT, Variant, swapping
 from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import DEFAULT, in_mode, special, thread
 from symgrad.graph.node import Leaf, all_threads
 from symgrad.program.backends import Running
 from symgrad.program.cache import programs
-from symgrad.program.program import Program, Spec
+from symgrad.program.program import Spec
 from symgrad.program.recorder import ProgramRecorder
-from symgrad.types.locks import reentrant_lock
 from symgrad.types.restoring import collection_paused, restored
-from symgrad.types.trees import LEAF, flatten
 from symgrad.types.trees import Spec as Form
+from symgrad.types.trees import flatten
 
-__all__ = ["Recorder", "Variant", "call_tree", "substituted"]
+__all__ = ["Recorder", "call_tree", "substituted"]
 
 number = itertools.count().__next__
-swapping = reentrant_lock()  # while captured tensors have recorded values
-
-
-class Variant:
-    """A recorded program: what it is valid for, and how its outputs become the function's result."""
-
-    def __init__(self, running: Running, captures: Captures, used: Sequence[int], captured: Sequence[Spec], reads: Sequence[Any], form: Form,
-                 leaves: Sequence[Any], guarded: bool, seconds: float, recorded: int, left: Sequence[int] = (),
-                 looks: tuple[Sequence[str], Sequence[Any]] = ((), ())):
-        self.running, self.captures, self.used, self.captured = running, captures, used, captured
-        self.reads, self.form, self.leaves, self.guarded = reads, form, leaves, guarded
-        self.seconds, self.recorded, self.runs = seconds, recorded, 0
-        # captured tensors whose shapes and dtypes alone were read, if at all
-        self.unused = [(read, t._value.shape, t._value.dtype) for i, (read, t) in enumerate(zip(captures.tensors, captures.present()))
-                       if i not in set(used)]
-        # the inputs of which numbers left the graph, what the function may read of tensors besides their elements, and whether either is there
-        self.left, self.looks, self.particular = left, looks, bool(left or looks[0])
-        self.single = form is LEAF and leaves[0] is OUTPUT
-        self.raised: Raised = []  # exceptions of libraries that the function caught
-        self.mismatch = self.why = ""  # why it did not hold for a call, and why it was recorded beside another
-
-    def saved(self) -> tuple[Any, ...]:
-        """The variant as data: captured tensors are constants with their present values."""
-        values = [np.array(self.captures.tensors[i]()._value) for i in self.used]
-        return self.running.program.with_constants(values), self.running.wanted, self.reads, self.form, self.leaves, self.guarded, \
-            self.recorded, [i for i in self.left if i < len(self.running.program.inputs) - len(self.used)], self.looks
-
-    @property
-    def program(self) -> Program:
-        """The program of the function's results, without the values that it reads to choose a branch."""
-        whole = self.running.program
-        return Program(whole.inputs, whole.constants, whole.steps, whole.outputs[:len(whole.outputs) - len(self.reads)])
-
-    @classmethod
-    def restored(cls, program: Any, backend: str, reads: Any, form: Any, leaves: Any, guarded: bool, recorded: int,
-                 left: Sequence[int] = (), looks: tuple[Sequence[str], Sequence[Any]] = ((), ())) -> Variant:
-        """The variant of saved data."""
-        return cls(Running(program, backend), Captures(None), (), (), reads, form, leaves, guarded, 0.0, recorded, left, looks)
-
-    def suits(self, leaves: Sequence[Any]) -> bool:
-        """Whether the tensors are as the function has found them when it was recorded, in the properties that it may read."""
-        self.mismatch = f"the function may read {' and '.join(self.looks[0])} of its tensors, which differ"
-        return not self.looks[0] or looks_of(self.looks[0], [*leaves, *self.captures.present()]) == self.looks[1]
-
-    def loses_derivatives(self, leaves: Sequence[Any], arguments: Sequence[Any]) -> bool:
-        """Whether numbers left the graph of a tensor that requires a gradient: the function itself warns or raises, as in an eager call."""
-        given = [x for x, a in zip(leaves, arguments) if a[0] != "fixed"] + self.captures.present()
-        return thread.modes.grad and any([isinstance(given[i], Tensor) and given[i].requires_grad for i in self.left])
-
-    def tensors_now(self) -> Any:
-        """The numbers of the captured tensors that the program reads; NotImplemented if the program is not valid for the captured tensors."""
-        captures = self.captures
-        try:
-            for read, shape, dtype in self.unused:
-                t = read()
-                if not isinstance(t, Tensor) or t._value.shape != shape or t._value.dtype != dtype:
-                    self.mismatch = f"a captured tensor had shape {list(shape)} and dtype {dtype}"
-                    return NotImplemented
-            present = [captures.tensors[i]() for i in self.used]
-        except (LookupError, AttributeError, ValueError):
-            self.mismatch = "a captured tensor is not there any more"
-            return NotImplemented
-        for t, spec in zip(present, self.captured):
-            if not isinstance(t, Tensor) or t._value.shape != spec.shape or t._value.dtype != spec.dtype:
-                self.mismatch = f"a captured tensor had shape {list(spec.shape)} and dtype {spec.dtype}"
-                return NotImplemented
-        own = [t._value for t in present]
-        if Recorded in map(type, own):  # another thread records a function that captures them
-            with swapping: own = [t._value for t in present]  # noqa: E701  on one line: no interrupt comes before the release of the lock
-        return own
-
-    def run(self, values: Sequence[Any]) -> Any:
-        """The result for the values of the arguments; NotImplemented where the program is not valid for them, or GUARDED."""
-        captures = self.captures
-        if (name := captures.changed()) is not None:
-            self.mismatch = f"the captured value {name} has changed"
-            return NotImplemented
-        if self.used or self.unused:
-            own = self.tensors_now()
-            if own is NotImplemented:
-                return NotImplemented
-            values = [*values, *own]
-        try:
-            found = self.running(values)
-        except Exception as error:  # such as a singular matrix: the function raises it, catches it, or does not come to this step
-            self.mismatch = f"a step of the program raised {type(error).__name__}"
-            return NotImplemented
-        if self.reads:
-            count = len(found) - len(self.reads)
-            for now, before in zip(found[count:], self.reads):
-                if before is not None and not same_bits(now, before):
-                    texts = [np.array2string(np.asarray(x), threshold=4) for x in (before, now)]
-                    self.mismatch = f"the function read {texts[0]}, and now {texts[1]}"
-                    return NotImplemented
-            found = found[:count]
-        if self.guarded and any([has_nan(numeric, y) for y in found]):
-            return GUARDED
-        self.runs += 1
-        if self.single:
-            return wrap(found[0])
-        outputs = iter(found)
-        return self.form.unflatten([wrap(next(outputs)) if leaf is OUTPUT else leaf for leaf in self.leaves])
-
-
-class Marker(enum.Enum):
-    """What stands for a leaf of a result that a program computes; an enumeration, since it must be the same after a pickle."""
-
-    OUTPUT = 0
-
-
-OUTPUT = Marker.OUTPUT
-GUARDED = object()  # the result of a run with a NaN, for which a guarded pass may give a number
-
-
 EFFECTS = 3  # recordings in which a function changes what it captures, or the program fails, after which it is not recorded again
+MOST_KEYS = 1000  # of calls that are remembered because of what the function has done in them
 
 
 def call_tree(function: Callable[..., Any], tree: Any) -> Any:
@@ -211,7 +95,11 @@ class Recorder:
         self.variants: list[Variant] = []
         self.pullbacks: dict[Any, Recorder] = {}
         self._failures: dict[Any, int] = {}  # programs that failed in their first run, by the key of the call
-        self._effects = 0  # recordings in which the function had effects
+        self._effects = 0  # recordings in which the function had effects, and other calls in which it had them
+        # the keys of calls in which a function with signs of effects had none, and the last effects that were observed
+        self._quiet: set[Any] = set()
+        self._seen: dict[Any, str] = {}
+        self._erring: set[Any] = set()  # the keys of calls in which the function raised an error
         self._newest: Any = None  # the structure and kinds of the last call's arguments, their key, and the programs for them
 
     def call(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Variant | None, Sequence[Any], Any]:
@@ -246,7 +134,13 @@ class Recorder:
             if out is not NotImplemented:
                 return out, variant if tracked or variant.used else None, leaves, form
         else:
-            variant, reason = self._new_variant(leaves, form, arguments, values, key, found)
+            captures: Captures | None = None
+            try:
+                variant, reason = self._new_variant(leaves, form, arguments, values, key, found)
+            except MayHaveEffects as signs:
+                captures = signs.captures
+            if captures is not None:
+                return self._observed(captures, key, args, kwargs), None, leaves, form
             if variant is not None and variant.raised:
                 return self._checked(variant, key, found, args, kwargs), None, leaves, form
             out = GUARDED if variant is None or variant.left and variant.loses_derivatives(leaves, arguments) else variant.run(values)
@@ -254,10 +148,14 @@ class Recorder:
                 return out, variant if tracked or variant.used else None, leaves, form
             if variant is not None and out is NotImplemented:
                 self._drop(key, variant)
-            if reason:
+            try:
                 out = self.function(*args, **kwargs)
+            except Exception:
+                self._remember(self._erring, key)
+                raise
+            if reason:
                 self.reasons[key] = reason  # not before: an error of the function itself is no reason
-                return out, None, leaves, form
+            return out, None, leaves, form
         return self.function(*args, **kwargs), None, leaves, form
 
     def _new_variant(self, leaves: Sequence[Any], form: Form, arguments: Sequence[Any], values: Sequence[Any], key: Any,
@@ -271,16 +169,59 @@ class Recorder:
             variant = self.record(leaves, form, arguments, values)
         except Unwatched as error:
             raise Unwatched(f"{self.label}: {error}") from None
+        except MayHaveEffects:
+            raise
+        except OwnError as own:
+            error_of_function = own.error
         except HasEffects as error:  # it may have them in its first call alone, as what fills a cache
             self._effects += 1
             return None, str(error) if self._effects >= EFFECTS else ""
         except Exception as error:  # whatever a function does not support on recorded values, it may support on others
             return None, f"{type(error).__name__}: {error}"
-        self._effects = 0
-        variant.why = found[0].mismatch if found else ""
-        if not variant.raised:
-            self._keep(key, [variant, *found])
-        return variant, ""
+        else:
+            self._effects = 0
+            variant.why = found[0].mismatch if found else ""
+            if not variant.raised:
+                self._keep(key, [variant, *found])
+            return variant, ""
+        raise error_of_function
+
+    def _observed(self, captures: Captures, key: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The result of a call that runs as ever, since the function has signs of effects, or raised an error in the last call.
+
+        The next one is recorded if it had none.
+        """
+        try:
+            with effects_observed(captures, (args, kwargs)) as effects:
+                out = self.function(*args, **kwargs)
+        except Unwatched as error:
+            raise Unwatched(f"{self.label}: {error}") from None
+        self._seen.pop(key, None)
+        self._erring.discard(key)
+        if not effects:
+            self._remember(self._quiet, key)
+            return out
+        self._effects += 1
+        lasting = [each for each in effects if each in LASTING]
+        (self.reasons if lasting or self._effects >= EFFECTS else self._seen)[key] = [*lasting, *effects][0]
+        return out
+
+    @staticmethod
+    def _remember(keys: set[Any], key: Any) -> None:
+        """Add a key to a few."""
+        if len(keys) >= MOST_KEYS:
+            keys.clear()
+        keys.add(key)
+
+    @property
+    def uncompiled(self) -> list[str]:
+        """Why calls run uncompiled."""
+        return [*self.reasons.values(), *self._seen.values()]
+
+    @property
+    def when(self) -> str:
+        """When the function is recorded, for messages."""
+        return "again, since its first call has run uncompiled to see whether it has effects" if self._quiet else "first"
 
     def _checked(self, variant: Variant, key: Any, found: list[Variant], args: tuple, kwargs: dict[str, Any]) -> Any:
         """The result of a call that runs uncompiled; the program is kept if the function catches the exceptions that it caught when recorded."""
@@ -347,6 +288,9 @@ class Recorder:
         objects = [(f"argument {i}", x, type(a[2]) is Given) for i, (x, a) in enumerate(zip(leaves, arguments))
                    if a[0] == "fixed" and type(x) not in KEYS]
         captures = Captures(self.subject, [(name, x if watched else type(x)) for name, x, watched in objects])  # or the key has the content
+        key = self.key, form, tuple(arguments)
+        if values is not None and (captures.signs and key not in self._quiet or key in self._erring):
+            raise MayHaveEffects(captures)
         small = [(x.__dict__, dict(x.__dict__)) for _, x, watched in objects if not watched and type(getattr(x, "__dict__", None)) is dict]
         present = captures.present()
         specs = [Spec((), np.dtype(np.float64)) if a[0] == "float" else Spec(tuple(a[1]), a[2]) for a in arguments if a[0] != "fixed"]
@@ -366,18 +310,28 @@ class Recorder:
         tree = form.unflatten(given)
         properties = properties_read(captures.names)
         looks = looks_of(properties, [*leaves, *present])
-        with effects_undone(captures, tree, given, present, small):
-            refusing: Any = looking(Unwatched, HasEffects) if captures.looks else contextlib.nullcontext()
-            catching: Any = watching_exceptions() if captures.catches else contextlib.nullcontext([])
-            with collection_paused(), in_mode(program=recorder), substituted(present, list(inputs)):
-                for name, own, now in zip(properties, looks, looks_of(properties, [*given, *present])):
-                    if own != now:
-                        raise Unrecordable(f"a function that may read {name} of a tensor, which a recorded value does not have")
-                with refusing, catching as raised:
-                    output = call_tree(self.function, tree)
-                found, shape = flatten(output)
-            if recorder.refused:
-                raise Unrecordable(recorder.refused)
+        raised: Raised = []
+        effects: list[str] = []
+        try:
+            with effects_undone(captures, tree, given, present, small) as effects:
+                refusing: Any = looking(Unwatched, HasEffects) if captures.looks else contextlib.nullcontext()
+                catching: Any = watching_exceptions() if captures.catches else contextlib.nullcontext([])
+                with collection_paused(), in_mode(program=recorder), substituted(present, list(inputs)):
+                    for name, own, now in zip(properties, looks, looks_of(properties, [*given, *present])):
+                        if own != now:
+                            raise Unrecordable(f"a function that may read {name} of a tensor, which a recorded value does not have")
+                    with refusing, catching as raised:
+                        output = call_tree(self.function, tree)
+                    found, shape = flatten(output)
+                if recorder.refused:
+                    raise Unrecordable(recorder.refused)
+        except Exception as error:
+            known = values is None or recorder.refused or effects or raised or captures.catches and sys.gettrace() is not None
+            if known or not is_own(error):
+                raise
+            for t, value in zip([t for t, a in zip(given, arguments) if a[0] != "fixed"], values or ()):  # for who looks at the frames of the error
+                t._value = value
+            raise OwnError(error) from None
         outputs = [as_value(y) if isinstance(y, Tensor) else y for y in found]
         places = [isinstance(y, (np.ndarray, np.generic, Recorded)) for y in outputs]
         if any(isinstance(y, DuckArray) and type(y) is not Recorded for y in outputs):

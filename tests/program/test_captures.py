@@ -207,14 +207,32 @@ def test_attributes_of_captured_tensors_are_compared():
     assert by_flag(X) == 3.0 * X.sum()
 
 
-def test_results_that_hold_tensors_belong_to_the_call():
-    f = symgrad.compile(lambda x: types.SimpleNamespace(y=x * 2.0))
+@pytest.mark.parametrize("make", [
+    lambda y: types.SimpleNamespace(y=y), lambda y: types.SimpleNamespace(y=[y]), lambda y: lambda: y, lambda y: lambda y=y: y,
+    lambda y: lambda *, y=y: y, lambda y: functools.wraps(make_result)(functools.partial(make_result, y)), lambda y: with_attribute(make_result, y)],
+    ids=["object", "list", "closure", "default", "keyword", "partial", "attribute"])
+def test_results_that_hold_tensors_belong_to_the_call(make):
+    f = symgrad.compile(lambda x: make(x * 2.0))
     for x in (X, -X):
-        assert symgrad.equal(f(x).y, x * 2.0)
+        found = f(x)
+        found = found.y if hasattr(found, "y") else found()
+        assert symgrad.equal(found[0] if isinstance(found, list) else found, x * 2.0)
 
 
 class Pair(tuple):
     """A tuple that may have attributes."""
+
+
+def make_result(y):
+    return y
+
+
+def with_attribute(f, y):
+    def out():
+        return out.y
+
+    out.y = y
+    return out
 
 
 def pair(value):

@@ -1,0 +1,59 @@
+"""Signs of effects in the code of a function: one that has some runs as ever in its first call, and is recorded in a call after one without effects.
+
+The recording of a function that has effects would be in vain, and the function would run twice in a call. A sign is no proof: effects are always
+observed, whether or not a function had signs of them.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import logging
+import sys
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.compiled.code import FILLED, WRITTEN, is_in_place
+from symgrad.compiled.contents import Part
+from symgrad.engine.tensor import Tensor
+from symgrad.factories import random_tensors
+
+__all__ = ["signs_of_effects"]
+
+CONTAINERS = (list, dict, set, collections.deque, bytearray, array.array, np.ndarray)
+FILLING = frozenset("""
+add append appendleft clear discard extend extendleft fill insert itemset move_to_end partition pop popitem popleft put remove resize reverse rotate
+setdefault sort update
+""".split())
+WRITING = ("print", "pprint", "stdout", "stderr", "warn", "warn_explicit")
+RANDOM = frozenset([*random_tensors.__all__, "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout",
+                    "gumbel_softmax", "rrelu", "sample", "rsample", "uniform_", "normal_", "exponential_"])
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR, "exception": logging.ERROR,
+          "critical": logging.CRITICAL}
+
+
+def signs_of_effects(reached: Sequence[tuple[Part, str]], uses: Mapping[str, Mapping[str, str]], names: Mapping[str, str]) -> bool:
+    """Whether the code has signs that a function prints, logs, warns, draws random numbers, or changes what it reaches.
+
+    `reached` are all ways to the values that the function reaches, `uses` the attributes that are read of attributes, `names` those in the code.
+    """
+    if any(name in names for name in WRITING) or not RANDOM.isdisjoint(names):
+        return True
+    modules = sys.modules.get("symgrad.nn.modules.dropout")
+    for part, _ in reached:
+        value = part.value
+        known: Any = part.uses if part.uses is not None else uses.get(part.attribute, ())
+        if isinstance(value, logging.Logger):
+            if any([name in known and value.isEnabledFor(level) for name, level in LEVELS.items()]):
+                return True
+        elif isinstance(value, Tensor):
+            if FILLED in known or WRITTEN in known or any(map(is_in_place, known)):
+                return True
+        elif isinstance(value, CONTAINERS) and (FILLED in known or not FILLING.isdisjoint(known)) or WRITTEN in known:
+            return True
+        elif modules is not None and not isinstance(value, types.ModuleType) and type(value).__module__ == modules.__name__ and value.training:
+            return True
+    return False
