@@ -121,7 +121,7 @@ def differentiable(recorder: Recorder, variant: Variant, leaves: Sequence[Any], 
         return result
     places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x._node is not None and is_tracked(x)]
     captured = [variant.captures.tensors[i]() for i in variant.used]
-    if not places and not any(map(is_tracked, captured)):
+    if not places and not any([t._node_slot is not None and is_tracked(t) for t in captured]):
         return result
     found, shape = flatten(result)
     on = [i for i, y in enumerate(found) if isinstance(y, Tensor) and y._value.dtype.kind in "fcV"]

@@ -44,12 +44,13 @@ class Variant:
     def __init__(self, running: Running, captures: Captures, used: Sequence[int], captured: Sequence[Spec], reads: Sequence[Any], form: Form,
                  leaves: Sequence[Any], guarded: bool, seconds: float, recorded: int, left: Sequence[int] = (),
                  looks: tuple[Sequence[str], Sequence[Any]] = ((), ())):
-        self.running, self.captures, self.used, self.captured = running, captures, used, captured
+        self.running, self.captures, self.used = running, captures, used
         self.reads, self.form, self.leaves, self.guarded = reads, form, leaves, guarded
         self.seconds, self.recorded, self.runs = seconds, recorded, 0
-        # captured tensors whose shapes and dtypes alone were read, if at all
-        self.unused = [(read, t._value.shape, t._value.dtype) for i, (read, t) in enumerate(zip(captures.tensors, captures.present()))
-                       if i not in set(used)]
+        # captured tensors with their shapes and dtypes: those that the program reads, then those of which no more was read, if at all
+        self.watched = [(captures.tensors[i], spec.shape, spec.dtype) for i, spec in zip(used, captured)]
+        self.watched += [(read, t._value.shape, t._value.dtype) for i, (read, t) in enumerate(zip(captures.tensors, captures.present()))
+                         if i not in set(used)]
         # the inputs of which numbers left the graph, what the function may read of tensors besides their elements, and whether either is there
         self.left, self.looks, self.particular = left, looks, bool(left or looks[0])
         self.single = form is LEAF and leaves[0] is OUTPUT
@@ -86,25 +87,20 @@ class Variant:
 
     def tensors_now(self) -> Any:
         """The numbers of the captured tensors that the program reads; NotImplemented if the program is not valid for the captured tensors."""
-        captures = self.captures
+        own = list[Any]()
         try:
-            for read, shape, dtype in self.unused:
+            for read, shape, dtype in self.watched:
                 t = read()
-                if not isinstance(t, Tensor) or t._value.shape != shape or t._value.dtype != dtype:
+                if not isinstance(t, Tensor) or (value := t._value).shape != shape or value.dtype != dtype:
                     self.mismatch = f"a captured tensor had shape {list(shape)} and dtype {dtype}"
                     return NotImplemented
-            present = [captures.tensors[i]() for i in self.used]
+                own.append(value)
+            if Recorded in map(type, own):  # another thread records a function that captures them
+                with swapping: own = [read()._value for read, *_ in self.watched]  # noqa: E701  on one line: no interrupt before the lock is released
         except (LookupError, AttributeError, ValueError):
             self.mismatch = "a captured tensor is not there any more"
             return NotImplemented
-        for t, spec in zip(present, self.captured):
-            if not isinstance(t, Tensor) or t._value.shape != spec.shape or t._value.dtype != spec.dtype:
-                self.mismatch = f"a captured tensor had shape {list(spec.shape)} and dtype {spec.dtype}"
-                return NotImplemented
-        own = [t._value for t in present]
-        if Recorded in map(type, own):  # another thread records a function that captures them
-            with swapping: own = [t._value for t in present]  # noqa: E701  on one line: no interrupt comes before the release of the lock
-        return own
+        return own[:len(self.used)]
 
     def run(self, values: Sequence[Any]) -> Any:
         """The result for the values of the arguments; NotImplemented where the program is not valid for them, or GUARDED."""
@@ -112,7 +108,7 @@ class Variant:
         if (name := captures.changed()) is not None:
             self.mismatch = f"the captured value {name} has changed"
             return NotImplemented
-        if self.used or self.unused:
+        if self.watched:
             own = self.tensors_now()
             if own is NotImplemented:
                 return NotImplemented
