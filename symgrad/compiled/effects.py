@@ -21,7 +21,7 @@ from symgrad.factories.generators import default_generator
 from symgrad.types.trees import Spec as Form
 from symgrad.types.trees import flatten
 
-__all__ = ["LASTING", "HasEffects", "MayHaveEffects", "OwnError", "effects_observed", "effects_undone", "is_own", "reaches_recorded"]
+__all__ = ["LASTING", "HasEffects", "MayHaveEffects", "OwnError", "effects_observed", "effects_undone", "is_own", "reaches_recorded", "text_of"]
 
 DRAWS = "Unrecordable: random numbers, which would be the same in every run"
 WRITES = "a write into an argument or a captured tensor"
@@ -31,6 +31,14 @@ MOST_IN_RESULT = 10_000  # objects that are searched for recorded values
 
 class HasEffects(Unrecordable):
     """A function changes what it captures, or its arguments, or prints."""
+
+
+def text_of(error: Exception) -> str:
+    """The type and the message of an error; without the message if that has recorded values, which are not printed."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 class OwnError(Exception):

@@ -130,7 +130,7 @@ class CompiledFunction:
         recorder = self._recorders[derivative]
         if not recorder.variants:
             remedy = f"call {self._name()}{'' if derivative == 'value' else '.' + derivative}(...) {recorder.when}"
-            raise RuntimeError(f"{self._name()}.program: nothing was recorded for {derivative!r}: {'; '.join(recorder.uncompiled) or remedy}")
+            raise RuntimeError(f"{self._name()}.program: nothing was recorded for {derivative!r}: {'; '.join(recorder.reasons.values()) or remedy}")
         return recorder.variants[-1].program
 
     def __reduce__(self) -> Any:
@@ -188,7 +188,7 @@ class Report:
     def __init__(self, name: str, recorders: Sequence[Recorder]):
         self.name = name
         self.programs = [_row(r, v) for r in recorders for v in r.variants]
-        self.uncompiled = [{"of": r.name, "reason": reason} for r in recorders for reason in r.uncompiled]
+        self.uncompiled = [{"of": r.name, "reason": reason} for r in recorders for reason in r.reasons.values()]
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {len(self.programs)} programs"]

@@ -17,7 +17,17 @@ from symgrad.carriers.recorded import Recorded
 from symgrad.compiled.arguments import KEYS, Given, has_attributes, kinds_of_arguments, looks_of, properties_read
 from symgrad.compiled.captures import Captures, Unwatched
 from symgrad.compiled.catching import Raised, watching_exceptions
-from symgrad.compiled.effects import LASTING, HasEffects, MayHaveEffects, OwnError, effects_observed, effects_undone, is_own, reaches_recorded
+from symgrad.compiled.effects import (
+    LASTING,
+    HasEffects,
+    MayHaveEffects,
+    OwnError,
+    effects_observed,
+    effects_undone,
+    is_own,
+    reaches_recorded,
+    text_of,
+)
 from symgrad.compiled.outside import looking
 from symgrad.compiled.variants import GUARDED, OUTPUT, Variant, swapping
 from symgrad.engine.data import as_value
@@ -96,9 +106,7 @@ class Recorder:
         self.pullbacks: dict[Any, Recorder] = {}
         self._failures: dict[Any, int] = {}  # programs that failed in their first run, by the key of the call
         self._effects = 0  # recordings in which the function had effects, and other calls in which it had them
-        # the keys of calls in which a function with signs of effects had none, and the last effects that were observed
-        self._quiet: set[Any] = set()
-        self._seen: dict[Any, str] = {}
+        self._quiet: set[Any] = set()  # the keys of calls in which a function with signs of effects had none
         self._erring: set[Any] = set()  # the keys of calls in which the function raised an error
         self._newest: Any = None  # the structure and kinds of the last call's arguments, their key, and the programs for them
 
@@ -177,7 +185,7 @@ class Recorder:
             self._effects += 1
             return None, str(error) if self._effects >= EFFECTS else ""
         except Exception as error:  # whatever a function does not support on recorded values, it may support on others
-            return None, f"{type(error).__name__}: {error}"
+            return None, text_of(error)
         else:
             self._effects = 0
             variant.why = found[0].mismatch if found else ""
@@ -196,14 +204,14 @@ class Recorder:
                 out = self.function(*args, **kwargs)
         except Unwatched as error:
             raise Unwatched(f"{self.label}: {error}") from None
-        self._seen.pop(key, None)
         self._erring.discard(key)
         if not effects:
             self._remember(self._quiet, key)
             return out
         self._effects += 1
         lasting = [each for each in effects if each in LASTING]
-        (self.reasons if lasting or self._effects >= EFFECTS else self._seen)[key] = [*lasting, *effects][0]
+        if lasting or self._effects >= EFFECTS:
+            self.reasons[key] = [*lasting, *effects][0]
         return out
 
     @staticmethod
@@ -214,14 +222,9 @@ class Recorder:
         keys.add(key)
 
     @property
-    def uncompiled(self) -> list[str]:
-        """Why calls run uncompiled."""
-        return [*self.reasons.values(), *self._seen.values()]
-
-    @property
     def when(self) -> str:
         """When the function is recorded, for messages."""
-        return "again, since its first call has run uncompiled to see whether it has effects" if self._quiet else "first"
+        return "again, since its first call has run uncompiled to see whether it has effects" if self._quiet or self._effects else "first"
 
     def _checked(self, variant: Variant, key: Any, found: list[Variant], args: tuple, kwargs: dict[str, Any]) -> Any:
         """The result of a call that runs uncompiled; the program is kept if the function catches the exceptions that it caught when recorded."""
@@ -326,12 +329,13 @@ class Recorder:
                 if recorder.refused:
                     raise Unrecordable(recorder.refused)
         except Exception as error:
-            known = values is None or recorder.refused or effects or raised or captures.catches and sys.gettrace() is not None
-            if known or not is_own(error):
+            unsure = values is None or recorder.refused or effects or raised or captures.catches and sys.gettrace() is not None
+            if unsure or any([a[0] == "array" for a in arguments]) or not is_own(error):  # a message may say what a tensor has in place of an array
                 raise
             for t, value in zip([t for t, a in zip(given, arguments) if a[0] != "fixed"], values or ()):  # for who looks at the frames of the error
                 t._value = value
-            raise OwnError(error) from None
+            frames: Any = error.__traceback__
+            raise OwnError(error.with_traceback(frames.tb_next.tb_next)) from None  # without those of the recording
         outputs = [as_value(y) if isinstance(y, Tensor) else y for y in found]
         places = [isinstance(y, (np.ndarray, np.generic, Recorded)) for y in outputs]
         if any(isinstance(y, DuckArray) and type(y) is not Recorded for y in outputs):

@@ -220,6 +220,8 @@ def test_what_has_an_effect_runs_uncompiled(name, capsys):
     f = {"argument": argument, "view": view, "random": random, "printing": printing}[name]
     compiled, x = symgrad.compile(f), X.clone()
     first, second = compiled(x), compiled(x)
+    if name == "printing":
+        compiled(x)  # it might have printed in its first calls alone
     assert not compiled.report.programs and compiled.report.uncompiled[0]["reason"]
     if name == "argument":
         same((first, second, x), (2 * X.sum(), 4 * X.sum(), 4 * X))
@@ -228,7 +230,7 @@ def test_what_has_an_effect_runs_uncompiled(name, capsys):
     elif name == "random":
         assert first != second
     else:
-        assert capsys.readouterr().out.count("tensor(") == 2
+        assert capsys.readouterr().out.count("tensor(") == 3
 
 
 def test_errors_are_those_of_the_function():

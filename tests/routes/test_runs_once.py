@@ -201,3 +201,66 @@ def test_a_function_runs_at_most_once_a_call(name, way):
 def test_what_only_a_recording_shows_is_found_once(name, way):
     found = counts(TWICE[name], way)
     assert found[0] == 2 and set(found[1:]) == {1}, found
+
+
+class OwnError(Exception):
+    """An error of a user's class."""
+
+
+def caused(x, k):
+    try:
+        raise KeyError("rate")
+    except KeyError as error:
+        raise OwnError(k) from error
+
+
+def after_an_error_of_a_library(x, k):
+    try:
+        x @ symgrad.ones(7, 7)
+    except RuntimeError:
+        raise OwnError("shapes")  # noqa: B904  its context is compared
+
+
+def with_an_attribute(x, k):
+    error = OwnError("rate")
+    error.x = x
+    raise error
+
+
+def in_a_generator(x, k):
+    def numbers():
+        yield x
+        raise OwnError(f"{k}")
+
+    return sum(numbers())
+
+
+def raised(error):
+    def f(x, k):
+        raise error(x, k)
+
+    return f
+
+
+ERRORS = {
+    "numbers": raised(lambda x, k: ValueError(f"{k} {k:.3f} {float(x[0].detach())} {tuple(x.shape)}")), "tensor": raised(OwnError),
+    "text of a tensor": raised(lambda x, k: OwnError(str(x))), "dtype": raised(lambda x, k: OwnError(f"{x.dtype}")),
+    "type": raised(lambda x, k: OwnError(type(x).__name__, type(k))), "class": raised(lambda x, k: OwnError), "caused": caused,
+    "after an error of a library": after_an_error_of_a_library, "attribute": with_an_attribute, "generator": in_a_generator,
+    "element": raised(lambda x, k: KeyError(x[1])), "stop": raised(lambda x, k: StopIteration(2.5)),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_are_those_of_the_function_itself(name):
+    """With their values, attributes and causes, and the frames of the user's code."""
+    f = ERRORS[name]
+    for x in (X, X.numpy()):
+        compiled, found = symgrad.compile(f), []
+        for call in (f, compiled, compiled, compiled):
+            with pytest.raises(Exception) as caught:  # noqa: PT011  compared below
+                call(x, 1 / 3)
+            error = caught.value
+            names = [entry.frame.code.name for entry in caught.traceback if str(entry.path) == __file__]
+            found.append((type(error), str(error), repr(getattr(error, "x", None)), repr(error.__cause__), repr(error.__context__), names))
+        assert all(each == found[0] for each in found[1:]), found
