@@ -64,7 +64,7 @@ class _Words:
 def _cotangents(op: Op) -> list[Any] | None:
     """The cotangents of the arguments as terms, None for zero; None for an op whose rule must be called."""
     partials = getattr(op.vjp, "partials", None)
-    if partials is None or op.parameters:
+    if partials is None or op.parameters or op.selects:  # slopes of an op that selects are recorded by its rule
         return None
     g, given = _Term("g"), [_Term("y"), *(_Term(f"x{i}") for i in range(len(partials)))]
     found: list[Any] = []
