@@ -18,6 +18,7 @@ from symgrad.compiled.kinds import is_library, kind_of, state_of
 from symgrad.compiled.outside import looking
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.generators import default_generator
+from symgrad.types.restoring import collection_paused
 from symgrad.types.trees import Spec as Form
 from symgrad.types.trees import flatten
 
@@ -154,8 +155,8 @@ def effects_observed(captures: Captures, tree: Any) -> Iterator[list[str]]:
     numbers: Any = state_of(default_generator)
     state = numbers.read()
     seeing: Any = looking(Unwatched, None) if captures.looks else contextlib.nullcontext([])
-    try:
-        with contextlib.redirect_stdout(written[0]), contextlib.redirect_stderr(written[1]), seeing as told:
+    try:  # callbacks of the garbage collection read clocks
+        with contextlib.redirect_stdout(written[0]), contextlib.redirect_stderr(written[1]), collection_paused(), seeing as told:
             yield effects
     finally:
         for stream in written:
