@@ -100,8 +100,8 @@ def not_finite(xp: Any, x: Any) -> int:
         return 0
     if value.dtype.kind == "O":
         return NAN if xp.any(xp.isnan(x)).item() else 0
-    flat = value.ravel("K")  # without a copy of a transposed array
-    total = np.vdot(flat, flat)  # NaN if an element is, and not else but for infinite complex numbers
+    flat = value if value.ndim == 1 else value.ravel("K")  # without a copy of a transposed array
+    total = np.vdot(flat, flat)  # NaN if an element is, and not else but for infinite complex numbers; unlike dot it gives no warning
     if abs(total) < INF:
         return 0
     return NAN if total != total and np.isnan(value).any() else INFINITE

@@ -151,8 +151,8 @@ def _state_of_logger(x: logging.Logger) -> tuple[Any, ...]:
     return x.getEffectiveLevel(), x.level, x.disabled, x.propagate, x.manager.disable, tuple(map(id, x.handlers)), tuple(map(id, x.filters))
 
 
-def _global_hooks(module: types.ModuleType) -> tuple[int, ...]:
-    return tuple([id(hook) for name, hooks in vars(module).items() if name.startswith("_global_") and hooks for hook in hooks.values()])
+def _global_hooks(space: dict[str, Any], names: Sequence[str]) -> tuple[int, ...]:
+    return tuple([id(hook) for name in names if (hooks := space[name]) for hook in hooks.values()])
 
 
 def settings_of_libraries(objects: dict[int, Any], names: Container[str]) -> Iterator[tuple[Callable[[], Any], str]]:
@@ -176,7 +176,8 @@ def settings_of_libraries(objects: dict[int, Any], names: Container[str]) -> Ite
         elif isinstance(x, Generator) and "initial_seed" in names:
             yield x.initial_seed, "the seed of a generator"
         elif modules is not None and isinstance(x, modules.Module):
-            yield functools.partial(_global_hooks, modules), "a global hook of modules"
+            names_of_hooks = [name for name in vars(modules) if name.startswith("_global_")]
+            yield functools.partial(_global_hooks, vars(modules), names_of_hooks), "a global hook of modules"
             modules = None
 
 

@@ -79,9 +79,11 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
     says that such an op was passed already, `pending` are cotangents of leaves that were found already, and `passed` what was passed.
     """
     held = Passed() if passed is None else passed
-    if pending is None:
-        pending, seeds = {}, [*seeds]
+    if pending is None or passed is None:
+        seeds = [*seeds]
         held.seeds, held.wanted, held.ends = seeds, wanted, ends
+    if pending is None:
+        pending = {}
         for node, g in seeds if xp is numeric else ():
             if node.flags & SELECTED and g is not ONE and not_finite(xp, g):
                 guarded = INFINITE
@@ -248,7 +250,7 @@ def along_paths(seeds: Sequence[tuple[Node, Any]], release: bool) -> Cotangents:
     """As `pullback` of numbers without hooks, for one seed or for those that `is_short` allows."""
     ends: Cotangents = {}
     for node, g in seeds if len(seeds) == 1 else sorted(seeds, key=_newest):
-        if node.flags & SELECTED:
+        if node.flags & SELECTED and any([p is not None and p.parents for p in node.parents]):  # otherwise the seed is all that is passed
             held = Passed()
             held.seeds = [(node, g)]
             try:
