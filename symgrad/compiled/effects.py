@@ -150,7 +150,9 @@ def effects_observed(captures: Captures, tree: Any) -> Iterator[list[str]]:
     effects: list[str] = []
     before, form = flatten(tree)
     tensors = [*captures.present(), *[x for x in before if isinstance(x, Tensor)]]
-    gradients, versions = [(t, getattr(t, "_grad", None)) for t in tensors], [getattr(t, "_version", 0) for t in tensors]
+    gradients = [(t, getattr(t, "_grad", None)) for t in tensors]
+    versions = [(t, t._version) for t in tensors]
+    of_gradients = [(g, g._version) for _, g in gradients if g is not None]
     written = _Held(sys.stdout, True), _Held(sys.stderr, True)
     numbers: Any = state_of(default_generator)
     state = numbers.read()
@@ -165,8 +167,10 @@ def effects_observed(captures: Captures, tree: Any) -> Iterator[list[str]]:
         effects.append(DRAWS)
     if (found := _effect(captures, tree, before, form, (), gradients)) is not None:
         effects.append(f"the function changes {found}")
-    if [getattr(t, "_version", 0) for t in tensors] != versions:
+    if any([t._version != version for t, version in versions]):
         effects.append(WRITES)
+    if any([g._version != version for g, version in of_gradients]):
+        effects.append("the function changes a gradient")
     if any([stream.text for stream in written]):
         effects.append("the function prints")
     effects += told

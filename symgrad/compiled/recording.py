@@ -206,6 +206,7 @@ class Recorder:
             raise Unwatched(f"{self.label}: {error}") from None
         self._erring.discard(key)
         if not effects:
+            self._effects = 0
             self._remember(self._quiet, key)
             return out
         self._effects += 1

@@ -9,8 +9,6 @@ from __future__ import annotations
 import array
 import collections
 import logging
-import sys
-import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,6 +29,7 @@ setdefault sort update
 WRITING = ("print", "pprint", "stdout", "stderr", "warn", "warn_explicit")
 RANDOM = frozenset([*random_tensors.__all__, "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout",
                     "gumbel_softmax", "rrelu", "sample", "rsample", "uniform_", "normal_", "exponential_"])
+LIBRARIES = ("symgrad.nn.modules.", "symgrad.optim.")
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR, "exception": logging.ERROR,
           "critical": logging.CRITICAL}
 
@@ -42,7 +41,6 @@ def signs_of_effects(reached: Sequence[tuple[Part, str]], uses: Mapping[str, Map
     """
     if any(name in names for name in WRITING) or not RANDOM.isdisjoint(names):
         return True
-    modules = sys.modules.get("symgrad.nn.modules.dropout")
     for part, _ in reached:
         value = part.value
         known: Any = part.uses if part.uses is not None else uses.get(part.attribute, ())
@@ -50,10 +48,17 @@ def signs_of_effects(reached: Sequence[tuple[Part, str]], uses: Mapping[str, Map
             if any([name in known and value.isEnabledFor(level) for name, level in LEVELS.items()]):
                 return True
         elif isinstance(value, Tensor):
-            if FILLED in known or WRITTEN in known or any(map(is_in_place, known)):
+            if FILLED in known or WRITTEN in known or any(map(is_in_place, known)) or "backward" in names and value.requires_grad:
                 return True
         elif isinstance(value, CONTAINERS) and (FILLED in known or not FILLING.isdisjoint(known)) or WRITTEN in known:
             return True
-        elif modules is not None and not isinstance(value, types.ModuleType) and type(value).__module__ == modules.__name__ and value.training:
+        elif type(value).__module__.startswith(LIBRARIES) and _has_state(value, known):
             return True
     return False
+
+
+def _has_state(value: Any, known: Any) -> bool:
+    """Whether an object of the library draws or writes when it is called: dropout and batch norms in training, and optimizers."""
+    if type(value).__module__.startswith(LIBRARIES[1]):
+        return "step" in known
+    return getattr(value, "training", False) and (type(value).__module__ == f"{LIBRARIES[0]}dropout" or getattr(value, "track_running_stats", False))

@@ -17,7 +17,9 @@ X = symgrad.tensor([1 / 3, -0.7, 1.9])
 LOGGER = logging.getLogger("symgrad.tests.runs_once")
 COUNT = 0
 HELD = types.SimpleNamespace(count=0, log=[], table={}, array=np.zeros(3), weight=symgrad.tensor([0.3, 1.0, 2.0]))
-DROPOUT = nn.Dropout(0.3)
+DROPOUT, NORM = nn.Dropout(0.3), nn.BatchNorm1d(1)
+WEIGHT = symgrad.tensor([0.3, 1.0, 2.0], requires_grad=True)
+OPTIMIZER = symgrad.optim.SGD([WEIGHT], lr=0.1)
 
 
 def global_variable(x):
@@ -106,6 +108,14 @@ def element_of_a_tensor(x):
     return x.sum()
 
 
+def training_step(x):
+    OPTIMIZER.zero_grad()
+    loss = ((x.detach() * WEIGHT) ** 2).sum()
+    loss.backward()
+    OPTIMIZER.step()
+    return x.sum()
+
+
 def warns(x):
     warnings.warn("a call", stacklevel=1)
     return x.sum()
@@ -132,6 +142,8 @@ ONCE = {  # functions that are not recorded, or not in their first call; and of 
     "dropout": lambda x: nn.functional.dropout(x, 0.3).sum(), "module of dropout": lambda x: DROPOUT(x).sum(),
     "argument": lambda x: x.mul_(1.1).detach().sum(), "captured tensor": lambda x: HELD.weight.add_(0.1).sum() * x.sum(),
     "element of a tensor": element_of_a_tensor,
+    "batch norm": lambda x: NORM(x.expand(2, 1, 3)).sum(), "optimizer": training_step,
+    "gradients": lambda x: (x * WEIGHT).sum().backward() or x.sum(),
     "error": raises_by_value, "assertion": asserts, "error in a block": raises_in_a_block,
     "too many programs": lambda x: x.sum() * int(x[0].detach() * 1e6),
 }
