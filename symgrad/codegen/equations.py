@@ -78,10 +78,10 @@ class Equations:
 
 
 def equations_of(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0,
-                 stable: bool = False, trusted: bool = False) -> Equations:
+                 stable: bool = False, trusted: bool = False, calls: bool = False) -> Equations:
     """The equations of a function (called with named tensors, as `to_sympy` does), a formula of SymPy, or text that is one.
 
-    With `stable` the derivatives are those of the function's stable form. A `trusted` function is known to have one formula.
+    With `stable` the derivatives are those of the function's stable form. A `trusted` function is known to have one formula. For `calls` see `LetForm`.
 
     Raises ValueError for derivatives other than 0, 1 and 2, and for derivatives of a value that is no single number.
     """
@@ -102,7 +102,7 @@ def equations_of(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at
         elements, shape = formulas_of(given.expr, "from_sympy")
         return Equations(given.parameters, [], [Result(elements, shape)], LEAF, name)
     if derivatives and stable and not isinstance(given, FormulaFunction):
-        plain = equations_of(given, shapes, None, at, domain)
+        plain = equations_of(given, shapes, None, at, domain, calls=True)
         flat = plain.flat
         if flat is not None and plain.form is LEAF and not flat[0].shape:
             found = _of_formula(flat[0].elements[0], plain.parameters, derivatives)
@@ -110,7 +110,7 @@ def equations_of(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at
         trusted = True
     if isinstance(given, FormulaFunction) and not shapes:
         shapes = [p.least for p in given.parameters]
-    run, (equations, results) = checked_trace(given, shapes, at, domain, derivatives > 0, lambda t: _equations(t, derivatives), trusted)
+    run, (equations, results) = checked_trace(given, shapes, at, domain, derivatives > 0, lambda t: _equations(t, derivatives, calls), trusted)
     if derivatives:
         equations = with_choices(equations, results[0].elements, [cell.name for p in run.parameters for cell in p.cells.values()])
     form, count = run.form, len(run.leaves)
@@ -179,13 +179,13 @@ def _of_rules(results: Sequence[Any]) -> set[Any]:
     return {node for node, op in ops if op.slope or op is WHERE and node.parents[0] not in own}
 
 
-def _equations(found: Trace, derivatives: int) -> tuple[list[tuple[Any, Any]], list[Result]]:
+def _equations(found: Trace, derivatives: int, calls: bool) -> tuple[list[tuple[Any, Any]], list[Result]]:
     """The equations of all results together, so that they share common subexpressions."""
     results = _differentiated(found, derivatives)
     tensors = [r if isinstance(r, Tensor) else None for r in results]
     named = [t for t in tensors if t is not None and t.numel() and t.leaves]
     elements = [traced.reshape(t, (-1,)) for t in named]
-    equations = equations_of_tensor(traced.cat(elements, 0), _of_rules(results) if derivatives else ()) if named else []
+    equations = equations_of_tensor(traced.cat(elements, 0), _of_rules(results) if derivatives else (), calls) if named else []
     last = iter([symbol for symbol, _ in equations[len(equations) - sum(t.numel() for t in named):]])
     out = []
     for result, t in zip(results, tensors):

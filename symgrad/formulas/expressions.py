@@ -220,8 +220,8 @@ def assignments(self: Tensor) -> list[tuple[Any, Any]]:
     return equations(self)
 
 
-def equations(self: Tensor, apart: Container[Node] = ()) -> list[tuple[Any, Any]]:
-    """The assignments of a tensor; those of the nodes `apart` are not merged with equal ones, and are marked by `UnevaluatedExpr`."""
+def equations(self: Tensor, apart: Container[Node] = (), calls: bool = False) -> list[tuple[Any, Any]]:
+    """The assignments of a tensor; for `apart` and `calls` see `LetForm`."""
     node = self._node
     named = node is not None and node.flags & NAMED
     derivative = _Derivative(() if named else getattr(self, "_formula", ()))
@@ -230,7 +230,7 @@ def equations(self: Tensor, apart: Container[Node] = ()) -> list[tuple[Any, Any]
         return []
     from symgrad.formulas.letform import LetForm  # imports SymPy
 
-    form = LetForm({name for leaf in _named_leaves(roots) for name in names(leaf)}, apart)
+    form = LetForm({name for leaf in _named_leaves(roots) for name in names(leaf)}, apart, calls)
     reading = _SymbolicReplay(False, form)
     with collection_paused():
         form.forward(reading, roots)

@@ -18,7 +18,8 @@ import numpy as np
 import sympy
 
 from symgrad.autograd.engine import _paths
-from symgrad.carriers.symbolic import Expressions
+from symgrad.carriers.cells import each
+from symgrad.carriers.symbolic import Expressions, readable_number
 from symgrad.engine.replay import arguments
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
@@ -35,6 +36,10 @@ in_order = cmp_to_key(sympy.Basic.compare)
 def _is_short(e: Any) -> bool:
     """Whether an expression needs no separate equation: a symbol, a number, the negative of one, or a condition."""
     return e.is_Atom or not isinstance(e, sympy.Expr) or e.is_Mul and e.args[0] is MINUS and len(e.args) == 2 and e.args[1].is_Atom
+
+
+def _has_constant_branch(e: Any) -> bool:
+    return isinstance(e, sympy.Piecewise) and any(value.is_Number for value, _ in e.args)
 
 
 # Results of rules on short values
@@ -142,12 +147,13 @@ def _parameter(x: Any) -> Any:
 class LetForm(dict):
     """The values of nodes, in which every expression is a separate equation with a short name.
 
-    Those of the nodes `apart` have equations of their own, marked by `UnevaluatedExpr`, even if they equal those of others.
+    Those of the nodes `apart` have equations of their own, marked by `UnevaluatedExpr`, even if they equal those of others. With `calls` an op
+    whose formula would be that of a `where` with a constant is a function by the op's name, since its derivative is another one at the border.
     """
 
-    def __init__(self, used: set[str], apart: Container[Node] = ()):
+    def __init__(self, used: set[str], apart: Container[Node] = (), calls: bool = False):
         super().__init__()
-        self.apart = apart
+        self.apart, self.calls = apart, calls
         self.lines: dict[Any, Any] = {}
         self.fresh: Iterator[str] = (name for name in (f"v{i}" for i in count(1)) if name not in used)
         self.patterns = _Patterns()
@@ -179,8 +185,12 @@ class LetForm(dict):
     def forward_of(self, xp: Any, node: Node, tensors: Sequence[Any], args: tuple) -> Any:
         """The node's forward rule for named cells."""
         op, rest = node.op, args[len(tensors):]
-        return self.patterns.call((op, tuple(map(_parameter, rest))),
-                                  lambda *xs: op.forward(xp, *((xs,) if op.arity is None else xs), *rest), tensors)
+        found = self.patterns.call((op, tuple(map(_parameter, rest))),
+                                   lambda *xs: op.forward(xp, *((xs,) if op.arity is None else xs), *rest), tensors)
+        if self.calls and op.kind == "elementwise" and any(map(_has_constant_branch, found.ravel().tolist())):
+            named = sympy.Function(op.name, real=True)
+            return each(lambda *xs: named(*xs, *map(readable_number, rest)), len(tensors))(*tensors)
+        return found
 
     def pullback_of(self, xp: Any, node: Node, g: Any, y: Any, args: tuple, needs: Sequence[Any]) -> Sequence[Any]:
         """The node's pullback for a named cotangent."""

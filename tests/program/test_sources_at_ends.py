@@ -16,7 +16,6 @@ from symgrad import func
 from tests.ops.test_routes_selected import ENDS, OUTER, SELECTING, STEEP, selections
 from tests.routes.table import PRINTED
 
-NOT_YET = ("hardshrink", "softshrink", "threshold", "prelu", "leaky_relu")  # whose formula is a choice, with no op
 LANGUAGES = [name for name, (_, _, needs) in PRINTED.items() if not needs or importlib.util.find_spec(needs)]
 WHERE = symgrad.where
 
@@ -66,8 +65,7 @@ def after(end, outer):
 
 @pytest.mark.parametrize("end", ENDS)
 def test_ends_of_regions(end):
-    if end not in NOT_YET:
-        check(before(end, "sqrt"), ["Python", "C"])
+    check(before(end, "sqrt"), ["Python", "C"])
 
 
 @pytest.mark.sweep
