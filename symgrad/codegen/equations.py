@@ -81,7 +81,8 @@ def equations_of(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at
                  stable: bool = False, trusted: bool = False, calls: bool = False) -> Equations:
     """The equations of a function (called with named tensors, as `to_sympy` does), a formula of SymPy, or text that is one.
 
-    With `stable` the derivatives are those of the function's stable form. A `trusted` function is known to have one formula. For `calls` see `LetForm`.
+    With `stable` the derivatives are those of the function's stable form. A `trusted` function is known to have one formula. For `calls` see
+    `LetForm`.
 
     Raises ValueError for derivatives other than 0, 1 and 2, and for derivatives of a value that is no single number.
     """

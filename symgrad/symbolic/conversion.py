@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import sympy
+from sympy.core.traversal import bottom_up
 
 from symgrad.engine.data import as_value
 from symgrad.engine.recording import core
@@ -114,6 +115,14 @@ def _function(op: str) -> Callable[..., Any]:
     return SPECIAL.get(op) or getattr(traced, op)
 
 
+def _with_integer_exponents(e: Any) -> Any:
+    """An expression with integers for integer-valued floats as exponents, so that SymPy knows the square of a modulus, which has no kink."""
+    def changed(p: Any) -> Any:
+        return p.base ** int(p.exp) if isinstance(p, sympy.Pow) and p.exp.is_Float and float(p.exp).is_integer() else p
+
+    return bottom_up(e, changed) if e.has(sympy.Float) else e
+
+
 class FormulaFunction:
     """A formula, or an array of formulas, as a differentiable function of its symbols; the result of `from_sympy`.
 
@@ -123,7 +132,8 @@ class FormulaFunction:
     def __init__(self, given: Any, symbols: Any = None):
         if isinstance(given, sympy.Lambda) and symbols is None:
             symbols = given.signature
-        self._expressions, self._shape = formulas_of(given.expr if isinstance(given, sympy.Lambda) else given, "from_sympy")
+        expressions, self._shape = formulas_of(given.expr if isinstance(given, sympy.Lambda) else given, "from_sympy")
+        self._expressions = list(map(_with_integer_exponents, expressions))
         self.parameters = parameters_of(self._expressions, symbols)
         self.expr = given
         self.symbols = tuple(p.given for p in self.parameters)

@@ -33,11 +33,12 @@ def eager(f, at):
         return [float(derivative(symgrad.tensor(at))) for derivative in (func.grad(f), func.grad(func.grad(f)))]
 
 
-def from_the_right(f, order):
-    """The limit at 0 of a derivative of the formula, from the right."""
-    z = sympy.Symbol("z", positive=True)
-    x = sympy.Symbol("x", real=True)
-    return float(sympy.limit(sympy.diff(sympy.nsimplify(symgrad.to_sympy(f, (), at=[0.37]).subs(x, z)), z, order), z, 0, "+"))
+def beside(f, order):
+    """The limits at 0 of a derivative of the formula, from the right and from the left; the root of a negative number has none."""
+    x, z = sympy.Symbol("x", real=True), sympy.Symbol("z", positive=True)
+    formula = sympy.nsimplify(symgrad.to_sympy(f, (), at=[0.37]))
+    found = [sympy.limit(side**order * sympy.diff(formula.subs(x, side * z), z, order), z, 0, "+") for side in (1, -1)]
+    return [float(limit) for limit in found if limit.is_extended_real]
 
 
 def check(f, languages, at=0.0):
@@ -46,8 +47,10 @@ def check(f, languages, at=0.0):
         for order, (found, e) in enumerate(zip(derivatives(f, at, language), expected), 1):
             if math.isfinite(e):
                 assert found == pytest.approx(e, rel=1e-12), (language, order)
-            elif math.isfinite(found):  # a formula that SymPy has simplified has a derivative there
-                assert found == pytest.approx(from_the_right(f, order), rel=1e-12), (language, order)
+            elif math.isfinite(found):  # a formula that SymPy has simplified has a derivative there, or one of least norm
+                limits = beside(f, order)
+                true = 0 if min(limits) < 0 < max(limits) and math.isfinite(sum(limits)) else limits[0]
+                assert found == pytest.approx(true, rel=1e-12), (language, order)
 
 
 def before(end, inner):
@@ -63,23 +66,23 @@ def after(end, outer):
     return lambda x: OUTER[outer](side * (function(at + side * x) - value))
 
 
+def turned(k):
+    """One of the languages, in turns."""
+    return [LANGUAGES[k % len(LANGUAGES)]]
+
+
 @pytest.mark.parametrize("end", ENDS)
 def test_ends_of_regions(end):
-    check(before(end, "sqrt"), ["Python", "C"])
+    check(before(end, "sqrt"), ["Python"] if len(end) % 3 else ["C"])
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("inner", STEEP)
 @pytest.mark.parametrize("end", ENDS)
-def test_ends_of_regions_before_a_steep_function(end, inner):
-    check(before(end, inner), LANGUAGES)
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize("outer", OUTER)
-@pytest.mark.parametrize("end", ENDS)
-def test_ends_of_regions_after_a_steep_function(end, outer):
-    check(after(end, outer), LANGUAGES)
+def test_ends_of_regions_by_all_languages(end):
+    for k, inner in enumerate(STEEP, len(end)):
+        check(before(end, inner), turned(k))
+    for k, outer in enumerate(np.random.default_rng(len(end)).permutation(list(OUTER))[:3], len(end)):
+        check(after(end, outer), turned(k))
 
 
 BORDERS = {  # functions that are not selected at 0
@@ -92,7 +95,13 @@ BORDERS = {  # functions that are not selected at 0
 
 @pytest.mark.parametrize("name", BORDERS)
 def test_borders_of_conditions(name):
-    check(BORDERS[name], ["Python", "C"])
+    check(BORDERS[name], ["Python"] if len(name) % 3 else ["C"])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", BORDERS)
+def test_borders_of_conditions_by_all_languages(name):
+    check(BORDERS[name], LANGUAGES)
 
 
 @pytest.mark.parametrize("op", [op for op in SELECTING if op.arity == 1], ids=lambda op: op.name)
@@ -104,3 +113,9 @@ def test_inside_a_region(op):
             outer = list(OUTER)[rng.integers(len(OUTER))]
             f = lambda x, inner=inner, value=value, outer=outer: OUTER[outer](inner(x) - value)  # noqa: E731
             assert derivatives(f, at, "Python") == [0, 0], (outer, at)
+
+
+@pytest.mark.parametrize("formula, second", [(lambda u: u.abs() ** 2.0, 2.0), (lambda u: (u**6) ** (1 / 3), 2.0), (lambda u: u.abs() ** 4.0 / 3, 0.0)])
+def test_even_powers_of_a_modulus_have_no_kink(formula, second):
+    """Also where SymPy has a float as the exponent, as that of a root of a power."""
+    assert derivatives(lambda x: formula(1.3 * x) / 3, 0.0, "Python") == pytest.approx([0, 1.69 * second / 3], rel=1e-12)
