@@ -172,12 +172,19 @@ def _differentiated(found: Trace, derivatives: int) -> list[Any]:
     return out
 
 
-def _of_rules(results: Sequence[Any]) -> set[Any]:
-    """The nodes of slopes in derivatives, and of choices whose condition is one of an op's rule, and not one of the function."""
-    value, *derivatives = [getattr(r, "_node", None) for r in results]
-    own = reached([value])
-    ops = [(node, node.op) for node in reached(derivatives, stop=own) if hasattr(node, "op")]
-    return {node for node, op in ops if op.slope or op is WHERE and node.parents[0] not in own}
+def _of_rules(results: Sequence[Any], count: int) -> set[Any]:
+    """The nodes of slopes in derivatives by `count` leaves, and of choices whose condition is one of an op's rule.
+
+    Where the condition is one of what is differentiated, the choice is that of a `where`.
+    """
+    nodes = [getattr(r, "_node", None) for r in results]
+    before, out = reached(nodes[:1]), set()
+    for part in (nodes[1:count + 1], nodes[count + 1:]):
+        new = reached(part, stop=before)
+        ops = [(node, node.op) for node in new if hasattr(node, "op")]
+        out |= {node for node, op in ops if op.slope or op is WHERE and node.parents[0] not in before}
+        before |= new
+    return out
 
 
 def _equations(found: Trace, derivatives: int, calls: bool) -> tuple[list[tuple[Any, Any]], list[Result]]:
@@ -186,7 +193,7 @@ def _equations(found: Trace, derivatives: int, calls: bool) -> tuple[list[tuple[
     tensors = [r if isinstance(r, Tensor) else None for r in results]
     named = [t for t in tensors if t is not None and t.numel() and t.leaves]
     elements = [traced.reshape(t, (-1,)) for t in named]
-    equations = equations_of_tensor(traced.cat(elements, 0), _of_rules(results) if derivatives else (), calls) if named else []
+    equations = equations_of_tensor(traced.cat(elements, 0), _of_rules(results, len(found.leaves)) if derivatives else (), calls) if named else []
     last = iter([symbol for symbol, _ in equations[len(equations) - sum(t.numel() for t in named):]])
     out = []
     for result, t in zip(results, tensors):

@@ -104,6 +104,24 @@ def test_borders_of_conditions_by_all_languages(name):
     check(BORDERS[name], LANGUAGES)
 
 
+@pytest.fixture
+def unwritten(monkeypatch):
+    """Programs are long: no formula is written out and differentiated, but the function."""
+    monkeypatch.setattr("symgrad.codegen.equations.SHORT", -1)
+
+
+@pytest.mark.parametrize("name", BORDERS)
+def test_borders_of_conditions_in_long_programs(name, unwritten):
+    check(BORDERS[name], ["Python"])
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("end", ENDS)
+def test_ends_of_regions_in_long_programs(end, unwritten):
+    check(before(end, "sqrt"), ["Python"])
+    check(after(end, "sqrt"), ["Python"])
+
+
 @pytest.mark.parametrize("op", [op for op in SELECTING if op.arity == 1], ids=lambda op: op.name)
 def test_inside_a_region(op):
     rng = np.random.default_rng(len(op.name))
@@ -115,7 +133,10 @@ def test_inside_a_region(op):
             assert derivatives(f, at, "Python") == [0, 0], (outer, at)
 
 
-@pytest.mark.parametrize("formula, second", [(lambda u: u.abs() ** 2.0, 2.0), (lambda u: (u**6) ** (1 / 3), 2.0), (lambda u: u.abs() ** 4.0 / 3, 0.0)])
+SQUARES = [(lambda u: u.abs() ** 2.0, 2.0), (lambda u: (u**6) ** (1 / 3), 2.0), (lambda u: u.abs() ** 4.0 / 3, 0.0)]
+
+
+@pytest.mark.parametrize("formula, second", SQUARES)
 def test_even_powers_of_a_modulus_have_no_kink(formula, second):
     """Also where SymPy has a float as the exponent, as that of a root of a power."""
     assert derivatives(lambda x: formula(1.3 * x) / 3, 0.0, "Python") == pytest.approx([0, 1.69 * second / 3], rel=1e-12)
