@@ -114,4 +114,4 @@ def truth(x: Any) -> np.ndarray:
 
 def _inner(x: Any) -> Any:
     """The value inside of a Tensor, or of what a recorder of proofs wraps."""
-    return getattr(x, "_value", getattr(x, "value", x))
+    return x._value if hasattr(x, "_value") else getattr(x, "value", x)

@@ -237,7 +237,8 @@ def _propagated_coefficients(func: Callable[..., Any], primals: Sequence[Any], s
                  for x, row in zip(ev.inputs, given)]
     known = _propagate(ev, paths, order, caller)
     ends = [known[y._node].terms[1:] if y._node in known else () for y in ev.outputs]
-    if any([has_nan(ev.xp, value(t)) for terms in ends for t in terms]):
+    xp = ev.xp
+    if any([has_nan(xp, value(t)) for terms in ends for t in terms]):
         known = _propagate(ev, paths, order, caller, unmoved(ev.path, {node: zeros_of(path[1:]) for node, path in zip(ev.nodes, paths)}))
         ends = [known[y._node].terms[1:] if y._node in known else () for y in ev.outputs]
     rows = [_result_coefficients(ev, y, terms, factors) for y, terms in zip(ev.outputs, ends)]
