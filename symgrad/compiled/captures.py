@@ -23,7 +23,7 @@ from symgrad.compiled.code import reads
 from symgrad.compiled.contents import MISSING, PLAIN, Check, Part, alike, cells_of, flattened, mapping_content
 from symgrad.compiled.kinds import State, is_library, kind_of, state_of
 from symgrad.compiled.outside import calls_outside, library_states, parts_of_libraries, settings_of_libraries, tells, unknown_module, unseen
-from symgrad.compiled.signs import signs_of_effects
+from symgrad.compiled.signs import CHANGING, signs_of_effects
 from symgrad.compiled.unchanged import unchanged
 from symgrad.engine.tensor import Tensor
 from symgrad.func.transformed import Transformed
@@ -209,7 +209,8 @@ class Captures:
         self.checks.append((content.check, f".{f.__name__}"))  # type: ignore[union-attr]
         found = reads(f.__code__)
         self.catches |= found.handles
-        self.signs |= found.writes
+        own = not is_library(f.__globals__.get("__name__") or "")  # unlike what `dataclass` makes
+        self.signs |= own and bool(found.writes)
         file = f.__code__.co_filename
         if any(name in found.attributes or name in found.globals for name in ("errstate", "seterr")) and "raise" in f.__code__.co_consts:
             raise Unrecordable(f"floating-point errors that raise in {f.__qualname__}, which the steps of a program do not")
@@ -223,7 +224,8 @@ class Captures:
             for name, line in names.items():
                 self.names.setdefault(name, f" in {f.__qualname__} (line {line} of {file})")
         self._attributes |= found.attributes.keys()
-        uses = {value: {name: f" in {f.__qualname__} (line {line} of {file})" for name, line in used.items()} for value, used in found.uses.items()}
+        uses = {value: {name: f" in {f.__qualname__} (line {line} of {file})" for name, line in used.items() if own or name not in CHANGING}
+                for value, used in found.uses.items()}
         for (way, name), of_value in uses.items():
             if way == "attribute":
                 self._uses.setdefault(name, {}).update(of_value)

@@ -49,7 +49,7 @@ class Reads(NamedTuple):
     loads: set[str]  # the names that are not only written
     # the attributes that are read of each global variable, variable of an enclosing function ("cell"), imported module and attribute
     uses: Uses
-    writes: bool  # whether a variable that is not its own, an attribute of its first argument, or an argument, is written
+    writes: set[str]  # variables of enclosing functions that are written; "" for global ones, for attributes of `self`, and for arguments
 
 
 @functools.lru_cache(4096)
@@ -57,7 +57,7 @@ def reads(code: types.CodeType) -> Reads:
     """The names that a function reads."""
     steps = list(dis.get_instructions(code))
     inner = [reads(x) for x in code.co_consts if isinstance(x, types.CodeType)]
-    out = Reads({}, {}, {}, any(step.opname == "PUSH_EXC_INFO" for step in steps) or any(x.handles for x in inner), set(), {}, False)
+    out = Reads({}, {}, {}, any(step.opname == "PUSH_EXC_INFO" for step in steps) or any(x.handles for x in inner), set(), {}, set())
     line, before = code.co_firstlineno, steps[0]
     operations = list[Operation]()
     for step in steps:
@@ -85,7 +85,8 @@ def reads(code: types.CodeType) -> Reads:
         out.loads.update(found)
         out.uses.update({("attribute", x): {ELSEWHERE: line} for x, line in found.items()})
     _add_uses(out.uses, code, operations, inner, any(name in out.globals for name in OF_NAMESPACES))
-    out = out._replace(writes=_writes(out.uses, code, operations) or any(x.writes for x in inner))
+    _add_writes(out.writes, out.uses, code, operations)
+    out.writes.update(*[x.writes - {*code.co_cellvars} for x in inner])
     for value in [x for x in out.uses if x[0] == "local"]:
         del out.uses[value]
     for below in inner:
@@ -169,10 +170,13 @@ def is_in_place(name: str) -> bool:
     return name.endswith("_") and not name.endswith("__")
 
 
-def _writes(uses: Uses, code: types.CodeType, operations: Sequence[Operation]) -> bool:
-    for i, name in enumerate(code.co_varnames[:code.co_argcount]):
+def _add_writes(writes: set[str], uses: Uses, code: types.CodeType, operations: Sequence[Operation]) -> None:
+    for name in code.co_varnames[:code.co_argcount]:
         used = uses.get(("local", name), {})
-        if any(map(is_in_place, used)) or not i and WRITTEN in used and code.co_name not in MAKING:
-            return True
-    return any([x.name in ("STORE_GLOBAL", "DELETE_GLOBAL") or x.name in ("STORE_DEREF", "DELETE_DEREF") and x.argument in code.co_freevars
-                for x in operations])
+        if any(map(is_in_place, used)) or name in ("self", "cls") and WRITTEN in used and code.co_name not in MAKING:
+            writes.add("")
+    for operation in operations:
+        if operation.name in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+            writes.add("")
+        elif operation.name in ("STORE_DEREF", "DELETE_DEREF") and operation.argument in code.co_freevars:
+            writes.add(operation.argument)

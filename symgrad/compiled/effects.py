@@ -26,6 +26,7 @@ __all__ = ["LASTING", "HasEffects", "MayHaveEffects", "OwnError", "effects_obser
 
 DRAWS = "Unrecordable: random numbers, which would be the same in every run"
 WRITES = "a write into an argument or a captured tensor"
+SEED = "the seed of random numbers"
 LASTING = (DRAWS, WRITES)  # effects for which a function is not recorded even if it has had them once
 MOST_IN_RESULT = 10_000  # objects that are searched for recorded values
 
@@ -107,7 +108,7 @@ def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present:
     """
     before, form = flatten(tree)
     gradients = [(t, getattr(t, "_grad", None)) for t in present]
-    printed = _Held(sys.stdout), _Held(sys.stderr)
+    printed, bits = (_Held(sys.stdout), _Held(sys.stderr)), default_generator._bits
     effects: list[str] = []
     try:
         with contextlib.redirect_stdout(printed[0]), contextlib.redirect_stderr(printed[1]):
@@ -121,6 +122,8 @@ def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present:
                 found = "an argument"
                 now.clear()
                 now.update(saved)
+        if default_generator._bits is not bits:
+            found = SEED
         drawn = captures.drawn()
         if found is not None or drawn is not None:
             captures.undo()
@@ -155,7 +158,7 @@ def effects_observed(captures: Captures, tree: Any) -> Iterator[list[str]]:
     of_gradients = [(g, g._version) for _, g in gradients if g is not None]
     written = _Held(sys.stdout, True), _Held(sys.stderr, True)
     numbers: Any = state_of(default_generator)
-    state = numbers.read()
+    state, bits = numbers.read(), default_generator._bits
     seeing: Any = looking(Unwatched, None) if captures.looks else contextlib.nullcontext([])
     try:  # callbacks of the garbage collection read clocks
         with contextlib.redirect_stdout(written[0]), contextlib.redirect_stderr(written[1]), collection_paused(), seeing as told:
@@ -163,7 +166,9 @@ def effects_observed(captures: Captures, tree: Any) -> Iterator[list[str]]:
     finally:
         for stream in written:
             stream.thread = None
-    if numbers.read() != state:
+    if default_generator._bits is not bits:
+        effects.append(f"the function changes {SEED}")
+    elif numbers.read() != state:
         effects.append(DRAWS)
     if (found := _effect(captures, tree, before, form, (), gradients)) is not None:
         effects.append(f"the function changes {found}")

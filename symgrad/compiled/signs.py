@@ -19,16 +19,17 @@ from symgrad.compiled.contents import Part
 from symgrad.engine.tensor import Tensor
 from symgrad.factories import random_tensors
 
-__all__ = ["signs_of_effects"]
+__all__ = ["CHANGING", "signs_of_effects"]
 
 CONTAINERS = (list, dict, set, collections.deque, bytearray, array.array, np.ndarray)
 FILLING = frozenset("""
 add append appendleft clear discard extend extendleft fill insert itemset move_to_end partition pop popitem popleft put remove resize reverse rotate
 setdefault sort update
 """.split())
+CHANGING = FILLING | {WRITTEN, FILLED}
 WRITING = ("print", "pprint", "stdout", "stderr", "warn", "warn_explicit")
 RANDOM = frozenset([*random_tensors.__all__, "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout",
-                    "gumbel_softmax", "rrelu", "sample", "rsample", "uniform_", "normal_", "exponential_"])
+                    "gumbel_softmax", "rrelu", "sample", "rsample", "uniform_", "normal_", "exponential_", "manual_seed"])
 LIBRARIES = ("symgrad.nn.modules.", "symgrad.optim.")
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR, "exception": logging.ERROR,
           "critical": logging.CRITICAL}
@@ -50,7 +51,7 @@ def signs_of_effects(reached: Sequence[tuple[Part, str]], uses: Mapping[str, Map
         elif isinstance(value, Tensor):
             if FILLED in known or WRITTEN in known or any(map(is_in_place, known)) or "backward" in names and value.requires_grad:
                 return True
-        elif isinstance(value, CONTAINERS) and (FILLED in known or not FILLING.isdisjoint(known)) or WRITTEN in known:
+        elif isinstance(value, CONTAINERS) and not CHANGING.isdisjoint(known) or WRITTEN in known:
             return True
         elif type(value).__module__.startswith(LIBRARIES) and _has_state(value, known):
             return True

@@ -1,5 +1,6 @@
 """A function runs once a call, whatever the reason for which it is not recorded: its Python is counted, which no recording can hold back."""
 
+import dataclasses
 import functools
 import logging
 import sys
@@ -139,6 +140,7 @@ ONCE = {  # functions that are not recorded, or not in their first call; and of 
     "standard error": then(lambda x: sys.stderr.write("step\n"), lambda x: x.sum()),
     "log": then(lambda x: LOGGER.error("step"), lambda x: x.sum()), "warn": warns,
     "random numbers": lambda x: (x * symgrad.rand(3)).sum(), "normal": lambda x: (x * symgrad.randn_like(x)).sum(),
+    "seed": lambda x: symgrad.manual_seed(3) and x.sum(),
     "dropout": lambda x: nn.functional.dropout(x, 0.3).sum(), "module of dropout": lambda x: DROPOUT(x).sum(),
     "argument": lambda x: x.mul_(1.1).detach().sum(), "captured tensor": lambda x: HELD.weight.add_(0.1).sum() * x.sum(),
     "element of a tensor": element_of_a_tensor,
@@ -215,6 +217,67 @@ def test_what_only_a_recording_shows_is_found_once(name, way):
     assert found[0] == 2 and set(found[1:]) == {1}, found
 
 
+def local_objects(x):
+    kept, table, made, out, count = [], {}, types.SimpleNamespace(), np.zeros(3), 0
+
+    def more():
+        nonlocal count
+        count += 1
+        return count
+
+    for k in range(3):
+        kept.append(x[k] * more())
+        table[k] = kept[-1]
+        out[k] += 0.5
+        made.rate = table[k]
+    y = symgrad.zeros(3)
+    y[0] = made.rate
+    y.add_(x * 0.3)
+    return y.sum() * out.sum()
+
+
+class Doubled(symgrad.autograd.Function):
+    """A function whose rules keep a number."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.factor = 2.0
+        return x * 2.0
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.factor
+
+
+@dataclasses.dataclass
+class Made:
+    """An object that a function makes."""
+
+    rate: float = 1.5
+
+    def __post_init__(self):
+        self.other = 2.5
+
+
+def made(x):
+    data = Made()
+    data.rate = data.other
+    return (x * x).sum() * data.rate
+
+
+WITHOUT = {"local objects": local_objects, "rules": lambda x: Doubled.apply(x).sum(), "object": made,
+           "debug": lambda x: LOGGER.debug("nothing") or x.sum(),
+           "gradients": lambda x: (y := x.detach().requires_grad_()).pow(3).sum().backward() or (y.grad * x).sum(),
+           "captured": lambda x: (x * HELD.weight).sum() * HELD.array[0] * len(HELD.table)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", WITHOUT)
+def test_a_function_without_signs_of_effects_is_recorded_in_its_first_call(name, way):
+    """What it changes is its own."""
+    assert counts(WITHOUT[name], way) == [1, 0, 0, 0, 0]
+
+
 class OwnError(Exception):
     """An error of a user's class."""
 
@@ -276,3 +339,9 @@ def test_errors_are_those_of_the_function_itself(name):
             names = [entry.frame.code.name for entry in caught.traceback if str(entry.path) == __file__]
             found.append((type(error), str(error), repr(getattr(error, "x", None)), repr(error.__cause__), repr(error.__context__), names))
         assert all(each == found[0] for each in found[1:]), found
+
+
+def test_a_seed_that_a_function_sets_is_set_in_each_call():
+    f = symgrad.compile(lambda x: symgrad.manual_seed(3) and x.sum())
+    found = [f(X) * 0 + symgrad.rand(1).item() for _ in range(6)]
+    assert len({x.item() for x in found}) == 1
