@@ -48,7 +48,8 @@ class OwnError(Exception):
 
     def __init__(self, error: Exception):
         super().__init__(error)
-        self.error = error
+        frames: Any = error.__traceback__
+        self.error = error.with_traceback(frames.tb_next.tb_next)  # without those of the recording
 
 
 class MayHaveEffects(Exception):  # noqa: N818  no error

@@ -192,7 +192,10 @@ class Recorder:
             if not variant.raised:
                 self._keep(key, [variant, *found])
             return variant, ""
-        raise error_of_function
+        try:
+            raise error_of_function
+        finally:
+            del error_of_function  # its traceback refers to this frame
 
     def _observed(self, captures: Captures, key: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         """The result of a call that runs as ever, since the function has signs of effects, or raised an error in the last call.
@@ -335,8 +338,7 @@ class Recorder:
                 raise
             for t, value in zip([t for t, a in zip(given, arguments) if a[0] != "fixed"], values or ()):  # for who looks at the frames of the error
                 t._value = value
-            frames: Any = error.__traceback__
-            raise OwnError(error.with_traceback(frames.tb_next.tb_next)) from None  # without those of the recording
+            raise OwnError(error) from None
         outputs = [as_value(y) if isinstance(y, Tensor) else y for y in found]
         places = [isinstance(y, (np.ndarray, np.generic, Recorded)) for y in outputs]
         if any(isinstance(y, DuckArray) and type(y) is not Recorded for y in outputs):
