@@ -97,6 +97,7 @@ class _Choices:
         self.zeros: dict[Any, Any] = {}
         self.ends: dict[Any, tuple[Any, bool]] = {}  # what a symbol stands for, and whether it is a choice by a rule
         self.regions: dict[Any, Any] = {}
+        self.elsewhere: dict[Any, Any] = {}  # what a symbol stands for outside of its region
         self.finite = Finite()
         self.fresh = fresh
 
@@ -106,6 +107,11 @@ class _Choices:
         if isinstance(chosen, sympy.Piecewise) and self.vanishes(chosen):
             chosen = sympy.Piecewise(*[(self.named(value, symbol), condition) for value, condition in chosen.args], evaluate=False)
         self.define(symbol, chosen, e, by_rule)
+        if e.is_Mul and self.is_steep(e):
+            if isinstance(chosen, sympy.Piecewise):
+                self.elsewhere[symbol] = chosen.args[1][0]
+            elif (factor := e.args[-1]) in self.elsewhere:  # times a number
+                self.elsewhere[symbol] = self.named(e.xreplace({factor: self.elsewhere[factor]}), symbol)
 
     def named(self, e: Any, like: Any) -> Any:
         """An expression that is a symbol or a number, with an equation for any other."""
@@ -126,6 +132,10 @@ class _Choices:
 
     def has_ends(self, e: Any) -> bool:
         return not self.ends.keys().isdisjoint(e.free_symbols)
+
+    def is_steep(self, e: Any) -> bool:
+        """Whether a product with what is 0 at the end of a region may not be finite."""
+        return self.has_ends(e) and not self.finite(e)
 
     def conditions(self, symbol: Any) -> tuple[Any, ...]:
         """The conditions of the choice that a symbol stands for; none if it stands for no choice."""
@@ -176,9 +186,12 @@ class _Choices:
             parts = [self.chosen(value, branches | {conditions: k}) for k, (value, _) in enumerate(e.args)]
             return sympy.Piecewise(*zip(parts, conditions), evaluate=False)
         factors = [factor.base if factor.is_Pow else factor for factor in e.args if self.vanishes(factor)] if e.is_Mul else []
-        if self.has_ends(e) and not self.finite(e):
+        if self.is_steep(e):
             region = sympy.Or(*map(self.region, factors)) if sum(not factor.is_Number for factor in e.args) > 1 else sympy.false
-            return e if region == sympy.false else sympy.Piecewise((0, region), (e, True), evaluate=False)
+            if region == sympy.false:
+                return e
+            e = e.xreplace({factor: self.elsewhere[factor] for factor in factors if factor in self.elsewhere})
+            return sympy.Piecewise((0, region), (e, True), evaluate=False)
         for conditions in filter(None, map(self.conditions, factors if len(branches) < DEEPEST else ())):
             parts = [self.chosen(e, branches | {conditions: k}) for k in range(len(conditions))]
             return sympy.Piecewise(*zip(parts, conditions), evaluate=False)
