@@ -72,6 +72,7 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """The state as bytes, for `set_state`."""
+        _refuse_in_program("the state of random numbers")
         state = self._bits.state
         numbers = (self._seed, state["state"]["state"], state["state"]["inc"], state["has_uint32"], state["uinteger"])
         return wrap(np.frombuffer(b"".join(int(n).to_bytes(INTEGER_BYTES, "little") for n in numbers), np.uint8).copy())
@@ -81,6 +82,7 @@ class Generator:
 
         Raises TypeError unless it is a tensor of bytes, RuntimeError for a wrong length.
         """
+        _refuse_in_program("the state of random numbers")
         value = getattr(new_state, "_value", None)
         if value is None or value.dtype != np.uint8:
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__ if value is None else dtype_of(value.dtype)}")
@@ -131,13 +133,17 @@ class BatchedGenerator:
         return draw
 
 
+def _refuse_in_program(what: str) -> None:
+    if thread.modes.program is not None:
+        raise Unrecordable(f"{what}, which would be the same in every run")
+
+
 REFUSED = "refused"  # random numbers in a batch that a derivative makes by itself, so that its user has no flag to allow them
 
 
 def numpy_generator(generator: Any = None) -> Any:
     """The NumPy generator of a `Generator`, of NumPy itself, or, for None, of the default generator."""
-    if thread.modes.program is not None:
-        raise Unrecordable("random numbers, which would be the same in every run")
+    _refuse_in_program("random numbers")
     if thread.modes.batches:
         kinds = {kind for _, _, kind in thread.modes.batches}
         if "error" in kinds:

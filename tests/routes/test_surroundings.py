@@ -95,6 +95,7 @@ def add_default():
 
 OBJECT = Described()
 ARRAY = np.ones(2)
+GENERATOR = symgrad.Generator()
 CHANGED = {  # what is read, and how it changes
     "a module that is imported inside": (imported, other_module),
     "a name of Python": (lambda x: abs(-2.0), lambda: globals().update(abs=lambda _: 7.0)),
@@ -109,6 +110,9 @@ CHANGED = {  # what is read, and how it changes
     "the flags of an array": (lambda x: 2.0 if ARRAY.flags.writeable else 3.0, lambda: ARRAY.setflags(write=not ARRAY.flags.writeable)),
     "fields": (lambda x: dataclasses.fields(Settings)[0].default, add_default),
     "a seed": (lambda x: symgrad.initial_seed() % 1000, lambda: symgrad.manual_seed(symgrad.initial_seed() + 1)),
+    "the state of random numbers": (lambda x: symgrad.get_rng_state().double().sum(), lambda: symgrad.rand(3)),
+    "the state of a generator": (lambda x: GENERATOR.get_state().double().sum(), lambda: symgrad.rand(3, generator=GENERATOR)),
+    "a clone of a generator": (lambda x: GENERATOR.clone_state().get_state().double().sum(), lambda: symgrad.rand(3, generator=GENERATOR)),
     "the version of a tensor": (lambda x: TENSOR._version, lambda: TENSOR.add_(0.0)),
     "the formula of a tensor": (lambda x: 2.0 if NAMED.expr is None else 3.0, lambda: None),
     "a hook of all modules": (lambda x: LINEAR(x).sum(), lambda: register_module_forward_hook(lambda module, args, out: out * 2)),
