@@ -7,6 +7,7 @@ cotangent, in a pushforward the next factor. Likewise its value does not depend 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ __all__ = ["INF", "INFINITE", "NAN", "guarded", "has_nan", "not_finite", "truth"
 PRECISION = 0.5, 1e30  # the sizes of two numbers of which one is not lost in sums with the other
 NARROW = 0.5, 1e3  # the same for floats of less than 8 bytes
 INF = float("inf")
+FEW, LARGE, FLOAT64 = 16, 1e150, np.dtype(np.float64)
 INFINITE, NAN = 2, 3  # what a pass has seen
 
 
@@ -95,6 +97,8 @@ def not_finite(xp: Any, x: Any) -> int:
     if type(x) is np.float64:
         return 0 if -INF < x < INF else INFINITE if x == x else NAN
     value = x if type(x) is np.ndarray else raw(_inner(x))
+    if type(value) is np.ndarray and value.dtype is FLOAT64 and value.ndim == 1 and value.size <= FEW and math.hypot(*value.tolist()) < LARGE:
+        return 0  # in less time than by `vdot`
     if type(value) is Recorded:  # whoever runs the program looks for NaN in its results
         value.recorder.guarded = True
         return 0
