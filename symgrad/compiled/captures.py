@@ -22,7 +22,16 @@ from symgrad.compiled.classes import OCCASIONS, class_check, classes_of, describ
 from symgrad.compiled.code import reads
 from symgrad.compiled.contents import MISSING, PLAIN, Check, Part, alike, cells_of, flattened, mapping_content
 from symgrad.compiled.kinds import State, is_library, kind_of, state_of
-from symgrad.compiled.outside import calls_outside, library_states, parts_of_libraries, settings_of_libraries, tells, unknown_module, unseen
+from symgrad.compiled.outside import (
+    STATES_OF_RANDOM_NUMBERS,
+    calls_outside,
+    library_states,
+    parts_of_libraries,
+    settings_of_libraries,
+    tells,
+    unknown_module,
+    unseen,
+)
 from symgrad.compiled.signs import CHANGING, signs_of_effects
 from symgrad.compiled.unchanged import unchanged
 from symgrad.engine.tensor import Tensor
@@ -84,6 +93,8 @@ class Captures:
                 self.same.append((lambda: thread.modes.grad, thread.modes.grad, "the grad mode"))
             self.same += [(read, read(), name) for read, name in settings_of_libraries(self.objects, self.names)]
             self.states += library_states(self.objects, self.names)
+            if not STATES_OF_RANDOM_NUMBERS.isdisjoint(self.names):
+                self.same += [(state.read, before, f"the state of {name.lstrip('.')}") for state, before, name in self.states]
             self.looks = calls_outside(self.objects, self.names) or tells(self.objects, self.names)
             self.signs = not self.states and (self.signs or signs_of_effects(self._reached, self._uses, self.names))
             self._reached.clear()

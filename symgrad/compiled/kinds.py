@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.carriers.duck import Unrecordable
 from symgrad.compiled.contents import (
     MISSING,
     PLAIN,
@@ -80,6 +81,18 @@ class Kind(NamedTuple):
 
     parts: Callable[[Any], Iterable[Part]] = lambda value: ()
     content: Callable[[Any], Content | None] = lambda value: None
+
+
+def _value_in_context(x: contextvars.ContextVar[Any]) -> list[Part]:
+    """The value of a context variable, its default if it was not set; a value that was set cannot be taken away again."""
+    try:
+        default = contextvars.Context().run(x.get)
+    except LookupError:
+        default = MISSING
+    read = functools.partial(x.get, default)
+    if read() is MISSING:
+        raise Unrecordable(f"the context variable {x.name}, which has no value. Set one before the first call")
+    return [Part(".get()", read(), read, x.set, loose=True)]
 
 
 @functools.lru_cache(4096)
@@ -174,7 +187,7 @@ KINDS: tuple[tuple[Any, Kind], ...] = (
     ((type({}.keys()), type({}.values()), type({}.items())), Kind(fields("mapping"))),
     (types.MappingProxyType, Kind(_views, _proxy)),
     (weakref.ref, Kind(lambda x: [Part("()", x(), x, loose=True)])),
-    (contextvars.ContextVar, Kind(lambda x: [Part(".get()", x.get(MISSING), functools.partial(x.get, MISSING), x.set, loose=True)])),
+    (contextvars.ContextVar, Kind(_value_in_context)),
     (np.ufunc, Kind(lambda x: elements_of([y for y in gc.get_referents(x) if callable(y)]))),  # the function of np.frompyfunc
     (C_FUNCTIONS, Kind(lambda x: [] if isinstance(getattr(x, "__self__", None), types.ModuleType) else fields("__self__")(x))),
     (Op, Kind(_rules)),

@@ -33,7 +33,7 @@ from symgrad.compiled.contents import Part
 from symgrad.compiled.kinds import State, is_library, state_of
 from symgrad.factories.generators import Generator, default_generator
 
-__all__ = ["calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries", "tells",
+__all__ = ["STATES_OF_RANDOM_NUMBERS", "calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries", "tells",
            "unknown_module", "unseen"]
 
 CLOCKS = tuple(f for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "time_ns", "perf_counter_ns", "monotonic_ns",
@@ -62,6 +62,14 @@ UNSEEN = ((sys, ("modules", "getrecursionlimit", "_getframe", "_current_frames",
           (warnings, ("filters",)), (inspect, ("stack", "currentframe", "getouterframes", "getinnerframes")))
 STATES = {id(x): (f"{module.__name__}.{name}", name) for module, names in UNSEEN for name in names
           if getattr(x := getattr(module, name, None), "__module__", "") == module.__name__}
+CONSTANTS_OF_SYS = frozenset("""
+__doc__ __name__ abiflags api_version argv base_exec_prefix base_prefix builtin_module_names byteorder copyright exc_info exception exec_prefix
+executable exit flags float_info float_repr_style getdefaultencoding getfilesystemencoding getfilesystemencodeerrors getsizeof hash_info hexversion
+implementation int_info intern is_finalizing maxsize maxunicode platform platlibdir prefix stderr stdlib_module_names stdout thread_info version
+version_info
+""".split())  # and what is compared, or is an effect
+WRITING = frozenset(("write", "writelines", "flush", ELSEWHERE))  # what may be done with the streams of sys
+STATES_OF_RANDOM_NUMBERS = frozenset("bit_generator clone_state get_state getstate jumped spawn state __getstate__ __reduce__".split())
 SOURCES = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, functools._lru_cache_wrapper)  # by which code may come to that state
 
 
@@ -98,8 +106,12 @@ def unseen(reached: Sequence[tuple[Part, str]], uses: Mapping[str, Mapping[str, 
             return _differs("cache_info", used["cache_info"])
         if not isinstance(value, types.ModuleType):
             continue
-        if name := next((name for module, names in UNSEEN if value is module for name in names if name in used), ""):
+        names = [*vars(sys).keys() - CONSTANTS_OF_SYS] if value is sys else [name for module, names in UNSEEN if value is module for name in names]
+        if name := min((name for name in names if name in used), default=""):
             return _unnoticed(f"{value.__name__}.{name}", used[name])
+        for stream in ("stdout", "stderr") if value is sys else ():
+            if stream in used and (name := min(uses.get(stream, {}).keys() - WRITING, default="")):
+                return _unnoticed(f"sys.{stream}.{name}", uses[stream][name])
         if is_library(value.__name__):  # of others the attributes have been reached
             for name, place in known.items():
                 x = vars(value).get(name)

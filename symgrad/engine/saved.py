@@ -93,6 +93,8 @@ GENERIC = 1 / 3  # a number with no special property that a rule may ask for; ne
 @functools.lru_cache(1024)
 def _read_in_call(op: Op, numbers: tuple) -> tuple[frozenset[str], ...]:
     """The names of the values that the partial derivatives of an elementwise op read; `numbers` are its arguments, None for tensors."""
+    if op.slope:  # its derivatives are computed with dual numbers
+        return (frozenset(op.argument_names),) * len(op.partials)
     out = []
     for i, partial in enumerate(op.partials):
         read: set[str] = set()

@@ -103,8 +103,8 @@ def _table() -> tuple[dict[Any, str], dict[Any, list[_Entry]]]:
     """The ops that compute one SymPy function, by this function; the others by the outermost function of their formula, longest first."""
     functions: dict[Any, str] = {}
     patterns: dict[Any, list[_Entry]] = {}
-    squares = {op.square for op in REGISTRY.values()}  # of lengths: polynomials, which the recorder calls
-    ops = [REGISTRY[name] for name in REGISTRY if name in BUILT_IN and name not in ARITHMETIC and name not in squares]
+    of_lengths = {"beyond_zero", *[op.square for op in REGISTRY.values()]}  # which the recorder calls; the first has the derivatives of a length
+    ops = [REGISTRY[name] for name in REGISTRY if name in BUILT_IN and name not in ARITHMETIC and name not in of_lengths]
     for entry in [_entry_of(op, *named) for op in ops for named in ((op.name, ()), *WITH_PARAMETERS.get(op.name, {}).items())]:
         if entry is None:
             continue

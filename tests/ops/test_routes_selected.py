@@ -281,6 +281,29 @@ def test_the_end_of_a_region_is_recorded_for_third_derivatives(end):
             assert not np.isfinite(found.item()), f"{name}: {found}"
 
 
+VARYING = {"hardswish": F.hardswish, "prelu": lambda x: F.prelu(x, tensor([0.3])), "a power of a length": lambda x: symgrad.norm(x) ** 5}
+
+
+@pytest.mark.parametrize("name", VARYING)
+def test_slopes_that_vary_are_recorded_and_differentiated_again(name):
+    f, x = lambda x: VARYING[name](x.sin()).square().sum(), tensor([0.4, -0.7])
+    third = [symgrad.autograd.functional.hessian(lambda z: func.grad(f)(z)[0], x), func.hessian(func.grad(f))(x)[0],
+             func.jacfwd(func.hessian(f))(x)[0], func.jacrev(func.jacrev(func.grad(f)))(x)[0], symgrad.compile(func.hessian(func.grad(f)))(x)[0]]
+    for found in third:
+        np.testing.assert_allclose(array(found), array(func.jacfwd(func.jacfwd(func.jacfwd(f)))(x))[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["hardswish", "prelu"])
+def test_a_write_to_what_a_recorded_slope_has_saved_is_noticed(name):
+    x = tensor([0.4, -0.7], requires_grad=True)
+    inner = x.sin()
+    (g,) = symgrad.autograd.grad(VARYING[name](inner).square().sum(), x, create_graph=True)
+    with symgrad.no_grad():
+        inner.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        g.sum().backward()
+
+
 class Unknown(symgrad.autograd.Function):
     """The identity, of which nothing is known that would tell which elements reach the outputs."""
 

@@ -2,9 +2,11 @@
 
 import abc
 import builtins
+import contextvars
 import dataclasses
 import functools
 import logging
+import random
 import sys
 import types
 import warnings
@@ -96,6 +98,8 @@ def add_default():
 OBJECT = Described()
 ARRAY = np.ones(2)
 GENERATOR = symgrad.Generator()
+RNG, OLDER, RANDOM = np.random.default_rng(0), np.random.RandomState(1), random.Random(2)
+CONTEXT = contextvars.ContextVar("CONTEXT", default=2.0)
 CHANGED = {  # what is read, and how it changes
     "a module that is imported inside": (imported, other_module),
     "a name of Python": (lambda x: abs(-2.0), lambda: globals().update(abs=lambda _: 7.0)),
@@ -113,6 +117,10 @@ CHANGED = {  # what is read, and how it changes
     "the state of random numbers": (lambda x: symgrad.get_rng_state().double().sum(), lambda: symgrad.rand(3)),
     "the state of a generator": (lambda x: GENERATOR.get_state().double().sum(), lambda: symgrad.rand(3, generator=GENERATOR)),
     "a clone of a generator": (lambda x: GENERATOR.clone_state().get_state().double().sum(), lambda: symgrad.rand(3, generator=GENERATOR)),
+    "the state of NumPy's generator": (lambda x: RNG.bit_generator.state["state"]["state"] % 1000, lambda: RNG.random()),
+    "the state of NumPy's older generator": (lambda x: OLDER.get_state()[2], lambda: OLDER.rand()),
+    "the state of random": (lambda x: RANDOM.getstate()[1][-1], lambda: RANDOM.random()),
+    "a context variable that was never set": (lambda x: CONTEXT.get(), lambda: CONTEXT.set(CONTEXT.get() + 1)),
     "the version of a tensor": (lambda x: TENSOR._version, lambda: TENSOR.add_(0.0)),
     "the formula of a tensor": (lambda x: 2.0 if NAMED.expr is None else 3.0, lambda: None),
     "a hook of all modules": (lambda x: LINEAR(x).sum(), lambda: register_module_forward_hook(lambda module, args, out: out * 2)),
@@ -153,6 +161,38 @@ def test_what_cannot_be_compared_is_refused(read):
     refused = r"(warnings.filters|__subclasses__|cache_info).* is read in .* \(line \d+ of .*as an argument"
     with pytest.raises(symgrad.carriers.duck.Unrecordable, match=refused):
         symgrad.compile(lambda x: x.sum() * len(read()))(X)
+
+
+@pytest.mark.parametrize("read", [lambda: sys.path, lambda: sys.meta_path, lambda: sys.dont_write_bytecode, lambda: sys.of_the_tests,
+                                  lambda: sys.stdout is sys.__stdout__, lambda: sys.stderr.isatty()])
+def test_what_may_change_in_sys_is_refused(read, monkeypatch):
+    monkeypatch.setattr(sys, "of_the_tests", 1.5, raising=False)
+    with pytest.raises(symgrad.carriers.duck.Unrecordable, match=r"sys\.\w+.* is read in .* \(line \d+ of .*as an argument"):
+        symgrad.compile(lambda x: x.sum() * (2 if read() else 3))(X)
+
+
+def test_constants_of_sys_are_recorded():
+    f = symgrad.compile(lambda x: x.sum() * sys.float_info.epsilon + sys.maxsize % 7 + (sys.version_info >= (3, 11)))
+    f(X)
+    assert "0 programs" not in str(f.report)
+
+
+def test_a_context_variable_is_set_once_a_call():
+    counter, other = contextvars.ContextVar("counter", default=0), contextvars.ContextVar("other")
+
+    def counts(x):
+        counter.set(counter.get() + 1)
+        return x.sum() * counter.get()
+
+    def sets(x):
+        other.set(3.0)
+        return x.sum() * other.get()
+
+    for f, variable, last in ((counts, counter, 4), (sets, other, 3.0)):
+        compiled = symgrad.compile(f)
+        for call in range(1, 5):
+            assert compiled(X).item() == X.sum().item() * (call if f is counts else 3)
+        assert variable.get() == last
 
 
 def test_a_function_logs_and_warns_once_a_call():
