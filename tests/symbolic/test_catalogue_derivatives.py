@@ -42,7 +42,8 @@ def test_the_rule_of_an_op_is_that_of_its_formula(name):
 A, B = sympy.symbols("a b", real=True)
 
 
-@pytest.mark.parametrize("u", [sympy.Max(A, B), sympy.Min(A, B), A + B, A * B, sympy.exp(A) - B, sympy.Abs(A) - 2 * sympy.Abs(B), A * sympy.sin(B)], ids=str)
+@pytest.mark.parametrize("u", [sympy.Max(A, B), sympy.Min(A, B), A + B, A * B, sympy.exp(A) - B, sympy.Abs(A) - 2 * sympy.Abs(B),
+                               A * sympy.sin(B)], ids=str)
 @pytest.mark.parametrize("other", [5, B, 0, A * A], ids=str)
 def test_a_choice_by_the_sign_of_one_of_its_values(u, other):
     """The derivative is that of the chosen value, from the formula and in sources."""
