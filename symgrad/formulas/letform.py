@@ -39,7 +39,7 @@ def _is_short(e: Any) -> bool:
 
 
 def _has_constant_branch(e: Any) -> bool:
-    return isinstance(e, sympy.Piecewise) and any(value.is_Number for value, _ in e.args)
+    return any(value.is_Number for choice in e.atoms(sympy.Piecewise) for value, _ in choice.args)
 
 
 # Results of rules on short values
