@@ -39,8 +39,13 @@ __all__ = ["STATES_OF_RANDOM_NUMBERS", "calls_outside", "library_states", "looki
 CLOCKS = tuple(f for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "time_ns", "perf_counter_ns", "monotonic_ns",
                               "process_time_ns", "thread_time_ns", "localtime", "gmtime", "ctime") if (f := getattr(time, name, None)) is not None)
 FILES = (os.stat, os.lstat, os.listdir, os.scandir, os.getcwd, os.access, os.readlink)
+DOING = tuple(f for name in """
+    abort chdir chmod chown close dup dup2 execv execve fork ftruncate kill link mkdir mkfifo pipe pwrite read remove rename replace rmdir sendfile
+    symlink system truncate umask unlink utime write writev
+""".split() if (f := getattr(os, name, None)) is not None)  # what a program would not do again
 FOR_MESSAGES = frozenset("linecache warnings traceback tokenize".split())  # modules that read source files for the text of an error or a warning
-OUTSIDE = frozenset(map(id, (*CLOCKS, *FILES, os.urandom, os.open, os.getpid, _io.open, builtins.input, np.fromfile)))
+EFFECTS = frozenset(map(id, DOING))
+OUTSIDE = EFFECTS | frozenset(map(id, (*CLOCKS, *FILES, os.urandom, os.open, os.getpid, _io.open, builtins.input, np.fromfile)))
 WARNING = frozenset(map(id, (warnings.warn, warnings.warn_explicit)))
 OF_DATES = ("now", "utcnow", "today")  # class methods, which are made anew for each call
 # modules whose functions read clocks and files, and names under which code finds such functions elsewhere
@@ -236,8 +241,9 @@ def looking(error: type[Exception], effect: type[Exception] | None) -> Iterator[
                     return
                 place = place.f_back
             name = f"{getattr(called, '__module__', None) or getattr(called.__self__, '__name__', '')}.{called.__name__}"
-            refused.append(error(f"{name} is called in {place.f_code.co_qualname} (line {place.f_lineno} of {place.f_code.co_filename}), and what it "
-                                 f"returns differs from call to call. Pass the value as an argument"))
+            why = ("a program would not do again what it does. Call it outside of the compiled function" if id(called) in EFFECTS else
+                   "what it returns differs from call to call. Pass the value as an argument")
+            refused.append(error(f"{name} is called in {place.f_code.co_qualname} (line {place.f_lineno} of {place.f_code.co_filename}), and {why}"))
             raise refused[0]
         if before is not None:
             before(frame, event, called)

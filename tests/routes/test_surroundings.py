@@ -6,6 +6,7 @@ import contextvars
 import dataclasses
 import functools
 import logging
+import os
 import random
 import sys
 import types
@@ -169,6 +170,15 @@ def test_what_may_change_in_sys_is_refused(read, monkeypatch):
     monkeypatch.setattr(sys, "of_the_tests", 1.5, raising=False)
     with pytest.raises(symgrad.carriers.duck.Unrecordable, match=r"sys\.\w+.* is read in .* \(line \d+ of .*as an argument"):
         symgrad.compile(lambda x: x.sum() * (2 if read() else 3))(X)
+
+
+def test_what_is_done_to_files_is_refused(tmp_path):
+    with open(tmp_path / "file", "wb", buffering=0) as file:
+        number = file.fileno()
+        for act in (lambda: os.write(number, b"a"), lambda: os.mkdir(tmp_path / "folder"), lambda: os.remove(tmp_path / "file")):
+            with pytest.raises(symgrad.carriers.duck.Unrecordable, match=r"is called in .* \(line \d+ of .*, and a program would not do again"):
+                symgrad.compile(lambda x, act=act: (act(), x.sum())[1])(X)
+    assert [p.name for p in tmp_path.iterdir()] == ["file"] and not (tmp_path / "file").stat().st_size
 
 
 def test_constants_of_sys_are_recorded():
