@@ -140,3 +140,19 @@ SQUARES = [(lambda u: u.abs() ** 2.0, 2.0), (lambda u: (u**6) ** (1 / 3), 2.0), 
 def test_even_powers_of_a_modulus_have_no_kink(formula, second):
     """Also where SymPy has a float as the exponent, as that of a root of a power."""
     assert derivatives(lambda x: formula(1.3 * x) / 3, 0.0, "Python") == pytest.approx([0, 1.69 * second / 3], rel=1e-12)
+
+
+LOGARITHMS = {"xlogy": (lambda x: symgrad.xlogy(x, x), 0.0), "xlogy of a remainder": (lambda x: symgrad.xlogy(x.fmod(1.0), x.fmod(1.0)), 1.0),
+              "xlogy of a maximum": (lambda x: symgrad.xlogy(x.fmax(symgrad.tensor(0.0)), x.fmax(symgrad.tensor(0.0))), 0.0),
+              "xlog1py": (lambda x: symgrad.xlog1py(x, x - 1), 0.0), "entr": (symgrad.special.entr, 0.0),
+              "entr of a remainder": (lambda x: symgrad.special.entr((x + 1).fmod(1.0)), 0.0),
+              "entr of a square": (lambda x: symgrad.special.entr(x * x), 0.0)}
+
+
+@pytest.mark.parametrize("language", ["Python", "C"])
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_logarithms_that_are_taken_for_0(name, language):
+    """Their derivatives are infinite, or do not exist, as the eager ones, with the same sign."""
+    f, at = LOGARITHMS[name]
+    for found, expected in zip(derivatives(f, at, language), eager(f, at)):
+        assert found == expected if math.isfinite(expected) else not math.isfinite(found) and found * expected != -math.inf, (found, expected)
