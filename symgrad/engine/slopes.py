@@ -32,7 +32,7 @@ def slope_op(op: Op, i: int) -> Op:
     if not op.piecewise_linear:
         pull, push = with_recorded_slopes(lambda: found, pull, push)
     found = replace(op, name=f"slope_of_{op.name}_{i}", forward=forward, partials=partials, node_name="SlopeBackward0", slope=True, saved=None,
-                    vjp=pull, jvp=push)
+                    inverse=None, names=None, vjp=pull, jvp=push)
     return found
 
 
