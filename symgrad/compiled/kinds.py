@@ -89,10 +89,13 @@ def _value_in_context(x: contextvars.ContextVar[Any]) -> list[Part]:
         default = contextvars.Context().run(x.get)
     except LookupError:
         default = MISSING
+    def write(value: Any) -> None:
+        x.set(value)
+
     read = functools.partial(x.get, default)
     if read() is MISSING:
         raise Unrecordable(f"the context variable {x.name}, which has no value. Set one before the first call")
-    return [Part(".get()", read(), read, x.set, loose=True)]
+    return [Part(".get()", read(), read, write, loose=True)]
 
 
 @functools.lru_cache(4096)
