@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
@@ -49,10 +49,13 @@ RECORDERS[DualCarrier] = _of_duals
 
 def _mixed(op: Op, partial: Callable[..., Any], j: int) -> Callable[..., Any]:
     """The derivative by argument `j` of a partial derivative."""
+    count, slope = len(op.partials), cast(Any, op.partials[j])
+
     def derivative(xp: Any, y: Any, *args: Any) -> Any:
-        value, along = op.forward(xp, *args), Dual(args[j], xp.ones_like(args[j]))
-        slope: Any = op.partials[j]
-        found = partial(DualCarrier(xp), Dual(value, slope(xp, value, *args)), *args[:j], along, *args[j + 1:])
+        value = op.forward(xp, *args)
+        # each argument is dual, as it may be a dual number of the carrier itself
+        along = [Dual(x, xp.ones_like(value) if i == j else xp.zeros_like(value)) for i, x in enumerate(args[:count])]
+        found = partial(DualCarrier(xp), Dual(value, slope(xp, value, *args)), *along, *args[count:])
         return found.tangent if type(found) is Dual else xp.zeros_like(value)
 
     return derivative
