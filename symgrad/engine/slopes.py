@@ -53,8 +53,8 @@ def _mixed(op: Op, partial: Callable[..., Any], j: int) -> Callable[..., Any]:
 
     def derivative(xp: Any, y: Any, *args: Any) -> Any:
         value = op.forward(xp, *args)
-        # each argument is dual, as it may be a dual number of the carrier itself
-        along = [Dual(x, xp.ones_like(value) if i == j else xp.zeros_like(value)) for i, x in enumerate(args[:count])]
+        # every array is dual, as it may be a dual number of the carrier itself
+        along = [Dual(x, xp.ones_like(x) if i == j else xp.zeros_like(x)) if hasattr(x, "shape") else x for i, x in enumerate(args[:count])]
         found = partial(DualCarrier(xp), Dual(value, slope(xp, value, *args)), *along, *args[count:])
         return found.tangent if type(found) is Dual else xp.zeros_like(value)
 
