@@ -24,7 +24,7 @@ __all__ = ["INF", "INFINITE", "NAN", "guarded", "has_nan", "not_finite", "truth"
 PRECISION = 0.5, 1e30  # the sizes of two numbers of which one is not lost in sums with the other
 NARROW = 0.5, 1e3  # the same for floats of less than 8 bytes
 INF = float("inf")
-FEW, LARGE, FLOAT64 = 16, 1e150, np.dtype(np.float64)
+FEW, LARGE, FLOAT64 = 16, 1e150, np.dtype(np.float64)  # numbers that Python adds sooner than NumPy, and a size whose square is finite
 INFINITE, NAN = 2, 3  # what a pass has seen
 
 

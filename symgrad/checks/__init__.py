@@ -32,7 +32,7 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     up to `order` (1, 2 or 3) are computed in three ways: by the library's pullback in floats; by the same rules in the precise carrier;
     and by `sympy.diff`, of each step of the computation joined by the chain rule and, where it is short, of the whole formula. They are
     compared at the inputs, at special points, and at `points` random ones (20; at least four, if so many `seconds` of the processor are over),
-    drawn with `seed`. The symbolic comparison may take 3 of 20 seconds, and more if more are given.
+    drawn with `seed`. The symbolic comparison may take 3 seconds, or 15 % of `seconds`.
 
     Floats, lists of numbers and float arrays are differentiated by, and ints too unless the parameter is annotated `int` or has an int
     for its default; `wrt` limits that to some names. A result that is an array is weighted by 1, 2, 3, ... and summed.

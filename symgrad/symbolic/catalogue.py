@@ -252,9 +252,8 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
     if isinstance(e, sympy.Tuple):
         raise Unknown(f"{e} is a tuple; give an expression, an Array or a Matrix")
     op = REGISTRY.get(getattr(kind, "__name__", ""))
-    if isinstance(e, (AppliedUndef, sympy.Function)) and op is not None and op.kind == "elementwise" and op.arity is not None:
-        parameters = args[op.arity:]
-        if len(args) >= op.arity and all(p.is_Number for p in parameters) and _optional(op, len(parameters)):
+    if isinstance(e, (AppliedUndef, sympy.Function)) and op is not None and op.kind == "elementwise" and len(args) >= (count := op.arity or 0):
+        if all(p.is_Number for p in args[count:]) and _optional(op, len(args) - count):
             return Call(op.name, args)
     if e.args and (refused := known_formula(e, lambda op: True)):
         raise Unknown(f"{refused.op} cannot be written here")

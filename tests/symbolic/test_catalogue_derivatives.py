@@ -11,15 +11,22 @@ from symgrad.engine.recording import core
 from symgrad.graph.op import REGISTRY
 from symgrad.symbolic.catalogue import NAMED, _table
 
-FUNCTIONS, PATTERNS = _table()
-NAMES = sorted({*FUNCTIONS.values(), *[entry.op for entries in PATTERNS.values() for entry in entries]})
-POINTS = {1: (-2.3, -0.62, 0.37, 1.71), 2: (-1.3, -0.41, 0.57, 2.2), 3: (-0.7, 0.35, 1.9), 4: (-0.7, 0.45)}
-STEP = 1e-5
+POINTS = {1: (-2.3, -0.62, 0.37, 1.71), 2: (-1.3, -0.41, 0.57, 2.2), 3: (-0.7, 0.35, 1.9)}
+STEP, PARTS = 1e-5, 6
 
 
-@pytest.mark.sampled(40)
-@pytest.mark.parametrize("name", NAMES)
-def test_the_rule_of_an_op_is_that_of_its_formula(name):
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_the_rule_of_an_op_is_that_of_its_formula(part):
+    functions, patterns = _table()
+    names = sorted({*functions.values(), *[entry.op for entries in patterns.values() for entry in entries]})
+    assert len(names) > 200
+    found = [(name, *wrong) for name in names[part::PARTS] for wrong in wrong_slopes(name)]
+    assert not found
+
+
+def wrong_slopes(name):
+    """The points at which a derivative of an op is not the difference quotient, each with the argument and both."""
     op, parameters = NAMED.get(name, (name, ()))
     op = REGISTRY[op]
     if op.kind == "composite" or not op.differentiable:
@@ -31,12 +38,11 @@ def test_the_rule_of_an_op_is_that_of_its_formula(name):
             y = core(op)(*leaves, *parameters)
             if y.dtype.is_complex or not np.isfinite(y.item()):
                 continue
-            ours = symgrad.autograd.grad(y, leaves, allow_unused=True, materialize_grads=True)
-            for i, slope in enumerate(ours):
+            for i, slope in enumerate(symgrad.autograd.grad(y, leaves, allow_unused=True, materialize_grads=True)):
                 ends = [core(op)(*[symgrad.tensor(x + h * (k == i)) for k, x in enumerate(point)], *parameters).item() for h in (-STEP, STEP)]
-                if np.isfinite(ends).all() and op.partials[i] is not None:
-                    expected = (ends[1] - ends[0]) / (2 * STEP)
-                    assert abs(slope.item() - expected) <= 1e-4 * (1 + abs(expected)), f"{point}, argument {i}: {slope.item()} is not {expected}"
+                expected = (ends[1] - ends[0]) / (2 * STEP)
+                if np.isfinite(expected) and op.partials[i] is not None and not abs(slope.item() - expected) <= 1e-4 * (1 + abs(expected)):
+                    yield point, i, slope.item(), expected
 
 
 A, B = sympy.symbols("a b", real=True)
