@@ -7,9 +7,8 @@ does not depend on the other factor. So the slope is recorded as the value of an
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
@@ -19,20 +18,29 @@ from symgrad.graph.slopes import RECORDERS, with_recorded_slopes
 __all__ = ["slope_op"]
 
 
-@functools.cache
 def slope_op(op: Op, i: int) -> Op:
     """The op of partial derivative `i` of an elementwise op that selects. Its own derivatives are 0 if it is constant on regions."""
-    partial: Any = op.partials[i]
+    of, indices = ORIGINS.get(op, (op, ()))
+    return _slope_op(of, (*indices[:1], *sorted((*indices[1:], i))))
 
+
+ORIGINS: dict[Op, tuple[Op, tuple[int, ...]]] = {}  # the op of which an op is a derivative, and the arguments by which it is
+
+
+@functools.cache
+def _slope_op(op: Op, indices: tuple[int, ...]) -> Op:
+    """The derivative of an op by several arguments, one after the other."""
     def forward(xp: Any, *args: Any) -> Any:
-        return partial(xp, op.forward(xp, *args), *args)
+        return _derivative(op, indices, xp, args)
 
-    partials = (0,) * len(op.partials) if op.piecewise_linear else tuple([_mixed(op, partial, j) for j in range(len(op.partials))])
+    constant: Any = op.piecewise_linear
+    partials = tuple([0 if constant else functools.partial(_by_one_more, op, indices, j) for j in range(len(op.partials))])
     pull, push = elementwise_vjp(partials, bool(op.parameters)), elementwise_jvp(partials)
-    if not op.piecewise_linear:
+    if not constant:
         pull, push = with_recorded_slopes(lambda: found, pull, push)
-    found = replace(op, name=f"slope_of_{op.name}_{i}", forward=forward, partials=partials, node_name="SlopeBackward0", slope=True, saved=None,
-                    inverse=None, names=None, vjp=pull, jvp=push)
+    found = replace(op, name=f"slope_of_{op.name}_{'_'.join(map(str, indices))}", forward=forward, partials=partials, node_name="SlopeBackward0",
+                    slope=True, saved=None, inverse=None, names=None, vjp=pull, jvp=push)
+    ORIGINS[found] = op, indices
     return found
 
 
@@ -47,15 +55,29 @@ def _of_duals(xp: DualCarrier, op: Op, i: int, y: Any, args: tuple) -> Any:
 RECORDERS[DualCarrier] = _of_duals
 
 
-def _mixed(op: Op, partial: Callable[..., Any], j: int) -> Callable[..., Any]:
-    """The derivative by argument `j` of a partial derivative."""
-    count, slope = len(op.partials), cast(Any, op.partials[j])
+def _by_one_more(op: Op, indices: tuple[int, ...], j: int, xp: Any, y: Any, *args: Any) -> Any:
+    return _derivative(op, (*indices, j), xp, args)
 
-    def derivative(xp: Any, y: Any, *args: Any) -> Any:
-        value = op.forward(xp, *args)
-        # every array is dual, as it may be a dual number of the carrier itself
-        along = [Dual(x, xp.ones_like(x) if i == j else xp.zeros_like(x)) if hasattr(x, "shape") else x for i, x in enumerate(args[:count])]
-        found = partial(DualCarrier(xp), Dual(value, slope(xp, value, *args)), *along, *args[count:])
-        return found.tangent if type(found) is Dual else xp.zeros_like(value)
 
-    return derivative
+def _derivative(op: Op, indices: tuple[int, ...], xp: Any, args: tuple) -> Any:
+    """A derivative of an op: the partial derivative of dual numbers of dual numbers, one level for each further argument.
+
+    Every array is dual at every level, as it may be a dual number of the carrier itself; what is none is constant.
+    """
+    count = len(op.partials)
+    value, arrays, rest, carrier = op.forward(xp, *args), args[:count], args[count:], xp
+    y = value
+    for j in indices[1:]:
+        slope: Any = op.partials[j]
+        y = Dual(y, slope(carrier, y, *arrays, *rest) if callable(slope) else carrier.ones_like(y) * slope)
+        units = [carrier.ones_like if i == j else carrier.zeros_like for i in range(count)]
+        arrays = tuple([Dual(x, unit(x)) if hasattr(x, "shape") else x for x, unit in zip(arrays, units)])
+        carrier = DualCarrier(carrier)
+    partial: Any = op.partials[indices[0]]
+    found = partial(carrier, y, *arrays, *rest)
+    for _ in indices[1:]:
+        if type(found) is not Dual:
+            return xp.zeros_like(value)
+        found = found.tangent
+    # a slope that does not read every argument has the shape of those it reads
+    return found if getattr(found, "shape", None) == value.shape else found * xp.ones_like(value)

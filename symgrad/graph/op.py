@@ -164,12 +164,13 @@ def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = R
     """
     rule = _forward_of(name, forward, "input" if len(partials) == 1 else "input other")
     parameters = len(signature_of(rule).parameters) > len(partials) + 1
+    regions = regions_of(partials, parameters, rest.get("examples", ()))
     if not any(callable(partial) for partial in partials):
         rest.setdefault("saves", False)
     else:
-        rest |= regions_of(partials, parameters, rest.get("examples", ()))._asdict()
+        rest |= {"selects": regions.selects, "piecewise_linear": regions.piecewise_linear}
     pull, push = vjp or elementwise_vjp(partials, parameters), jvp or elementwise_jvp(partials)
-    if rest.get("selects") and not vjp and not jvp:
+    if regions.jumps and not vjp and not jvp:
         pull, push = with_recorded_slopes(lambda: op, pull, push)
     op = _register(name, "elementwise", rule, pull, push, len(partials), partials=partials, domain=domain, **rest)
     return op

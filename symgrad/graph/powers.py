@@ -6,6 +6,7 @@ and the second one by its rule is 0 · ∞. Such powers are recorded so that the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -50,10 +51,10 @@ def smooth_power(op: Op, args: tuple, parents: tuple, make: Callable[..., Any]) 
         squared = make(square, base.args, base.parents, y * y, base.flags)
         return "power_of_length", (y, squared.value, exponent), (make("beyond_zero", (y, y), (base, None), y, base.flags), squared)
     squares = base.parents[0] if root else base
-    if not _is_sum_of_squares(squares):
+    if not (degree := _degree_of_squares(squares)):
         return None
     x, p = (base.args[0], exponent / 2) if root else (y, exponent)
-    return ("pow", (x, p), (squares, None)) if p % 1 == 0 else ("power_of_squares", (x, p), (squares,))
+    return ("pow", (x, p), (squares, None)) if p % 1 == 0 else ("power_of_squares", (x, p, math.ceil(degree * p) - 1), (squares,))
 
 
 def _is_same(p: Any, q: Any) -> bool:
@@ -88,23 +89,26 @@ def _is_not_negative(weight: Any) -> bool:
     return isinstance(weight, (int, float, np.ndarray, np.generic)) and bool(np.all(np.greater_equal(weight, 0)))
 
 
-def _is_sum_of_squares(node: Any) -> bool:
-    """Whether a value is a sum of squares of real numbers, with weights that are not negative."""
-    below = [node]
+def _degree_of_squares(node: Any) -> float:
+    """The degree of a sum of even powers of real numbers, with weights that are not negative: the lowest of the exponents. 0 for another value."""
+    below, degree = [node], math.inf
     for _ in range(DEEP):
         if not below:
-            return True
+            return degree
         at: Any = below.pop()
         if at is None or not at.parents or not at.args or getattr(at.value, "dtype", np.dtype(float)).kind == "c":
-            return False
+            return 0
         op, parents = at.op, at.parents
         exponent: Any = at.args[-1] if op.name == "power_of_length" else op.exponent(at.args) if op.exponent is not None else None
-        if op.name in ("mul", "dot") and _is_same(*parents) or type(exponent) in (int, float) and exponent % 2 == 0 and exponent > 0:
+        if op.name in ("mul", "dot") and _is_same(*parents):
+            exponent = 2
+        if type(exponent) in (int, float) and exponent % 2 == 0 and exponent > 0:
+            degree = min(degree, exponent)
             continue
         if op.name not in (*SUMS, *WEIGHTED) and not op.view:
-            return False
+            return 0
         weights = [a for p, a in zip(parents, at.args) if p is None]
         if op.name == "div" and parents[1] is not None or not all([_is_not_negative(a) for a in weights]):
-            return False
+            return 0
         below += [p for p in parents if p is not None]
-    return False
+    return 0

@@ -22,10 +22,12 @@ class Regions(NamedTuple):
 
     - `selects`: some partial derivative is zero on a region, where the op does not depend on the argument.
     - `piecewise_linear`: all partial derivatives are constant on regions.
+    - `jumps`: some partial derivative is zero on a region and not on another.
     """
 
     selects: bool
     piecewise_linear: bool
+    jumps: bool
 
 
 class _Truth(NamedTuple):
@@ -162,7 +164,8 @@ def regions_of(partials: Sequence[Any], parameters: bool, examples: Sequence[tup
     """The regions of the partial derivatives of an elementwise op."""
     found = [_found(partial, 1 + len(partials), example)
              for partial in partials for example in (examples if parameters else ((),)) if callable(partial)]
-    return Regions(any([x.vanishes for x in found]), not any([x.varies for x in found]))
+    return Regions(any([x.vanishes for x in found]), not any([x.varies for x in found]),
+                   any([x.vanishes and (x.varies or x.constants != ZERO) for x in found]))
 
 
 def values_on_regions(forward: Callable[..., Any], count: int) -> frozenset[float] | None:

@@ -3,7 +3,7 @@
 import math
 
 from symgrad.graph.op import composite, elementwise, linear, primitive
-from symgrad.ops.rules import is_complex
+from symgrad.ops.rules import is_complex, steep
 from symgrad.types.domains import BOOLEAN, NONZERO, POSITIVE, REAL, Domain, Interval
 from symgrad.types.exponents import has_predecessor
 from symgrad.types.promotion import common
@@ -112,15 +112,15 @@ elementwise("pow", lambda xp, input, exponent: xp.pow(input, exponent), _power_b
                   usage="symgrad.pow(x, 3)", doc="input ** exponent. By the exponent the derivative is y log(input), and 0 where input is 0.")
 
 
-def _power_at_zero(xp, y, x, b):
-    """The derivative of the power of a sum of squares, which is 0 at 0, but no constant there."""
+def _power_at_zero(xp, y, x, b, order):
+    """The derivative of the power of a sum of squares. At 0 it is 0, and so are its derivatives, as far as those of the power exist."""
     zero = xp.eq(x, 0)
-    return xp.where(zero, xp.where(zero, x, xp.ones_like(x)) ** 6, _power_by_base(xp, y, x, b))
+    return xp.where(zero, steep(xp, x, zero, order - 1), _power_by_base(xp, y, x, b))
 
 
-elementwise("power_of_squares", lambda xp, input, exponent: xp.pow(input, exponent), _power_at_zero,
-            domain=Domain("SQUARES", (Interval(0.0, 1e80),)), examples=((3.5,),), public=False, refuses="bc", node_name="Pow",
-            doc="input ** exponent for a sum of squares and an exponent above 1: two derivatives are 0 where it is 0.")
+elementwise("power_of_squares", lambda xp, input, exponent, order: xp.pow(input, exponent), _power_at_zero,
+            domain=Domain("SQUARES", (Interval(0.0, 1e80),)), examples=((3.5, 6),), public=False, refuses="bc", node_name="Pow",
+            doc="input ** exponent for a sum of squares and an exponent above 1: `order` derivatives are 0 where it is 0.")
 elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b), kinks=((2.0, 1.0),), saved=("", "input other"),
             names=lambda node: f"RemainderBackward{int(not _is_python_number(node.args[1]))}",
                         domain=(REAL, NONZERO), integers=True, refuses="bc", doc="input - floor(input / other) * other: it has the sign of `other`.")

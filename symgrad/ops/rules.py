@@ -212,10 +212,13 @@ def squared_size(xp, x):
     return real_product(xp, x, x)
 
 
-def steep(xp, x, zero):
-    """A function of x that is 0 with an infinite derivative where `zero` says that x is 0. In the place of a convention it makes the derivatives of
-    that infinite or NaN, as those of x / |x| are next to 0."""
-    return xp.sqrt(xp.where(zero, x, xp.ones_like(x)))
+def steep(xp, x, zero, order=0):
+    """A function of x that is 0 where `zero` says that x is 0, with `order` derivatives that are 0 and an infinite one.
+
+    In the place of a convention it makes the derivatives of that infinite or NaN, as those of x / |x| are next to 0.
+    """
+    base = xp.where(zero, x, xp.ones_like(x))
+    return base ** (order + 0.5) if order else xp.sqrt(base)
 
 
 def power_of_length(xp, input, square, exponent):
@@ -225,7 +228,10 @@ def power_of_length(xp, input, square, exponent):
 
 def power_at_zero(xp, length, square, exponent):
     """The derivative of a power of a length with respect to its square where that is 0."""
+    zero = xp.eq(length, 0)
     slope = xp.indicator(xp.gt(square, 0), length)  # which is 0 where the length is, but not beside it: the square is no constant there
     if exponent % 2 == 0:
         slope = xp.ones_like(length) if exponent == 2 else (int(exponent) // 2) * square ** (int(exponent) // 2 - 1) + slope
-    return xp.where(xp.eq(length, 0), slope, xp.zeros_like(slope))
+    elif exponent % 1 > 0:
+        slope = slope + steep(xp, square, zero, int(exponent) - 1)
+    return xp.where(zero, slope, xp.zeros_like(slope))

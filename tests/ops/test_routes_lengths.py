@@ -1,5 +1,7 @@
 """Powers of lengths (norms, hypot, moduli) by all routes at points where a length is 0: they are smooth there, though the length has a kink."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -236,6 +238,63 @@ def test_third_and_fourth_derivatives():
     f = lambda x: x.norm() ** 4  # noqa: E731
     fourth = func.jacfwd(func.jacrev(func.hessian(f)))(symgrad.zeros(2)).numpy()
     assert fourth[0, 0, 0, 0] == fourth[1, 1, 1, 1] == 24 and fourth[0, 0, 1, 1] == fourth[1, 0, 0, 1] == 8 and fourth[0, 0, 0, 1] == 0
+
+
+RADIAL = {  # functions of a number that are c |x|, or c |x|^2 or c |x|^4: with c and the exponent
+    "abs": (lambda x: x.abs(), 1, 1), "norm": (lambda x: symgrad.stack([x, 2 * x]).norm(), 5**0.5, 1),
+    "hypot": (lambda x: symgrad.hypot(x, x / 3), 10**0.5 / 3, 1), "product": (lambda x: x * x, 1, 2),
+    "inner product": (lambda x: (v := symgrad.stack([x, 3 * x])) @ v, 10, 2), "root": (lambda x: (x * x).sqrt(), 1, 1),
+    "fourth powers": (lambda x: x**4 + 2 * x**6, 1, 4),
+}
+HIGHER = {
+    "backward": lambda f, k: nested(func.grad, f, k), "forward": lambda f, k: nested(func.jacfwd, f, k),
+    "forward of the Hessian": lambda f, k: nested(func.jacfwd, func.hessian(f), k - 2), "series": lambda f, k: lambda x: func.derivatives(f, k)(x)[k],
+    "backward of the Hessian": lambda f, k: nested(func.grad, func.hessian(f), k - 2), "create_graph": lambda f, k: lambda x: recorded(f, k, x),
+    "compiled": lambda f, k: symgrad.compile(nested(func.jacfwd, func.hessian(f), k - 2)),
+}
+
+
+def nested(transform, f, count):
+    for _ in range(count):
+        f = transform(f)
+    return f
+
+
+def recorded(f, k, x):
+    x = x.clone().requires_grad_()
+    y = f(x)
+    for _ in range(k):
+        y, = symgrad.autograd.grad(y, x, create_graph=True)
+    return y
+
+
+def check_higher(radial, power, orders):
+    """The derivatives of c |x|^p at 0 are 0 below the order p, and do not exist above it unless p is even; at an odd p |x|^p has a kink."""
+    function, c, degree = RADIAL[radial]
+    f = lambda x: function(x) ** (power / degree)  # noqa: E731
+    with np.errstate(all="ignore"):
+        for k in orders:
+            for name, route in HIGHER.items():
+                found = route(f, k)(tensor(0.0)).item()
+                if k < power or power % 2 == 0 and degree < 4:
+                    true = math.factorial(k) * c ** (power / degree) if k == power else 0.0
+                    assert math.isclose(found, true, rel_tol=1e-12, abs_tol=1e-12), f"{name}, order {k}: {found}"
+                elif power % 1:
+                    assert not math.isfinite(found), f"{name}, order {k}: {found}"
+
+
+@pytest.mark.parametrize("radial", RADIAL)
+def test_derivatives_of_third_order_of_powers_of_lengths(radial):
+    for power in (4.3, *(2 + 1 / 3, 4) * (radial != "fourth powers")):
+        check_higher(radial, power, [3])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("power", [2.0001, 2 + 1 / 3, 2.9999, math.pi, 4.3, 5, 6])
+@pytest.mark.parametrize("radial", RADIAL)
+def test_derivatives_of_higher_orders_of_powers_of_lengths(radial, power):
+    if power > 4 or radial != "fourth powers":
+        check_higher(radial, power, [2, 3, 4, 5][: 3 if radial in ("norm", "hypot") else 4])  # whose graphs grow fivefold with each order
 
 
 @pytest.mark.parametrize("power", [lambda n: n**2, lambda n: n * n, lambda n: n**4, lambda n: n**3])

@@ -302,6 +302,25 @@ def test_slopes_that_vary_are_recorded_and_differentiated_again(name, x0):
         np.testing.assert_allclose(array(found), array(tensor_of_third @ weights), rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("name", VARYING)
+def test_recorded_slopes_of_the_fifth_order(name):
+    """They are those of the series, as a function of one number, and their number is that of the orders, not of the ways to them."""
+    f, x0 = lambda x: (VARYING[name](x.reshape(1)).sum() * x).sin(), tensor(0.4, requires_grad=True)
+    y = f(x0)
+    for _ in range(5):
+        (y,) = symgrad.autograd.grad(y, x0, create_graph=True)
+    np.testing.assert_allclose(y.item(), array(func.derivatives(f, 5)(tensor(0.4))[5]), rtol=1e-11)
+
+
+@pytest.mark.parametrize("op", [op for op in SELECTING if op.arity == 2], ids=lambda op: op.name)
+def test_recorded_slopes_have_the_shape_of_the_result(op):
+    """Also those that do not read every argument, so that they have derivatives by the others."""
+    xs = [tensor(np.full(shape, 0.7), requires_grad=True) for shape in ((3, 1), (2,))]
+    first = symgrad.autograd.grad(core(op)(*xs, *examples(op)[0]).square().sum(), xs, create_graph=True, allow_unused=True, materialize_grads=True)
+    second = symgrad.autograd.grad(sum(g.square().sum() for g in first), xs, create_graph=True, allow_unused=True, materialize_grads=True)
+    assert [g.shape for g in second] == [(3, 1), (2,)]
+
+
 @pytest.mark.parametrize("name", ["hardswish", "prelu"])
 def test_a_write_to_what_a_recorded_slope_has_saved_is_noticed(name):
     x = tensor([0.4, -0.7], requires_grad=True)
