@@ -1,6 +1,6 @@
 """Recording a computation as a program: each word that is applied to a recorded value becomes an entry, from shapes and dtypes alone.
 
-Equal entries are one, entries of constants alone are computed once, and entries are simplified where that changes no value but the sign of a zero.
+Equal entries are one, entries of constants alone are computed once, and entries are simplified where that changes no value.
 """
 
 from __future__ import annotations

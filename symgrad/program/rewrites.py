@@ -1,4 +1,4 @@
-"""Simplifications of words as they are recorded, which change no finite value but the sign of a zero."""
+"""Simplifications of words as they are recorded, which change no finite value and no sign of a zero."""
 
 from __future__ import annotations
 
@@ -57,9 +57,15 @@ def _passes(e: Any, spec: Spec) -> bool:
     return e.shape == spec.shape and e.dtype == spec.dtype
 
 
+def _is_zero(e: Any, sign: int, spec: Spec) -> bool:
+    """Whether an entry is the zero of a sign; both are one for integers. -0.0 + 0.0 is 0.0, and -0.0 + -0.0 and -0.0 - 0.0 are -0.0."""
+    number = filling(e)
+    return number == 0 and (spec.dtype.kind not in "fc" or math.copysign(1, number) == sign and spec.dtype.kind == "f")
+
+
 def _add(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
     for x, y in (operands, operands[::-1]):
-        if filling(y) == 0 and _passes(x, spec):
+        if _is_zero(y, -1, spec) and _passes(x, spec):
             return x
         if y.name == "neg":
             return recorder.add("sub", (x, y.operands[0]), (), spec)
@@ -68,9 +74,9 @@ def _add(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
 
 def _sub(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
     a, b = operands
-    if filling(b) == 0 and _passes(a, spec):
+    if _is_zero(b, 1, spec) and _passes(a, spec):
         return a
-    if filling(a) == 0 and _passes(b, spec) and spec.dtype.kind == "f":
+    if _is_zero(a, -1, spec) and _passes(b, spec) and spec.dtype.kind == "f":
         return recorder.add("neg", (b,), (), spec)
     return recorder.add("add", (a, b.operands[0]), (), spec) if b.name == "neg" else None
 
@@ -97,7 +103,7 @@ def _scaled(recorder: Any, x: Any, factor: float, spec: Spec) -> Any:
     if factor == 1:
         return x
     if factor == -1:
-        return recorder.add("sub", x.operands[::-1], (), spec) if x.name == "sub" else recorder.add_plain("neg", (x,), (), spec)
+        return recorder.add_plain("neg", (x,), (), spec)
     return recorder.add_plain("mul", (x, recorder.entry(factor)), (), spec)
 
 
