@@ -41,8 +41,8 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
         _check(input, target, weight)
     except AttributeError as error:
         raise no_tensor("nll_loss", error, (("input", input), ("target", target), ("weight", weight))) from None
-    if isinstance(target.value, DuckArray) or weight is not None and isinstance(weight.value, DuckArray):
-        return _batched_nll_loss(input, target, weight, ignore_index, reduction)
+    if _is_traced(target, weight):
+        return _traced_nll_loss(input, target, weight, ignore_index, reduction)
     index, at, chosen = _target_indices(target.value.reshape(target.shape if input.ndim > 1 else ()), input.shape, ignore_index)
     loss = _nll["nll_loss" if input.ndim < 3 else "nll_loss2d", weight is not None]
     given = (input,) if weight is None else (input, wrap(weight.value[chosen]))
@@ -57,8 +57,13 @@ def _total(weights: Any) -> Any:
     return (weights.astype(np.float32) if weights.dtype.itemsize == 2 else weights).sum()
 
 
-def _batched_nll_loss(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> Tensor:
-    """The loss in a vmap or in a program whose targets, or weights, are batched or recorded."""
+def _is_traced(target: Tensor, weight: Tensor | None) -> bool:
+    """Whether the targets or the weights are batched or recorded, or the weights differentiated."""
+    return isinstance(target.value, DuckArray) or weight is not None and (weight._node is not None or isinstance(weight.value, DuckArray))
+
+
+def _traced_nll_loss(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> Tensor:
+    """The loss by ops of the targets and the weights."""
     axis = _class_axis(input)
     target = target.reshape(1) if input.ndim == 1 else target.unsqueeze(axis)
     at, weights = _target_weights(target, weight, ignore_index)
@@ -81,7 +86,7 @@ def _target_weights(target: Tensor, weight: Tensor | None, ignore_index: int) ->
     """The target classes, with a valid one for ignored targets, and the weight of each, which is 0 for ignored ones."""
     counts = traced.ne(target, ignore_index)
     at = traced.where(counts, target, traced.zeros_like(target))
-    return at, counts if weight is None else traced.where(counts, weight.detach()[at], 0.0)
+    return at, counts if weight is None else traced.where(counts, weight[at], 0.0)
 
 
 def _target_indices(classes: Any, shape: tuple[int, ...], ignore_index: int) -> tuple[tuple, tuple, Any]:
@@ -202,10 +207,10 @@ def _smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None,
     weights = _along_classes(weight, logs)
     uniform = -(logs if weights is None else logs * weights).sum(axis)
     ignored = target == ignore_index
-    batched = isinstance(target.value, DuckArray) or weight is not None and isinstance(weight.value, DuckArray)
-    if batched or ignored.any():
+    is_traced = _is_traced(target, weight)
+    if is_traced or ignored.any():
         uniform = uniform.masked_fill(ignored.reshape(uniform.shape), 0.0)
-    if reduction == "mean" and batched:
+    if reduction == "mean" and is_traced:
         uniform = uniform.sum() / _target_weights(target, weight, ignore_index)[1].sum()
     elif reduction == "mean":
         counted = target.value[~ignored.value]

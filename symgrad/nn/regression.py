@@ -15,6 +15,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.nn.distances import pairwise_distance
 from symgrad.nn.reductions import checked_reduction, difference, floating, reduced, reduction_of, warn_about_sizes
+from symgrad.ops.rules import every
 
 __all__ = ["cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "margin_ranking_loss", "multi_margin_loss",
            "multilabel_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss",
@@ -119,7 +120,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
     expect_tensors("gaussian_nll_loss", input=input, target=target, **({} if isinstance(var, float) else {"var": var}))
     input, target = floating(input), floating(target)
     spread: Any = var * traced.ones_like(input) if isinstance(var, float) else floating(var)
-    if bool((spread < 0).any()):
+    if bool((every(spread) < 0).any()):
         raise ValueError("var has negative entry/entries")
     if spread.shape != input.shape:
         if input.shape[:-1] == spread.shape:

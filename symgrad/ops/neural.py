@@ -141,7 +141,7 @@ def _entropy_vjp(rule):
         *positive, reduction = rest
         each, *partials = rule(xp, x, target, *positive)
         found = [partial() for partial in partials]
-        if isinstance(weight, float):
+        if type(weight) is float:  # not a tensor of one number, whose value is a float too
             scaled = _reduction_cotangent(xp, g, found[0].shape, reduction)
             by_x, by_target, *by_positive = (scaled * (weight * partial if weight != 1 else partial) for partial in found)
             return by_x, by_target, None, *by_positive
@@ -176,7 +176,7 @@ def _logistic_cross_entropy(xp, x, target, positive):
     """
     yes, no = xp.logsigmoid(x), xp.logsigmoid(-x)
     return (lambda: (target - 1) * no - positive * target * yes, lambda: (1 - target) * xp.sigmoid(x) - positive * target * xp.sigmoid(-x),
-            lambda: -x if isinstance(positive, float) else no - positive * yes, lambda: -target * yes)
+            lambda: -x if type(positive) is float else no - positive * yes, lambda: -target * yes)
 
 
 primitive("binary_cross_entropy", lambda xp, input, target, weight, reduction:

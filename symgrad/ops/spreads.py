@@ -135,8 +135,8 @@ def _in_units_of_deviation(xp, x, dim, eps):
 
 def _standardized(xp, input, weight, bias, dim, eps):
     out, _ = _in_units_of_deviation(xp, input, dim, eps)
-    out = out if isinstance(weight, float) else out * weight
-    return out if isinstance(bias, float) else out + bias
+    out = out if type(weight) is float else out * weight
+    return out if type(bias) is float else out + bias
 
 
 def _slope_along(xp, t, h, scale, dim):
@@ -147,15 +147,15 @@ def _slope_along(xp, t, h, scale, dim):
 
 def _standardized_vjp(xp, g, y, x, weight, bias, dim, eps):
     h, scale = _in_units_of_deviation(xp, x, dim, eps)
-    return (_slope_along(xp, g if isinstance(weight, float) else g * weight, h, scale, dim), None if isinstance(weight, float) else g * h,
-            None if isinstance(bias, float) else g)
+    return (_slope_along(xp, g if type(weight) is float else g * weight, h, scale, dim), None if type(weight) is float else g * h,
+            None if type(bias) is float else g)
 
 
 def _standardized_jvp(xp, t, by_weight, by_bias, y, x, weight, bias, dim, eps):
     h, scale = _in_units_of_deviation(xp, x, dim, eps)
     out = _slope_along(xp, t, h, scale, dim)
-    out = out if isinstance(weight, float) else out * weight + h * by_weight
-    return out if isinstance(bias, float) else out + by_bias
+    out = out if type(weight) is float else out * weight + h * by_weight
+    return out if type(bias) is float else out + by_bias
 
 
 primitive("standardized", _standardized, vjp=_standardized_vjp, jvp=_standardized_jvp, arity=3, public=False, layout="first", refuses="c",

@@ -16,7 +16,7 @@ ZEROS = {"0": 0, "0.0": 0.0, "-0.0": -0.0, "a tensor": tensor(0.0), "a negative 
 FORMS = {
     "x + z": lambda x, y, z: x + z, "z + x": lambda x, y, z: z + x, "x - z": lambda x, y, z: x - z, "z - x": lambda x, y, z: z - x,
     "-(x - y)": lambda x, y, z: -(x - y) + z, "(x - y) * -1 - z": lambda x, y, z: (x - y) * -1.0 - z, "-x + y": lambda x, y, z: -x + y - z,
-    "x + -y": lambda x, y, z: x + -y + z, "-x - y": lambda x, y, z: (-x - y) * (z + 1.0), "-(-x)": lambda x, y, z: -(-x) - z,
+    "x + -y": lambda x, y, z: x + -y + z, "-x - y": lambda x, y, z: (-x - y) * (z + 1.0), "-(-x)": lambda x, y, z: (-x).neg() - z,
     "-x * y": lambda x, y, z: -x * y + z, "-x / 3 - y": lambda x, y, z: -x / 3 - y + z, "(-x) * (-y)": lambda x, y, z: (-x) * (-y) - z,
     "x * -1 * -1": lambda x, y, z: x * -1.0 * -1.0 + z, "0 - x - y": lambda x, y, z: z - x - y,
 }
