@@ -125,7 +125,8 @@ def _p_norm_slope(xp, y, x, p, dim, keepdim):
     size = xp.abs(ratio)
     exists = xp.ne(xp.reference(xp.ones_like(size), size, dim), 0)  # not in a formula
     zero = xp.logical_and(exists, xp.eq(size, 0))
-    return xp.where(zero, steep(xp, ratio, zero) if p < 2 else ratio * ratio * ratio, slope)
+    order = max(0, math.ceil(p) - 2) if p % 1 else int(p) - 1  # for an odd p the slope has a kink before
+    return xp.where(zero, steep(xp, ratio, zero, order), slope)
 
 
 primitive("p_norm", _p_norm, public=False, prepare=_p_norm_arguments, examples=((3.0, (0,), False), (4.0, (0, 1), True)), shapes=((2, 2),),

@@ -232,6 +232,6 @@ def power_at_zero(xp, length, square, exponent):
     slope = xp.indicator(xp.gt(square, 0), length)  # which is 0 where the length is, but not beside it: the square is no constant there
     if exponent % 2 == 0:
         slope = xp.ones_like(length) if exponent == 2 else (int(exponent) // 2) * square ** (int(exponent) // 2 - 1) + slope
-    elif exponent % 1 > 0:
+    else:
         slope = slope + steep(xp, square, zero, int(exponent) - 1)
     return xp.where(zero, slope, xp.zeros_like(slope))

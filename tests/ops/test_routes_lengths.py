@@ -269,7 +269,7 @@ def recorded(f, k, x):
 
 
 def check_higher(radial, power, orders):
-    """The derivatives of c |x|^p at 0 are 0 below the order p, and do not exist above it unless p is even; at an odd p |x|^p has a kink."""
+    """The derivatives of c |x|^p at 0 are 0 below the order p, and do not exist above it unless p is even; |x|^p has a kink for an odd p."""
     function, c, degree = RADIAL[radial]
     f = lambda x: function(x) ** (power / degree)  # noqa: E731
     with np.errstate(all="ignore"):
@@ -279,8 +279,8 @@ def check_higher(radial, power, orders):
                 if k < power or power % 2 == 0 and degree < 4:
                     true = math.factorial(k) * c ** (power / degree) if k == power else 0.0
                     assert math.isclose(found, true, rel_tol=1e-12, abs_tol=1e-12), f"{name}, order {k}: {found}"
-                elif power % 1:
-                    assert not math.isfinite(found), f"{name}, order {k}: {found}"
+                else:
+                    assert not math.isfinite(found) or k == power and found == 0, f"{name}, order {k}: {found}"
 
 
 @pytest.mark.parametrize("radial", RADIAL)
@@ -290,11 +290,67 @@ def test_derivatives_of_third_order_of_powers_of_lengths(radial):
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("power", [2.0001, 2 + 1 / 3, 2.9999, math.pi, 4.3, 5, 6])
+@pytest.mark.parametrize("power", [2.0001, 2 + 1 / 3, 2.9999, 3, math.pi, 4.3, 5, 6])
 @pytest.mark.parametrize("radial", RADIAL)
 def test_derivatives_of_higher_orders_of_powers_of_lengths(radial, power):
     if power > 4 or radial != "fourth powers":
         check_higher(radial, power, [2, 3, 4, 5][: 3 if radial in ("norm", "hypot") else 4])  # whose graphs grow fivefold with each order
+
+
+REST = lambda t: symgrad.stack([1.3 + t / 3, t * t - 0.7])  # noqa: E731
+NORMS = {  # of vectors of which one element is 0 at 0, and those of the others
+    "vector_norm": symgrad.linalg.vector_norm, "norm": lambda v, p: (2 * v).norm(p) / 2,
+    "complex numbers": lambda v, p: symgrad.complex(v, v / 3).norm(p) * 0.9**0.5,
+    "cdist": lambda v, p: symgrad.cdist(v[None], symgrad.zeros(2, len(v)), p=p)[0, 1],
+    "pairwise_distance": lambda v, p: functional.pairwise_distance(v, symgrad.zeros(len(v)), p=p, eps=0.0),
+}
+
+
+def check_beside_zero(norm, p, orders):
+    """|t|^p within a p-norm has the derivatives 0 below the order p, at an odd p a kink, and none above."""
+    length = NORMS[norm]
+    with np.errstate(all="ignore"):
+        true = func.derivatives(lambda t: length(REST(t), p), max(orders))(tensor(0.0))
+        for k in orders:
+            for name, route in HIGHER.items():
+                found = route(lambda t: length(symgrad.cat([t[None], REST(t)]), p), k)(tensor(0.0)).item()
+                if k <= p or p % 2 == 0:
+                    right = math.isclose(found, true[k].item(), rel_tol=1e-9, abs_tol=1e-9)
+                    assert right or k == p and not math.isfinite(found), f"{name}, order {k}: {found}"
+                else:
+                    assert not math.isfinite(found), f"{name}, order {k}: {found}"
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_derivatives_of_third_order_of_norms_beside_an_element_that_is_0(norm):
+    check_beside_zero(norm, 2.3, [3])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("p", [3, math.pi, 4.6])
+@pytest.mark.parametrize("norm", NORMS)
+def test_derivatives_of_higher_orders_of_norms_beside_an_element_that_is_0(norm, p):
+    check_beside_zero(norm, p, [4])
+
+
+@pytest.mark.parametrize("p", [2.5, 4.6, 5, 7.3, 8, 9])
+@pytest.mark.parametrize("norm", NORMS)
+def test_series_of_norms_beside_an_element_that_is_0(norm, p):
+    length, order = NORMS[norm], int(p) + 2
+    with np.errstate(all="ignore"):
+        found, true = (func.derivatives(lambda t, of=of: length(of(t), p), order)(tensor(0.0))
+                       for of in (lambda t: symgrad.cat([t[None], REST(t)]), REST))
+        for k in range(order + 1):
+            assert p % 2 == 0 or (math.isclose(found[k].item(), true[k].item(), rel_tol=1e-8) if k <= p else not math.isfinite(found[k].item())), k
+
+
+@pytest.mark.parametrize("power", [3, 3.7, 5])
+@pytest.mark.parametrize("length", [lambda x: x.norm(), lambda x: symgrad.hypot(x[0], x[1]), lambda x: symgrad.complex(x[0], 2 * x[1]).abs()])
+def test_laplacians_of_laplacians_of_powers_of_lengths(length, power):
+    """That of r³ is 9 / r."""
+    with np.errstate(all="ignore"):
+        found = func.laplacian(func.laplacian(lambda x: length(x) ** power))(symgrad.zeros(2)).item()
+        assert found == 0 if power > 4 else not math.isfinite(found)
 
 
 @pytest.mark.parametrize("power", [lambda n: n**2, lambda n: n * n, lambda n: n**4, lambda n: n**3])
