@@ -54,6 +54,13 @@ def _reduction(ufunc: Any) -> Callable[..., Any]:
     return lambda self, axis=None, keepdims=False, dtype=None: ufunc.reduce(self, axis=axis, keepdims=keepdims, dtype=dtype)
 
 
+def _unit(product: Any, factors: Sequence[Any]) -> int | None:
+    """The index of the first member if a recorded product is its factor of unit vectors, as with 1."""
+    recorder = getattr(product, "recorder", None)
+    return None if recorder is None else next((x.unit for x in factors if type(x) is Batched and x.unit is not None and type(x.data) is not Batched
+                                               and recorder.entry(x.data) is product.entry), None)
+
+
 class Batched(DuckArray):
     """A value for each member of a batch, `data[i]` for the i-th; shape, axes and indices are those of one member."""
 
@@ -149,7 +156,9 @@ class Batched(DuckArray):
             kwargs["out"] = tuple(x.data if type(x) is Batched and x.level == level else x for x in out)
         ndim = max(x.ndim if hasattr(x, "ndim") else 0 for x in inputs)
         found = ufunc(*(aligned_data(x, level, ndim) for x in inputs), **kwargs)
-        return tuple(Batched(y, level) for y in found) if type(found) is tuple else Batched(found, level)
+        if type(found) is tuple:
+            return tuple(Batched(y, level) for y in found)
+        return Batched(found, level) if type(found) is np.ndarray or ufunc is not np.multiply else Batched(found, level, _unit(found, inputs))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         handled = FUNCTIONS.get(function)

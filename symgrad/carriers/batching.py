@@ -173,7 +173,8 @@ def matmul(a: Any, b: Any) -> Any:
     for v, other in ((b, a), (a, b)) if x != z else ():
         if type(v) is Batched and v.level == level and v.unit is not None and v.ndim == 1 and other.ndim <= 2:
             axis = -1 if v is b else 0  # a product with unit vectors picks slices
-            picked = other[(slice(None),) * (axis % other.ndim) + (slice(v.unit, v.unit + v.data.shape[0]),)]
+            picked = other if v.data.shape[0] == other.shape[axis] else other[(slice(None),) * (axis % other.ndim) + (
+                slice(v.unit, v.unit + v.data.shape[0]),)]
             return Batched(picked if other.ndim == 1 or not axis else np.swapaxes(picked, 0, 1), level)
     if x and not z:
         data = a.data

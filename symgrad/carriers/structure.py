@@ -208,8 +208,12 @@ def matmul(a: Any, b: Any) -> Any:
 
 
 def mm(a: Any, b: Any) -> Any:
-    """The product of vectors and matrices; for plain floats by the method with the least overhead."""
-    if type(a) is type(b) is np.ndarray and (dtype := a.dtype) is b.dtype and (dtype is float64 or dtype is float32):
+    """The product of vectors and matrices; for plain floats by the method with the least overhead.
+
+    With an array of one element, which is 0, that method has 0 for the products by infinities and NaN, and -0 for a sum of one -0.
+    """
+    if type(a) is type(b) is np.ndarray and (dtype := a.dtype) is b.dtype and (dtype is float64 or dtype is float32) and (
+            len(b) != 1 or a.size != 1 != b.size):
         return a.dot(b)
     return matmul(a, b)
 

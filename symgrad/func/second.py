@@ -112,19 +112,24 @@ def _gradient_tangents_by_pullback(ev: Evaluation, y: Tensor, tangents: Sequence
 
 def hessian_products(ev: Evaluation, y: Tensor, seeds: Any, chunk_size: int | None) -> np.ndarray:
     """The products of the Hessian with vectors over all elements of all inputs, which are the rows of `seeds`."""
-    out, step = [], chunk_size or max(len(seeds), 1)
+    out, step, units = [], chunk_size or max(len(seeds), 1), _are_units(seeds)
     for at in range(0, len(seeds), step):
         rows = seeds[at:at + step]
-        tangents = _tangent_batches(ev, rows)
+        tangents = _tangent_batches(ev, rows, at if units else None)
         found = [unbatch_units(ev, t, b)._value for t, b in zip(gradient_tangents(ev, y, [wrap(t) for t in tangents]), tangents)]
         out.append(_join_rows(found, len(rows)))
     return out[0] if len(out) == 1 else np.concatenate(out) if out else np.zeros((0, sum(x.numel() for x in ev.inputs)), y._value.dtype)
 
 
-def _tangent_batches(ev: Evaluation, rows: Any) -> list[Batched]:
-    """Vectors over all elements as a batch of tangents for each input."""
+def _are_units(seeds: Any) -> bool:
+    """Whether vectors are the unit vectors in their order."""
+    return seeds.shape == (len(seeds),) * 2 and np.count_nonzero(seeds) == len(seeds) and bool((seeds.diagonal() == 1).all())
+
+
+def _tangent_batches(ev: Evaluation, rows: Any, unit: int | None) -> list[Batched]:
+    """Vectors over all elements as a batch of tangents for each input; `unit` is the number of the first if they are consecutive unit vectors."""
     ends, level = np.cumsum([0, *(x.numel() for x in ev.inputs)]), new_level()
-    return [Batched(rows[:, a:b].reshape((len(rows), *x.shape)).astype(x._value.dtype, copy=False), level)
+    return [Batched(rows[:, a:b].reshape((len(rows), *x.shape)).astype(x._value.dtype, copy=False), level, unit if len(ev.inputs) == 1 else None)
             for a, b, x in zip(ends, ends[1:], ev.inputs)]
 
 
@@ -137,9 +142,7 @@ class HessianProgram:
     """The products of the Hessian with fixed vectors, for every graph with one signature: the recorded second-order pass."""
 
     def __init__(self, ev: Evaluation, y: Tensor, seeds: np.ndarray):
-        batches, one = _tangent_batches(ev, seeds), y._value.dtype.type(1)
-        if len(batches) == 1 and np.array_equal(batches[0].data, np.eye(len(seeds))):
-            batches[0].unit = 0  # a product with unit vectors picks slices
+        batches, one = _tangent_batches(ev, seeds, 0 if _are_units(seeds) else None), y._value.dtype.type(1)
         starts = dict(zip(ev.nodes, batches))
         self._pass = PassProgram(ev.path, lambda read, vectors, ends: [_cotangent_tangents(recording, ev, y, starts, read, one)])
         self._count = len(seeds)

@@ -89,8 +89,8 @@ def _times(number, x):
 
 
 def _elu(xp, input, alpha, scale, input_scale):
-    if is_plain(input) and input.size <= FEW:  # a sum, one of whose terms is 0
-        return _times(scale * alpha, xp.expm1(_times(input_scale, xp.minimum(input, 0.0)))) + _times(scale, xp.maximum(input, -0.0))
+    if is_plain(input) and input.size <= FEW:  # a sum, one of whose terms is 0; of two equal zeros NumPy takes the second
+        return _times(scale * alpha, xp.expm1(_times(input_scale, xp.minimum(0.0, input)))) + _times(scale, xp.maximum(-0.0, input))
     return xp.where(xp.gt(input, 0), scale * input, scale * alpha * xp.expm1(input_scale * _up_to_0(xp, input)))
 
 

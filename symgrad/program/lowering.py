@@ -5,6 +5,7 @@ A composite word, such as `sigmoid`, becomes the ufuncs that the numeric carrier
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -245,8 +246,8 @@ class Lowered:
             axes = (*range(extra), *(i + extra for i, n in enumerate(step.shape) if n == 1 and x.shape[i + extra] != 1))
             return self.emit("reduce", "add", xs, (axes if len(axes) != 1 else axes[0], False)) if axes else self.call(xs)
         if name in ("mm", "mv", "dot", "matmul") and all(specs[i].dtype == step.dtype and specs[i].shape for i in xs):
-            matrices = max(len(specs[i].shape) for i in xs) <= 2 and step.dtype.kind == "f"
-            return self.emit("product", "dot" if matrices else "matmul", xs)  # `dot` gives the same with a third of the overhead
+            matrices = max(len(specs[i].shape) for i in xs) <= 2 and step.dtype.kind == "f" and all(math.prod(specs[i].shape) != 1 for i in xs)
+            return self.emit("product", "dot" if matrices else "matmul", xs)  # as in `structure.mm`, with a third of the overhead
         if step.shape and name == "place" and _is_plain(step.params[0]):
             return self.emit("place", "place", xs, step.params[:1])
         if step.shape and name == "put" and _is_plain(step.params[0]) and not any(step.params[1:]):

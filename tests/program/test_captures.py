@@ -66,14 +66,23 @@ def test_captured_arrays_are_compared_by_their_bits(size):
     assert f(x).isnan().all() and f(x).isnan().all() and len(f.report.programs) == 3
 
 
-def test_products_with_rows_of_the_identity_select():
-    eye, x = np.eye(4), symgrad.tensor(np.arange(12.0).reshape(4, 3))
-    for matrix in (eye, eye[1:3], eye[[2, 0, 0]], eye[::-1]):
-        m = symgrad.tensor(matrix)
-        for other in (lambda x, m=m: m @ x, lambda x, m=m: x.T @ m.T):
-            plain = other(x)
-            f = symgrad.compile(lambda x, matrix=matrix, other=other: other(x, symgrad.tensor(matrix)))
-            assert all(np.array_equal(f(x).numpy(), plain.numpy()) for _ in range(2)) and "matmul" not in str(f.program())
+def test_products_with_rows_of_the_identity_are_products_and_those_with_unit_vectors_of_derivatives_select():
+    eye, values = np.eye(4), np.arange(12.0).reshape(4, 3) - 5
+    values[1, 2], values[3, 0] = np.inf, np.nan
+    for x in (symgrad.tensor(np.arange(12.0).reshape(4, 3)), symgrad.tensor(values)):
+        for matrix in (eye, eye[1:3], eye[[2, 0, 0]], eye[::-1]):
+            m = symgrad.tensor(matrix)
+            for other in (lambda x, m=m: m @ x, lambda x, m=m: x.T @ m.T):
+                f = symgrad.compile(lambda x, matrix=matrix, other=other: other(x, symgrad.tensor(matrix)))
+                assert all(np.array_equal(f(x).numpy(), other(x).numpy(), equal_nan=True) for _ in range(2))
+    a, x = symgrad.tensor(np.arange(16.0).reshape(4, 4) / 7), symgrad.tensor([0.3, -1.1, 0.7, 2.0])
+    for f in (lambda x, a: x @ a @ x, lambda x, a: x @ (a @ x)):
+        hessian = symgrad.compile(f, argnums=0)
+        assert symgrad.allclose(hessian.hessian(x, a), a + a.T) and "matmul" not in str(hessian.program("hessian"))
+        infinite = a.clone()
+        infinite[1, 2] = math.inf
+        for _ in range(8):  # later ones run a recorded pass
+            np.testing.assert_array_equal(symgrad.func.hessian(lambda x, f=f, a=infinite: f(x, a))(x).numpy(), (infinite + infinite.T).numpy())
 
 
 def test_a_pullback_reads_the_arguments_of_its_own_call():

@@ -264,6 +264,8 @@ class _Words(Elementwise):
             out = self.graph.full(EMPTY[kind], shape, x.dtype)
         elif count == 1 and kind not in ("argmax", "argmin", "norm"):
             out = self.reshape(x, shape)
+            if kind == "sum" and x.dtype.kind == "f" and axes:  # NumPy begins with 0, to which it adds -0
+                out = self.primitive("add", (out, self.graph.literal(0.0, x.dtype)), x.dtype)
         else:
             out = self.graph.add("reduce", (rows,), (kind, len(kept)), shape, INT64 if kind.startswith("arg") else x.dtype)
         return self.reshape(out, tuple(1 if i in axes else n for i, n in enumerate(x.shape))) if keepdim else out

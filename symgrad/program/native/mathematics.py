@@ -81,8 +81,8 @@ VECTOR = {
 FUNCTIONS = {
     "select": "INLINE V$ v_select$(I$ c, V$ a, V$ b) { return (V$)(((I$)a & c) | ((I$)b & ~c)); }",
     "abs": "INLINE V$ v_abs$(V$ a) { return (V$)((I$)a & ~(I$)SPLAT$(-0.0)); }",
-    "maximum": "INLINE V$ v_maximum$(V$ a, V$ b) { return v_select$((a >= b) | (a != a), a, b); }",
-    "minimum": "INLINE V$ v_minimum$(V$ a, V$ b) { return v_select$((a <= b) | (a != a), a, b); }",
+    "maximum": "INLINE V$ v_maximum$(V$ a, V$ b) { return v_select$((a > b) | (a != a), a, b); }",
+    "minimum": "INLINE V$ v_minimum$(V$ a, V$ b) { return v_select$((a < b) | (a != a), a, b); }",
     "sign": "INLINE V$ v_sign$(V$ a) { return v_select$(a > 0, SPLAT$(1), v_select$(a < 0, SPLAT$(-1), a + SPLAT$(0.0))); }",
     "mask": "INLINE I$ v_mask$(const bool8 *x) { return __builtin_convertvector(*(const B$ *)x, I$) != 0; }",
     "truth": "INLINE void v_truth$(bool8 *y, I$ x) { *(B$ *)y = __builtin_convertvector(-x, B$); }",
@@ -160,7 +160,7 @@ SCALAR = {
     "eq": "{0} == {1}", "ne": "{0} != {1}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}",
     "and": "{0} & {1}", "or": "{0} | {1}", "not": "!{0}", "isnan": "{0} != {0}", "isfinite": "fabs({0}) < __builtin_inf()",
     "isinf": "fabs({0}) == __builtin_inf()", "where": "{0} ? {1} : {2}",
-    "maximum": "{0} >= {1} || {0} != {0} ? {0} : {1}", "minimum": "{0} <= {1} || {0} != {0} ? {0} : {1}",
+    "maximum": "{0} > {1} || {0} != {0} ? {0} : {1}", "minimum": "{0} < {1} || {0} != {0} ? {0} : {1}",
     "sign": "{0} > 0 ? 1 : {0} < 0 ? -1 : {0} + 0",
 }
 SCALAR_FUNCTIONS = {

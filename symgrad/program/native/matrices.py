@@ -75,7 +75,7 @@ INLINE int all_finite_#(const T *x, long m, long n, long s) { /* of rows at a st
   return rest == 0;
 }"""),
     # A product with a matrix of zeros whose rows have a one each, which selects rows, or columns if it is on the right.
-    # Infinities and NaN times zero are NaN; a matrix that has them is multiplied.
+    # Infinities and NaN times zero are NaN; a matrix that has them is multiplied. Sums with zeros are never -0.
     "selected": (("product", "all_finite"), """\
 APART void selected_#(void **blas, int right, const int64_t *at, T *c, const T *a, const T *b, long m, long n, long k, long ai, long ak, long bk,
                       long bj) {
@@ -83,11 +83,11 @@ APART void selected_#(void **blas, int right, const int64_t *at, T *c, const T *
   const long rows = right ? m : k, columns = right ? k : n, s = right ? ai : bk, t = right ? ak : bj;
   const int finite = t == 1 ? all_finite_#(x, rows, columns, s) : s == 1 && all_finite_#(x, columns, rows, t);
   if (!finite) product_#(blas, c, a, b, m, n, k, ai, ak, bk, bj);
-  else if (right) for (long i = 0; i < m; i++) for (long j = 0; j < n; j++) c[i * n + j] = a[i * ai + at[j] * ak];
+  else if (right) for (long i = 0; i < m; i++) for (long j = 0; j < n; j++) c[i * n + j] = a[i * ai + at[j] * ak] + 0;
   else for (long i = 0; i < m; i++) {
     const T *y = b + at[i] * bk;
-    if (bj == 1) memcpy(c + i * n, y, n * sizeof(T));
-    else for (long j = 0; j < n; j++) c[i * n + j] = y[j * bj];
+    if (bj == 1) for (long j = 0; j < n; j++) c[i * n + j] = y[j] + 0;
+    else for (long j = 0; j < n; j++) c[i * n + j] = y[j * bj] + 0;
   }
 }"""),
 }

@@ -56,9 +56,9 @@ def _pair(words: Any, first: tuple[str, Ref], second: tuple[str, Ref], later: se
     stacked = [i for i in p if i in q and i in later]
     inner = [i for i in p if i in q and i not in later]
     rows, columns = [i for i in p if i not in q], [i for i in q if i not in p]
-    if not inner:  # no sum: an elementwise product
+    if not inner:  # an elementwise product, that NumPy adds to zeros
         name = "".join((*stacked, *rows, *columns))
-        return name, words.to("mul", _spread(words, p, a, name), _spread(words, q, b, name))
+        return name, words.to("add", words.to("mul", _spread(words, p, a, name), _spread(words, q, b, name)), 0.0)
     count = {id(part): math.prod(sizes[i] for i in part) for part in (rows, inner, columns)}
     lead = tuple(sizes[i] for i in stacked)
     a = words.reshape(words.permute(a, [p.index(i) for i in (*stacked, *rows, *inner)]), (*lead, count[id(rows)], count[id(inner)]))

@@ -61,11 +61,11 @@ APART void cumprod_#(T *y, const T *x, long outer, long n, long inner) {
 }"""),
     "sum_two": ((), "INLINE T sum_two_#(T a, T b) { return a + b; }"),
     "prod_two": ((), "INLINE T prod_two_#(T a, T b) { return a * b; }"),
-    "amax_two": ((), "INLINE T amax_two_#(T a, T b) { return a >= b || a != a ? a : b; }"),
-    "amin_two": ((), "INLINE T amin_two_#(T a, T b) { return a <= b || a != a ? a : b; }"),
+    "amax_two": ((), "INLINE T amax_two_#(T a, T b) { return a > b || a != a ? a : b; }"),
+    "amin_two": ((), "INLINE T amin_two_#(T a, T b) { return a < b || a != a ? a : b; }"),
     "all_two": ((), "INLINE T all_two_#(T a, T b) { return a & b; }"),
     "any_two": ((), "INLINE T any_two_#(T a, T b) { return a | b; }"),
-    # Pairwise, in the order of NumPy: the error grows with the logarithm of the count.
+    # Pairwise, in the order of NumPy: the error grows with the logarithm of the count. Begun with 0, since a sum of -0 is 0.
     "sum": ((), """\
 APART T sum_#(const T *x, long n, long s) {
   if (n > 128) {
@@ -78,7 +78,7 @@ APART T sum_#(const T *x, long n, long s) {
     for (int j = 0; j < 8; j++) r[j] = x[j * s];
     if (s == 1) for (i = 8; i + 8 <= n; i += 8) for (int j = 0; j < 8; j++) r[j] += x[i + j];
     else for (i = 8; i + 8 <= n; i += 8) for (int j = 0; j < 8; j++) r[j] += x[(i + j) * s];
-    t = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+    t += ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
   }
   for (; i < n; i++) t += x[i * s];
   return t;
@@ -140,7 +140,7 @@ ROUTINES["norm"] = ROUTINES.pop("norm")  # behind those that it needs
 ROUTINES["sum_rows"] = (("sum_two",), """\
 APART void sum_rows_#(T *restrict y, const T *restrict x, long n, long s, long width) {
   if (n <= 128) {
-    memcpy(y, x, width * sizeof(T));
+    for (long j = 0; j < width; j++) y[j] = x[j] + 0;
     for (long i = 1; i < n; i++) for (long j = 0; j < width; j++) y[j] += x[i * s + j];
     return;
   }
