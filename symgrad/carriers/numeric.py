@@ -93,7 +93,7 @@ def _are_many_and_number(a: Any, b: Any) -> bool:
 
 
 def maximum(a: Any, b: Any) -> Any:
-    if _are_many_and_number(a, b):
+    if _are_many_and_number(a, b) and (b or math.copysign(1.0, b) > 0):
         out = np.clip(a, b, math.inf)
         return out if b else np.add(out, 0.0, out=out)  # no -0
     y = np.maximum(a, b)

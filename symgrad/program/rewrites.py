@@ -34,7 +34,9 @@ def _filling(e: Any) -> Any:
     if not np.ndim(x):
         return float(x)
     first = x[(0,) * x.ndim]
-    return float(first) if not any(x.strides) or x.size <= SMALL and bool((x == first).all()) else None
+    if any(x.strides) and (x.size > SMALL or not (x == first).all() or not first and np.signbit(x).any() != np.signbit(x).all()):
+        return None
+    return float(first)
 
 
 def elementwise_operands(recorder: Any, name: str, operands: tuple[Any, ...], spec: Spec) -> tuple[Any, ...]:

@@ -252,7 +252,8 @@ class Elementwise:
             upward = self.to("div", self.to("sub", waves[k % 4], self.to("mul", k, upward)), large_u)
         for k in range(2 * order + 40, order, -1):
             downward = self.to("div", self.to("sub", waves[k % 4], self.to("mul", small_u, downward)), k)
-        return self.to("mul", self.where(large, upward, downward), math.pi**order)
+        out = self.to("mul", self.where(large, upward, downward), math.pi**order)
+        return self.where(self.compare("eq", x, 0), self.neg(x), out) if order == 1 and self.dtype == FLOAT64 else out  # the carrier's sign at zeros
 
 
 def _memory_order(operands: tuple[Ref, ...]) -> list[int] | None:

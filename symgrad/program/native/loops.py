@@ -29,7 +29,9 @@ def expression(writer: Writer, node: Node, operands: list[str]) -> str:
     """The operation of a node on single elements."""
     kind = C_TYPES[node.dtype]
     if node.op == "cast":
-        return f"({kind}){operands[0]}"
+        is_truncated = node.dtype.kind == "i" and node.operands[0].dtype.kind == "f"
+        # Compilers make (double)(long)x to trunc(x), which is -0 for -0.4.
+        return f"({{ {kind} n_ = ({kind}){operands[0]}; __asm__(\"\" : \"+r\"(n_)); n_; }})" if is_truncated else f"({kind}){operands[0]}"
     if node.op == "abs" and node.dtype.kind != "f":
         return f"{operands[0]} < 0 ? -{operands[0]} : {operands[0]}"
     text = SCALAR.get(node.op)
