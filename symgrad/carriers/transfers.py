@@ -105,7 +105,11 @@ def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
         shape = np.shape(x[index])
         return x + place(values if np.shape(values) == shape else np.broadcast_to(values, shape), index, x.shape)
     if isinstance(values, DuckArray) or isinstance(x, DuckArray):
-        x = x + np.zeros_like(values, shape=x.shape, dtype=x.dtype) if isinstance(values, DuckArray) else x.copy()
+        if isinstance(values, DuckArray):
+            zeros = np.zeros_like(values, shape=x.shape, dtype=x.dtype)
+            x = x | zeros if x.dtype.kind == "b" else x - zeros  # -0 + 0 would be 0
+        else:
+            x = x.copy()
         x[index] = values
         return x
     out = copy(x) if isinstance(x, np.ndarray) else np.array(x)
