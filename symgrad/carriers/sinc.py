@@ -37,6 +37,8 @@ def sinc_derivative(x: Any, order: int = 0) -> Any:
     With Sₙ = d^n/du^n of sin(u)/u, u Sₙ + n Sₙ₋₁ = d^n/du^n sin(u): a recurrence that is stable upwards where |u| > n, and
     downwards, from any start far above, where |u| < n.
     """
+    if order < 2 and type(x) is np.float64:
+        return sinc_derivative(np.asarray(x), order)[()]
     if order < 2 and type(x) is np.ndarray and x.dtype == np.float64:
         return piecewise(x, [np.abs(x) < 1, np.abs(x) < 1e300], [(_near, _near_slope)[order], (_far, _far_slope)[order],
                                                                   lambda x: _by_recurrence(x, order)])
