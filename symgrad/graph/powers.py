@@ -48,7 +48,8 @@ def smooth_power(op: Op, args: tuple, parents: tuple, make: Callable[..., Any]) 
     if isinstance(y, np.generic) and y != 0 or type(y) is np.ndarray and np.count_nonzero(y) == y.size:
         return None
     if square:
-        squared = make(square, base.args, base.parents, y * y, base.flags)
+        order = None if exponent % 2 == 0 else int(exponent) - 1  # of the derivatives of the slope that are 0
+        squared = make(square, (*base.args, order), base.parents, y * y, base.flags)
         return "power_of_length", (y, squared.value, exponent), (make("beyond_zero", (y, y), (base, None), y, base.flags), squared)
     squares = base.parents[0] if root else base
     if not (degree := _degree_of_squares(squares)):

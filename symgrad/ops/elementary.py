@@ -3,7 +3,7 @@
 
 from symgrad.graph.op import composite, elementwise
 from symgrad.ops.reduction import or_infinity
-from symgrad.ops.rules import is_complex, power_at_zero, power_of_length, real_product, squared_size, steep
+from symgrad.ops.rules import edge_of_length, is_complex, power_at_zero, power_of_length, real_product, squared_size, steep
 from symgrad.types.domains import NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain, Interval
 from symgrad.types.layouts import is_plain
 
@@ -111,10 +111,23 @@ elementwise("beyond_zero", lambda xp, input, value: xp.where(xp.gt(value, 0), in
 elementwise("power_of_length", power_of_length, lambda xp, y, n, s, e: e * n ** (e - 1), lambda xp, y, n, s, e: power_at_zero(xp, n, s, e),
             examples=((2,), (4,)), public=False, refuses="c", node_name="Pow",
             doc="input^exponent for a length, a smooth function of its square where that is 0.")
-elementwise("square_of_abs", lambda xp, input: squared_size(xp, input), lambda xp, y, x: 2 * x, public=False, node_name="Pow",
-            jvp=lambda xp, t, y, args: 2 * real_product(xp, args[0], t[0]), doc="|input|².")
-elementwise("square_of_hypot", lambda xp, input, other: input * input + other * other, lambda xp, y, a, b: 2 * a, lambda xp, y, a, b: 2 * b,
-            public=False, node_name="Pow", doc="input² + other².")
+def _square_of_abs_slope(xp, y, x, order):
+    if not is_complex(x) or (edge := edge_of_length(xp, y, x, order)) is None:
+        return 2 * x
+    return 2 * (x + edge * (1 + 1j))
+
+
+def _square_of_hypot_slope(xp, y, a, b, order):
+    edge = edge_of_length(xp, y, a + b, order)
+    return 2 * a if edge is None else 2 * (a + edge)
+
+
+elementwise("square_of_abs", lambda xp, input, order: squared_size(xp, input), _square_of_abs_slope, examples=((None,),), public=False,
+            node_name="Pow", jvp=lambda xp, t, y, args: real_product(xp, _square_of_abs_slope(xp, y, *args), t[0]),
+            doc="|input|² of what is raised to a power, with the order of its edge.")
+elementwise("square_of_hypot", lambda xp, input, other, order: input * input + other * other, _square_of_hypot_slope,
+            lambda xp, y, a, b, order: _square_of_hypot_slope(xp, y, b, a, order), examples=((None,),), public=False, node_name="Pow",
+            doc="input² + other² of what is raised to a power, with the order of its edge.")
 elementwise("abs", None, _direction_of, kinks=((0.0,),), jvp=_abs_jvp, integers=True, square="square_of_abs", special=ZERO, aliases=("absolute",),
             takes_out=True, doc="|input|; the derivative at 0 is 0.")
 elementwise("sign", None, 0, kinks=((0.0,),), integers=True, refuses="c", special=ZERO, doc="-1, 0 or 1; the derivative is 0.")

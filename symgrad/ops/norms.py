@@ -7,6 +7,7 @@ from symgrad.ops.reduction import EXAMPLES, or_infinity, reduction_arguments
 from symgrad.ops.rules import (
     axes,
     constant,
+    edge_of_length,
     expand_reduced,
     in_float32,
     is_complex,
@@ -108,9 +109,21 @@ primitive("vector_norm", lambda xp, input, dim, keepdim: xp.norm(input, dim, kee
           doc="√Σ|x|²; the derivative at 0 is 0.")
 
 
-primitive("square_of_norm", lambda xp, input, dim, keepdim: xp.sum(squared_size(xp, input), dim, keepdim), public=False, saved=("input",),
-          vjp=lambda xp, g, y, x, dim, keepdim: expand_reduced(xp, 2 * g, x.shape, dim, keepdim) * x, examples=EXAMPLES, layout="rows",
-          jvp=lambda xp, t, y, x, dim, keepdim: 2 * xp.sum(real_product(xp, x, t), dim, keepdim), node_name="LinalgVectorNorm", doc="Σ|x|².")
+def _square_of_norm_vjp(xp, g, y, x, dim, keepdim, order):
+    total, each = unsqueeze_reduced(xp, y, x.shape, dim, keepdim), expand_reduced(xp, 2 * g, x.shape, dim, keepdim)
+    edge = edge_of_length(xp, total, x, order, dim)
+    return each * x if edge is None else each * (x + edge * (1 + 1j) if is_complex(x) else x + edge)
+
+
+def _square_of_norm_jvp(xp, t, y, x, dim, keepdim, order):
+    edge = edge_of_length(xp, unsqueeze_reduced(xp, y, x.shape, dim, keepdim), x, order, dim)
+    x = x if edge is None else x + edge * (1 + 1j) if is_complex(x) else x + edge
+    return 2 * xp.sum(real_product(xp, x, t), dim, keepdim)
+
+
+primitive("square_of_norm", lambda xp, input, dim, keepdim, order: xp.sum(squared_size(xp, input), dim, keepdim), public=False,
+          vjp=_square_of_norm_vjp, jvp=_square_of_norm_jvp, examples=(((0,), False, None), ((0, 1), True, None)), shapes=((2, 2),), layout="rows",
+          node_name="LinalgVectorNorm", doc="Σ|x|² of what is raised to a power; `order` is that of the edge of the power, if it has one.")
 
 
 def _p_norm_slope(xp, y, x, p, dim, keepdim):

@@ -10,6 +10,7 @@ import functools
 import math
 
 from symgrad.types.dtypes import DTYPES, get_default_dtype
+from symgrad.types.layouts import is_plain
 from symgrad.types.promotion import common
 
 
@@ -219,6 +220,17 @@ def steep(xp, x, zero, order=0):
     """
     base = xp.where(zero, x, xp.ones_like(x))
     return base ** (order + 0.5) if order else xp.sqrt(base)
+
+
+def edge_of_length(xp, length, x, order, dim=None):
+    """The derivative, by the sum of the coordinates, of a function that is 0 where the length of x is 0, with `order` + 1 derivatives that are 0 and
+    infinite ones along all directions; None if it has no part in a derivative. A sum of squares alone is flat along all but one of them."""
+    if order is None or is_plain(x):
+        return None
+    along = xp.getitem(xp.view_as_real(x), (..., 0)) + xp.getitem(xp.view_as_real(x), (..., 1)) if is_complex(x) else x
+    along = along if dim is None else xp.sum(along, dim, True)
+    zero = xp.eq(length, 0)
+    return xp.where(zero, steep(xp, along, zero, order), xp.zeros_like(along))
 
 
 def power_of_length(xp, input, square, exponent):

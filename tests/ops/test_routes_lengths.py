@@ -362,3 +362,24 @@ def test_a_power_of_a_root_has_no_derivative_where_it_has_no_value(power):
         for x in (tensor([1.0, 2.3]), tensor([-0.7, 1.9]), tensor([-0.7, 0.0])):
             found = np.isnan(f(x).numpy())
             assert found.tolist() == np.isnan(compiled(x).numpy()).tolist() and found[x.numpy() < 0].all()
+
+
+SEVERAL_VARIABLES = {
+    "norm": lambda x: x.norm(), "row": lambda x: symgrad.stack([2 * x, x + 1.3]).norm(dim=1, keepdim=True),
+    "hypot": lambda x: symgrad.hypot(x[0], x[1] / 3), "modulus": lambda x: symgrad.complex(x[0], 2 * x[1]).abs(),
+    "complex numbers": lambda x: symgrad.complex(x, 2 * x).norm(), "distance": lambda x: symgrad.cdist(x[None], ZERO),
+}
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("power", [2 + 1 / 3, 2.9999])
+@pytest.mark.parametrize("length", SEVERAL_VARIABLES)
+def test_mixed_third_derivatives_above_the_power_are_not_finite(length, power):
+    """Along one axis the other slope of a length is 0, and the second derivative along the other axis is infinite."""
+    f, x = (lambda x: (SEVERAL_VARIABLES[length](x) ** power).reshape(-1)[0]), symgrad.zeros(2)
+    with np.errstate(all="ignore"):
+        assert not func.hessian(f)(x).any() and not func.jacfwd(func.jacfwd(f))(x).any()
+        for third in (func.jacfwd(func.jacfwd(func.jacfwd(f))), func.jacfwd(func.hessian(f)), func.hessian(func.grad(f)),
+                      symgrad.compile(func.jacfwd(func.hessian(f))), func.jacrev(func.jacfwd(func.jacrev(f)))):
+            found = third(x).numpy().reshape(2, 2, 2)
+            assert not np.isfinite([found[0, 0, 1], found[1, 1, 0], found[0, 0, 0], found[1, 1, 1]]).any()
