@@ -97,8 +97,9 @@ OTHERS = {
     "clamp": lambda x: x.clamp(min=0.0), "clamp to -0": lambda x: x.clamp(-0.0, 1.0), "clamp to tensors": lambda x: x.clamp(-x, x.abs()),
     "hardtanh": lambda x: F.hardtanh(x, -0.0, 1.0), "fmax": lambda x: symgrad.fmax(x, -x), "maximum": lambda x: 1 / symgrad.maximum(x, -x),
     "elu": lambda x: F.elu(x), "elu of a slope": lambda x: F.elu(x, 0.7), "selu": lambda x: F.selu(x), "celu": lambda x: F.celu(x, 1.3),
-    "isub": lambda x: x.clone().sub_(x.abs()), "put": lambda x: written(x.clone(), 0, -x[0]), "where": lambda x: symgrad.where(x > 0, x, -x),
-    "slope of a slice of zeros": lambda x: func.grad(lambda x: (x[:1] * -0.0).sum() + (x * x).sum())(x),
+    "isub": lambda x: x.clone().sub_(x.abs()),
+    "put": lambda x: written(x.clone(), (slice(None), 0), -x[:, 0]), "where": lambda x: symgrad.where(x > 0, x, -x),
+    "slope of a slice of zeros": lambda x: func.grad(lambda x: (x[:, :1] * -0.0).sum() + (x * x).sum())(x),
     "expand": lambda x: func.grad(lambda z: (z.expand(3, *x.shape) * x).sum())(x),
     "broadcast": lambda x: func.grad(lambda z: (z * x).sum())(x[:1, :1]),
 }
