@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched, new_level
+from symgrad.carriers.batched import Batched, new_level, raw
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.engine.passes import pullback
 from symgrad.engine.replay import pushforward
@@ -116,9 +117,16 @@ def hessian_products(ev: Evaluation, y: Tensor, seeds: Any, chunk_size: int | No
     for at in range(0, len(seeds), step):
         rows = seeds[at:at + step]
         tangents = _tangent_batches(ev, rows, at if units else None)
-        found = [unbatch_units(ev, t, b)._value for t, b in zip(gradient_tangents(ev, y, [wrap(t) for t in tangents]), tangents)]
+        with _selecting(y):
+            found = [unbatch_units(ev, t, b)._value for t, b in zip(gradient_tangents(ev, y, [wrap(t) for t in tangents]), tangents)]
         out.append(_join_rows(found, len(rows)))
     return out[0] if len(out) == 1 else np.concatenate(out) if out else np.zeros((0, sum(x.numel() for x in ev.inputs)), y._value.dtype)
+
+
+def _selecting(y: Tensor) -> Any:
+    """The context of a derivative along fixed vectors for the program that is recorded, if one is."""
+    recorder = getattr(raw(y._value), "recorder", None)
+    return contextlib.nullcontext() if recorder is None else recorder.along_fixed_vectors()
 
 
 def _are_units(seeds: Any) -> bool:

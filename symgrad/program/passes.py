@@ -85,7 +85,9 @@ class PassProgram:
             if ("residual", i, 0) in inputs:  # the residual of an op determines its derivative
                 slope: Any = numeric.WITH_RESIDUAL[node.op.name][1]
                 recorder.define("sech_square", given[0], slope(inputs["residual", i, 0]))
-        rows = compute(entered.__getitem__, [inputs["vector", i, 0] for i in range(len(vectors))], [inputs["end", i, 0] for i in range(len(ends))])
+        given_vectors, given_ends = ([inputs[kind, i, 0] for i in range(len(x))] for kind, x in (("vector", vectors), ("end", ends)))
+        with recorder.along_fixed_vectors():
+            rows = compute(entered.__getitem__, given_vectors, given_ends)
         self._present = [[y is not None for y in row] for row in rows]
         self._stages = [Running(program, "numpy") for program in recorder.stages([[raw(y) for y in row if y is not None] for row in rows])]
 

@@ -5,8 +5,9 @@ Equal entries are one, entries of constants alone are computed once, and entries
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ class ProgramRecorder:
         self._entries: list[Entry] = []  # keeps arrays alive whose ids are keys
         self.inputs = [Recorded(self._new("input", (), (i,), spec, None if values is None else values[i]), self) for i, spec in enumerate(inputs)]
         self.refused = ""  # why the computation cannot be recorded, if a word could not
+        self.selects = False  # whether derivatives along fixed vectors are computed
         self.guarded = False  # whether a NaN in a result may have another value in a guarded pass
         self._kept: dict[int, Any] = {}  # tensors that exist outside of the recording, by id
         self._groups: dict[int, tuple[Any, list[Any]]] = {}  # a tensor with the group of those that share its memory, all weakly, by id
@@ -88,6 +90,15 @@ class ProgramRecorder:
                 raise Unrecordable(f"an operand of type {type(x).__name__}")
             found = self._known[key] = self._new("constant", (), (), Spec(y.shape, y.dtype), x)
         return found
+
+    @contextlib.contextmanager
+    def along_fixed_vectors(self) -> Iterator[None]:
+        """A context in which derivatives along fixed vectors are computed."""
+        self.selects, before = True, self.selects
+        try:
+            yield
+        finally:
+            self.selects = before
 
     # Words
 

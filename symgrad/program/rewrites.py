@@ -168,7 +168,35 @@ def _sum(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
     return x if params[:1] == ((),) and _passes(x, spec) else None
 
 
+def _selected(e: Any, axis: int) -> Any:
+    """The places that a constant matrix selects in a product, as a slice or an array: it has a single 1 along the axis, and else zeros."""
+    if e.name != "constant" or len(e.shape) != 2 or e.dtype.kind != "f" or not all(e.shape):
+        return None
+    x = e.value
+    if np.count_nonzero(x) != x.shape[1 - axis] or not (x.max(axis=axis) == 1).all():
+        return None
+    places = x.argmax(axis=axis)
+    first = int(places[0])
+    return slice(first, first + places.size) if (places == np.arange(first, first + places.size)).all() else places
+
+
+def _matmul(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+    """A product with rows of the identity, as the vectors along which a Hessian is computed, selects; elsewhere it spreads an infinity or NaN."""
+    a, b = operands
+    if not recorder.selects or a.dtype != b.dtype:
+        return None
+    for x, index in ((b, _selected(a, 1)), (a, _selected(b, 0))):
+        if index is None or len(x.shape) > 2:
+            continue
+        whole = (slice(None),) * (len(x.shape) - 1) if x is a else ()
+        if isinstance(index, slice) and index == slice(0, x.shape[len(whole)]):
+            return x
+        return recorder.add("getitem", (x,), ((*whole, index) if whole else index,), spec)
+    return None
+
+
 REWRITES: dict[str, Callable[..., Any]] = {
     "add": _add, "sub": _sub, "mul": _mul, "div": _div, "neg": _neg, "pow": _pow, "reshape": _same_shape, "broadcast_to": _broadcast,
     "permute": _permute, "astype": _identity, "copy": _identity, "sum_to_size": _identity, "sum": _sum,
+    "matmul": _matmul,
 }

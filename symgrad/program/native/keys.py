@@ -48,8 +48,8 @@ def _plain(x: Any) -> Any:
     kind = type(x)
     if kind in PLAIN:
         return x
-    if kind is tuple or kind is list:
-        return (kind.__name__, *map(_plain, x))
+    if isinstance(x, (tuple, list)):
+        return ("list" if kind is list else "tuple", *map(_plain, x))
     if kind is slice:
         return "slice", _plain(x.start), _plain(x.stop), _plain(x.step)
     if kind is Operand:
