@@ -23,8 +23,8 @@ from symgrad.graph.op import Op
 from symgrad.graph.regions import values_on_regions
 from symgrad.ops.rules import steep
 
-__all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "left_out", "stilled", "unmoved", "unmoved_behind", "unmoved_by",
-           "unmoved_zeros", "without", "zeros_by_factor", "zeros_of"]
+__all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "left_out", "plus_zeros_by_factors", "stilled", "unmoved", "unmoved_behind",
+           "unmoved_by", "unmoved_zeros", "without", "zeros_by_factor", "zeros_of"]
 
 Masks = dict[Node, Any]
 
@@ -175,7 +175,7 @@ def without(carrier: Any, t: Any, mask: Any, zeros: Any = None) -> Any:
     return carrier.where(carrier.logical_and(wrap(mask) if carrier is not xp else mask, carrier.isnan(t)), zeros, t)
 
 
-def zeros_by_factor(carrier: Any, node: Node, i: int, t: Any, args: tuple) -> Any:
+def zeros_by_factor(carrier: Any, node: Node, i: int, t: Any, args: Sequence[Any]) -> Any:
     """What a factor 0 makes of an infinite tangent `t` of argument i of a product, along which the factor does not move.
 
     By the factor, which another pass may move, the derivative is infinite. None for constants.
@@ -184,6 +184,14 @@ def zeros_by_factor(carrier: Any, node: Node, i: int, t: Any, args: tuple) -> An
         return None
     zero = carrier.eq(args[1 - i], 0)
     return carrier.where(zero, steep(carrier, args[1 - i], zero), carrier.zeros_like(t))
+
+
+def plus_zeros_by_factors(carrier: Any, node: Node, moving: Sequence[int], found: Any, args: Sequence[Any]) -> Any:
+    """A tangent, or a coefficient of a series, without the products by factors 0 that do not move, with their derivatives by these factors."""
+    for i in moving:
+        zeros = None if found is None else zeros_by_factor(carrier, node, i, found, args)
+        found = found if zeros is None else found + zeros
+    return found
 
 
 def stilled(carrier: Any, t: Any, mask: Any) -> Any:

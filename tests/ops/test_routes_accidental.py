@@ -12,7 +12,7 @@ import pytest
 import symgrad
 from tests.support.routes import GRADIENTS, HESSIANS, TRACES, array
 
-tensor, where = symgrad.tensor, symgrad.where
+func, tensor, where = symgrad.func, symgrad.tensor, symgrad.where
 STEEP = {  # functions with an infinite slope at a point, with the point and the value there
     "sqrt": (lambda u: u.sqrt(), 0.0), "third": (lambda u: u ** (1 / 3), 0.0), "power": (lambda u: u**0.37, 0.0),
     "root of abs": (lambda u: u.abs().sqrt(), 0.0), "asin": (lambda u: u.asin() - math.pi / 2, 1.0), "acos": (lambda u: u.acos(), 1.0),
@@ -125,3 +125,20 @@ def test_a_factor_that_is_zero_at_a_point_has_an_infinite_derivative_along_itsel
 def test_a_factor_that_is_zero_at_a_point_by_all_routes(steep):
     rng = np.random.default_rng(len(steep))
     check_factor(steep, rng.choice(list(PRODUCTS)), rng.choice(list(OTHERS)), HESSIANS)
+
+
+ALONG = {  # sums of derivatives along u, and coefficients of series
+    "laplacian": lambda f, u: func.laplacian(lambda x: f(x[0]))(u[None]), "derivatives": lambda f, u: func.derivatives(f, 2)(u)[2],
+    "jet": lambda f, u: func.jet(f, (u,), ([tensor(1.0), tensor(0.0)],))[1][1], "jvp": lambda f, u: func.jvp(f, (u,), (tensor(-0.7),))[1],
+}
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_derivatives_of_sums_and_series_by_a_factor_that_is_zero_at_a_point(along):
+    rng = np.random.default_rng(len(along))
+    with np.errstate(all="ignore"):
+        for steep in rng.permutation(list(STEEP))[:4]:
+            g, at = STEEP[steep]
+            of = lambda c: ALONG[along](lambda u: OTHERS["term"](PRODUCTS["product"](c, g(u)), c + 0.3), tensor(at))  # noqa: B023, E731
+            for transform in (func.grad, func.jacfwd):
+                assert not math.isfinite(transform(of)(tensor(0.0)).item()), (steep, transform)
