@@ -175,21 +175,25 @@ def without(carrier: Any, t: Any, mask: Any, zeros: Any = None) -> Any:
     return carrier.where(carrier.logical_and(wrap(mask) if carrier is not xp else mask, carrier.isnan(t)), zeros, t)
 
 
-def zeros_by_factor(carrier: Any, node: Node, i: int, t: Any, args: Sequence[Any]) -> Any:
+def zeros_by_factor(carrier: Any, node: Node, i: int, t: Any, args: Sequence[Any], mask: Any) -> Any:
     """What a factor 0 makes of an infinite tangent `t` of argument i of a product, along which the factor does not move.
 
-    By the factor, which another pass may move, the derivative is infinite. None for constants.
+    By the factor, which another pass may move, the derivative is infinite; not so where the argument does not move, which `mask` says. None for
+    constants.
     """
     if carrier is xp or node.op.name != "mul" or node.parents[1 - i] is None:
         return None
     zero = carrier.eq(args[1 - i], 0)
+    if mask is not None:
+        zero = carrier.logical_and(zero, wrap(xp.logical_not(mask)))
     return carrier.where(zero, steep(carrier, args[1 - i], zero), carrier.zeros_like(t))
 
 
-def plus_zeros_by_factors(carrier: Any, node: Node, moving: Sequence[int], found: Any, args: Sequence[Any]) -> Any:
+def plus_zeros_by_factors(carrier: Any, node: Node, moving: Sequence[int], found: Any, args: Sequence[Any], masks: Mapping[Node, Any]) -> Any:
     """A tangent, or a coefficient of a series, without the products by factors 0 that do not move, with their derivatives by these factors."""
     for i in moving:
-        zeros = None if found is None else zeros_by_factor(carrier, node, i, found, args)
+        mask = masks.get(node.parents[i])  # type: ignore[arg-type]
+        zeros = None if found is None else zeros_by_factor(carrier, node, i, found, args, mask)
         found = found if zeros is None else found + zeros
     return found
 

@@ -117,7 +117,7 @@ class _CollapsedPass:
                 still_ts, still_ss = ([stilled(self.xp, x, m) for x, m in zip(xs, masks)] for xs in (ts, ss))
                 others: Sequence[Any] = self.propagate(node, still_ts, still_ss, wanted, read)
                 still = [i for i, m in enumerate(masks) if m is not None]
-                others = [plus_zeros_by_factors(self.xp, node, still, x, read(node)[1]) for x in others]
+                others = [plus_zeros_by_factors(self.xp, node, still, x, read(node)[1], self.stays) for x in others]
                 found = [x if x is None else self.xp.where(self.xp.isnan(x), other, x) for x, other in zip(found, others)]
         return found if mask is None else [None if x is None else without(self.xp, self.broadcast(x, node.value), mask) for x in found]
 

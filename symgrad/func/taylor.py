@@ -126,7 +126,7 @@ def _guarded(carrier: SeriesCarrier, compute: Callable[[Sequence[Any]], Any], te
         if any([m is not None for m in masks.values()]):
             others = terms([stilled(xp, value(t), masks[i]) for i in moving for t in tensors[i].terms[1:]])
             args, still = [x.terms[0] if type(x) is Series else x for x in tensors], [i for i, m in masks.items() if m is not None]
-            others = [plus_zeros_by_factors(xp, node, still, other, args) for other in others]
+            others = [plus_zeros_by_factors(xp, node, still, other, args, stays) for other in others]
             checked = [xp.where(xp.isnan(t), other, t) for t, other in zip(checked, others)]
     if (mask := stays.get(node)) is not None:
         checked = [without(xp, t, mask) for t in checked]
