@@ -142,3 +142,22 @@ def test_derivatives_of_sums_and_series_by_a_factor_that_is_zero_at_a_point(alon
             of = lambda c: ALONG[along](lambda u: OTHERS["term"](PRODUCTS["product"](c, g(u)), c + 0.3), tensor(at))  # noqa: B023, E731
             for transform in (func.grad, func.jacfwd):
                 assert not math.isfinite(transform(of)(tensor(0.0)).item()), (steep, transform)
+
+
+SELECTED = {  # factors that are 0 on a neighbourhood of -0.3, since an op did not select what is in them
+    "where": lambda x: where(x > 1.0, x, 0.0), "relu": lambda x: x.relu(), "masked_fill": lambda x: x.masked_fill(x < 1.0, 0.0),
+    "threshold": lambda x: symgrad.nn.functional.threshold(x, 0.3, 0.0), "clamp": lambda x: x.clamp(0.0, 2.0), "product": lambda x: x.relu() * x.exp(),
+}
+
+
+@pytest.mark.parametrize("selected", SELECTED)
+def test_a_factor_that_is_always_zero_has_the_derivative_zero_behind_an_infinite_slope(selected):
+    """The function is constant where the factor is 0, and its derivative is 0 and not NaN."""
+    factor = SELECTED[selected]
+    functions = {"root": lambda x: (factor(x) * (2.3 + x)).sqrt(), "first": lambda x: ((1.7 - x) * factor(x)).sqrt() * x,
+                 "power": lambda x: (factor(x) * x.exp()) ** 0.37, "root of root": lambda x: (x * factor(x)).abs().sqrt()}
+    for at, f in functions.items():
+        with np.errstate(all="ignore"):
+            for name, route in GRADIENTS.items():
+                found = array(route(lambda v, f=f: f(v[0]), tensor([-0.3])))
+                assert (found == 0).all(), f"{at}, {name}: {found}"
