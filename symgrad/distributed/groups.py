@@ -101,7 +101,7 @@ def init_process_group(backend: str | None = None, init_method: Any = None, time
         with _ending_after(timeout) if several else contextlib.nullcontext():
             from mpi4py import MPI
 
-            communicator: Communicator = OverMPI(MPI.COMM_WORLD)
+            communicator: Communicator = OverMPI(MPI.COMM_WORLD, _seconds(timeout))
     except (ImportError, RuntimeError) as error:  # mpi4py raises RuntimeError where it finds no MPI
         if several or backend is not None:
             raise ImportError(f"init_process_group: {EXTRA}") from error
@@ -119,10 +119,15 @@ def _launched() -> bool:
     return any(int(os.environ.get(name) or 1) > 1 for name in LAUNCHED)
 
 
+def _seconds(timeout: Any) -> float:
+    """A timeout as seconds; it may be a timedelta, or None for half an hour."""
+    return float(TIMEOUT if timeout is None else getattr(timeout, "total_seconds", lambda: timeout)())
+
+
 @contextlib.contextmanager
 def _ending_after(timeout: Any) -> Iterator[None]:
     """A context, as one that waits in MPI itself, that ends the process with its traceback where it takes longer than a timeout."""
-    faulthandler.dump_traceback_later(TIMEOUT if timeout is None else getattr(timeout, "total_seconds", lambda: timeout)(), exit=True)
+    faulthandler.dump_traceback_later(_seconds(timeout), exit=True)
     try:
         yield
     finally:
@@ -196,7 +201,7 @@ def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: 
     chosen = list(world.ranks) if ranks is None else sorted(ranks) if sort_ranks else list(ranks)
     if len(set(chosen)) < len(chosen) or not set(chosen) <= set(world.ranks):
         raise ValueError(f"new_group: the ranks {chosen} are not different numbers from 0 to {world.size() - 1}")
-    communicator = world.communicator.subset(chosen)
+    communicator = world.communicator.subset(chosen, None if timeout is None else _seconds(timeout))
     return GroupMember.NON_GROUP_MEMBER if communicator is None else ProcessGroup(communicator, chosen)
 
 
