@@ -8,7 +8,7 @@ Exit codes:
 - 3 if one is imprecise and --strict was given
 - 70 for an error in symgrad itself, with its traceback on standard error
 - 74 if the output cannot be written, as on a full disk; output that nobody would read, as to a closed pipe, is dropped
-- 130 after Ctrl-C
+- 130 if it is interrupted
 """
 
 from __future__ import annotations
@@ -147,6 +147,8 @@ def _main(arguments: Sequence[str], process: bool) -> int:
     out, err = Output(sys.stdout), Output(sys.stderr)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):  # type: ignore[type-var]
         code = _run(arguments, argparse.Namespace(out=out, err=err, process=process))
+        if code == INTERRUPTED and process:
+            out.unblock()
         out.flush()
         if out.error is not None and code != INTERRUPTED:
             err.write(f"symgrad: the output cannot be written: {out.error.strerror}\n")
@@ -243,8 +245,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _check_function(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace,
              tolerances: Tolerances) -> Any:
-    foreign_options = options.formula, options.domain, options.framework, options.gradient, options.returns
-    if any(option is not None for option in foreign_options) or is_foreign(function):
+    if any(vars(options)[name] is not None for name in ("formula", "domain", "framework", "gradient", "returns")) or is_foreign(function):
         return _compare_with_formula(name, function, at, wrt, path, options, tolerances)
     signature = inspect.signature(function)
     values = (examples_of(function) or {}) | dict(at)

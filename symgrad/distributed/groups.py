@@ -128,11 +128,13 @@ def _seconds(timeout: Any) -> float:
 @contextlib.contextmanager
 def _ending_after(timeout: Any) -> Iterator[None]:
     """A context, as one that waits in MPI itself, that ends the process with its traceback where it takes longer than a timeout."""
-    faulthandler.dump_traceback_later(_seconds(timeout), exit=True)
-    try:
-        yield
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+    with open(os.devnull, "w") as nowhere:
+        file = nowhere if Output(sys.stderr).descriptor() is None else sys.stderr
+        faulthandler.dump_traceback_later(_seconds(timeout), exit=True, file=file)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
 
 def _end_all(kind: type[BaseException], error: BaseException, trace: Any) -> None:

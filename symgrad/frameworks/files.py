@@ -7,12 +7,15 @@ import dis
 import importlib.machinery
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from symgrad.engine.tensor import Tensor
 from symgrad.formulas.parsing import ParseError
@@ -24,6 +27,7 @@ __all__ = ["MODULE", "BadInput", "arguments_checked", "error_location", "functio
            "named_function", "running", "split_target"]
 
 MODULE = "symgrad_checked_file"
+ALGEBRA = tuple(str(Path(np.__file__).parents[1] / name) + os.sep for name in ("sympy", "mpmath"))
 
 
 class BadInput(Exception):
@@ -94,7 +98,7 @@ def is_internal(error: BaseException) -> bool:
     """Whether an error is a mistake in symgrad: no code of the user ran when it was raised, and no statement raised it, unless an assertion."""
     trace, last = error.__traceback__, None
     while trace is not None:
-        if not is_of_library(trace.tb_frame.f_code.co_filename):
+        if not is_of_library(path := trace.tb_frame.f_code.co_filename) and not path.startswith(ALGEBRA):
             return False
         trace, last = trace.tb_next, trace
     if last is None or isinstance(error, (ArithmeticError, MemoryError, RecursionError)) or not isinstance(error, Exception):

@@ -21,9 +21,8 @@ class Output:
     """
 
     def __init__(self, stream: Any):
-        self.stream, self.error = stream, None
-
-    error: OSError | None
+        self.stream, self.stuck = stream, False
+        self.error: OSError | None = None
 
     def write(self, text: str) -> int:
         """Write a text; characters that the encoding of the stream lacks become question marks."""
@@ -41,6 +40,19 @@ class Output:
             with self._dropping():
                 self.stream.flush()
 
+    def descriptor(self) -> int | None:
+        """The descriptor of the stream, if it has one."""
+        try:
+            return self.stream.fileno()
+        except (AttributeError, OSError, ValueError):
+            return None
+
+    def unblock(self) -> None:
+        """Discard what waits to be written, and all that follows, if a write was interrupted: the next one would wait for the reader, too."""
+        descriptor = self.descriptor() if self.stuck else None
+        if descriptor is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+
     def isatty(self) -> bool:
         """Whether the stream is a terminal."""
         try:
@@ -57,6 +69,9 @@ class Output:
                 self.error = error
         except ValueError:  # the stream is closed
             pass
+        except KeyboardInterrupt:
+            self.stuck = True
+            raise
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
@@ -74,7 +89,7 @@ def reserved(out: Output, lasting: bool) -> Iterator[None]:
         kept = os.dup(1)
         os.dup2(2, 1)
     try:
-        if kept is not None and _descriptor(stream) == 1:
+        if kept is not None and out.descriptor() == 1:
             out.stream = open(kept, "w", encoding=stream.encoding, errors="replace", closefd=False)
         with contextlib.redirect_stdout(sys.stderr):
             yield
@@ -90,10 +105,3 @@ def reserved(out: Output, lasting: bool) -> Iterator[None]:
             os.dup2(kept, 1)
         if kept is not None:
             os.close(kept)
-
-
-def _descriptor(stream: Any) -> int | None:
-    try:
-        return stream.fileno()
-    except (AttributeError, OSError, ValueError):
-        return None

@@ -13,7 +13,7 @@ import numpy as np
 __all__ = ["LIBRARIES", "PACKAGE", "is_of_library", "line_of", "outer_frame", "user_frame"]
 
 PACKAGE = os.path.abspath(__file__).removesuffix(os.path.join("types", "frames.py"))  # with a trailing separator
-LIBRARIES = (PACKAGE, *(os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name) + os.sep for name in ("numpy", "scipy", "sympy", "mpmath")))
+LIBRARIES = (PACKAGE, *(os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name) + os.sep for name in ("numpy", "scipy")))
 STANDARD = os.path.dirname(os.__file__) + os.sep
 INSTALLED = ("site-packages", "dist-packages")  # which may lie in the directory of the standard library
 
@@ -35,7 +35,7 @@ def outer_frame(depth: int) -> FrameType:
 
 
 def is_of_library(path: str) -> bool:
-    """Whether a file is of this package, NumPy, SciPy, SymPy, mpmath or the standard library."""
+    """Whether a file is of this package, NumPy, SciPy or the standard library."""
     return path.startswith(LIBRARIES) or path.startswith("<frozen") or path.startswith(STANDARD) and not any([part in path for part in INSTALLED])
 
 
