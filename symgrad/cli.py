@@ -171,8 +171,8 @@ def _run(arguments: Sequence[str], options: argparse.Namespace) -> int:
         options.err.write("symgrad: interrupted\n")
         return INTERRUPTED
     except BaseException as error:
-        options.err.write(f"{''.join(traceback.format_exception(error))}symgrad: this is an error in symgrad itself; please report it, "
-                          f"with the lines above, to whoever gave you symgrad\n")
+        options.err.write(f"{''.join(traceback.format_exception(error))}symgrad: this is an error in symgrad itself; please report it "
+                          f"to its developers, with the command, its input and the lines above\n")
         return INTERNAL
 
 

@@ -27,6 +27,7 @@ __all__ = ["MODULE", "BadInput", "arguments_checked", "error_location", "functio
            "named_function", "running", "split_target"]
 
 MODULE = "symgrad_checked_file"
+OUTER = ArithmeticError, ImportError, MemoryError, OSError, RecursionError, SyntaxError  # errors that depend on the input and the machine
 ALGEBRA = tuple(str(Path(np.__file__).parents[1] / name) + os.sep for name in ("sympy", "mpmath"))
 
 
@@ -101,7 +102,7 @@ def is_internal(error: BaseException) -> bool:
         if not is_of_library(path := trace.tb_frame.f_code.co_filename) and not path.startswith(ALGEBRA):
             return False
         trace, last = trace.tb_next, trace
-    if last is None or isinstance(error, (ArithmeticError, MemoryError, RecursionError)) or not isinstance(error, Exception):
+    if last is None or isinstance(error, OUTER) or not isinstance(error, Exception):
         return False
     return isinstance(error, AssertionError) or dis.opname[last.tb_frame.f_code.co_code[last.tb_lasti]] != "RAISE_VARARGS"
 
