@@ -145,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(arguments: Sequence[str], process: bool) -> int:
     out, err = Output(sys.stdout), Output(sys.stderr)
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):  # type: ignore[type-var]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = _run(arguments, argparse.Namespace(out=out, err=err, process=process))
         if code == INTERRUPTED and process:
             out.unblock()

@@ -15,6 +15,7 @@ from typing import Any
 
 __all__ = ["INTERRUPTED", "as_process", "begin"]
 
+SCRIPTS = "symgrad", "symgrad.exe", "symgrad-script.py"
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
@@ -22,7 +23,7 @@ def begin() -> None:
     """Prepare the process, if `symgrad` or `python -m symgrad` started it: an interrupt ends it while modules are imported."""
     program = os.path.basename(sys.argv[0]).lower()
     modules = [after for option, after in itertools.pairwise(sys.orig_argv) if re.fullmatch("-[A-Za-z]*m", option)]
-    if program == "-m" and modules[:1] == ["symgrad"] or program in ("symgrad", "symgrad.exe", "symgrad-script.py"):
+    if program == "-m" and modules[:1] == ["symgrad"] or program in SCRIPTS and sys.argv[0] in sys.orig_argv:  # not in processes of it
         with contextlib.suppress(OSError):
             while (free := os.open(os.devnull, os.O_RDWR)) <= 2:  # a file that is opened later would get a standard descriptor that is closed
                 pass
@@ -59,7 +60,8 @@ def _end(*args: Any) -> None:
 
 def _drop() -> None:
     """Drop what a stream does not take, which would change the exit code to 120."""
-    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+    streams: list[Any] = [sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__]
+    for stream in streams:
         try:
             if stream is not None:
                 stream.flush()

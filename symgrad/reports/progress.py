@@ -23,8 +23,9 @@ def progress_bar(wanted: Any, name: str) -> Iterator[Progress]:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+        file: Any = Output(sys.stderr)
         columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn()
-        with Progress(*columns, console=Console(file=Output(sys.stderr)), transient=True) as bar:
+        with Progress(*columns, console=Console(file=file), transient=True) as bar:
             task = bar.add_task(f"{name}: starting", total=None)
             yield lambda what, done, total: bar.update(task, description=f"{name}: {what}", completed=done, total=total)
     else:
