@@ -343,10 +343,10 @@ def _ghostwrite(options: argparse.Namespace) -> int:
 def _cache(options: argparse.Namespace) -> int:
     from symgrad.program.native import store  # brings the back end that compiles, which the other commands do not need
 
-    folder = store.chosen_folder()
     try:
-        files = [] if folder is None else store.contents(folder)
-        count, size = sum(path.suffix == ".so" for path in files), sum(path.stat().st_size for path in files)
+        folder = store.chosen_folder()
+        files = {} if folder is None else store.sizes(folder)
+        count, size = sum(path.suffix == ".so" for path in files), sum(files.values())
         if options.clear and folder is not None:
             store.clear(folder)
     except OSError as error:

@@ -190,6 +190,13 @@ def test_a_mistake_in_symgrad_is_told_apart(where, mistake, tmp_path, capsys, mo
     assert code == 70 and "Traceback" in err and err.splitlines()[-1].startswith("symgrad: this is an error in symgrad itself"), err
 
 
+def test_a_compiled_program_that_another_process_removes_meanwhile_is_not_counted(tmp_path, capsys, monkeypatch):
+    (tmp_path / "kept.so").write_bytes(b"1234")
+    monkeypatch.setenv("SYMGRAD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("symgrad.program.native.store.contents", lambda folder: [tmp_path / "gone.so", tmp_path / "kept.so"])
+    assert main(["cache"]) == 0 and "1 compiled program, 4 bytes" in capsys.readouterr().out
+
+
 # `--json`
 
 NOISY = '''
