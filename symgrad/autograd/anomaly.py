@@ -6,6 +6,7 @@ hooks on every node.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED, Hooks, hooks_of
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import ImmediateScope, Modes, Recorder, Scope, in_mode, thread, turn_hot_path_off
 from symgrad.graph.node import Node, all_threads
+from symgrad.reports.streams import Output
 from symgrad.types.frames import PACKAGE, user_frame
 
 __all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "recording_lines",
@@ -115,7 +117,9 @@ class Checks:
         try:
             warnings.warn_explicit(message, UserWarning, *place)
         except UserWarning:  # a filter makes warnings errors; the error that is being reported has precedence
-            print(warnings.formatwarning(message, UserWarning, *place), file=sys.stderr)
+            Output(sys.stderr).write(warnings.formatwarning(message, UserWarning, *place) + "\n")
+        except ValueError:  # standard error is closed
+            pass
 
 
 class _Check:
@@ -248,8 +252,9 @@ class detect_anomaly(Scope):
 
     def __init__(self, check_nan: bool = True, *, check_inf: bool = False):
         super().__init__(enabled=True, check_nan=bool(check_nan), check_inf=bool(check_inf))
-        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
-                      UserWarning, stacklevel=2)
+        with contextlib.suppress(ValueError):  # standard error is closed
+            warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+                          UserWarning, stacklevel=2)
 
 
 def is_anomaly_enabled() -> bool:

@@ -26,7 +26,6 @@ from symgrad.compiled.effects import (
     effects_undone,
     is_own,
     reaches_recorded,
-    text_of,
 )
 from symgrad.compiled.outside import looking
 from symgrad.compiled.variants import GUARDED, OUTPUT, Variant, swapping
@@ -38,6 +37,7 @@ from symgrad.program.backends import Running
 from symgrad.program.cache import programs
 from symgrad.program.program import Spec
 from symgrad.program.recorder import ProgramRecorder
+from symgrad.reports.numbers import message_of
 from symgrad.types.restoring import collection_paused, restored
 from symgrad.types.trees import Spec as Form
 from symgrad.types.trees import flatten
@@ -185,7 +185,7 @@ class Recorder:
             self._effects += 1
             return None, str(error) if self._effects >= EFFECTS else ""
         except Exception as error:  # whatever a function does not support on recorded values, it may support on others
-            return None, text_of(error)
+            return None, message_of(error)
         else:
             self._effects = 0
             variant.why = found[0].mismatch if found else ""

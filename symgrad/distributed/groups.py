@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from symgrad.distributed.communicators import Alone, Communicator, OverMPI
+from symgrad.reports.streams import Output
 
 __all__ = ["GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks",
            "get_rank", "get_world_size", "group", "init_process_group", "is_available", "is_backend_available", "is_initialized", "is_mpi_available",
@@ -127,11 +128,13 @@ def _seconds(timeout: Any) -> float:
 @contextlib.contextmanager
 def _ending_after(timeout: Any) -> Iterator[None]:
     """A context, as one that waits in MPI itself, that ends the process with its traceback where it takes longer than a timeout."""
-    faulthandler.dump_traceback_later(_seconds(timeout), exit=True)
-    try:
-        yield
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+    with open(os.devnull, "w") as nowhere:
+        file = nowhere if Output(sys.stderr).descriptor() is None else sys.stderr
+        faulthandler.dump_traceback_later(_seconds(timeout), exit=True, file=file)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
 
 def _end_all(kind: type[BaseException], error: BaseException, trace: Any) -> None:
@@ -139,9 +142,10 @@ def _end_all(kind: type[BaseException], error: BaseException, trace: Any) -> Non
     who = "A process outside of its group" if _world.WORLD is None else f"Rank {get_rank()} of {get_world_size()}"
     interrupted = issubclass(kind, KeyboardInterrupt) and _world.WORLD is not None and get_rank() > 0  # as all are; rank 0 says where
     lines = "" if interrupted else "".join(traceback.format_exception(kind, error, trace))
-    sys.stdout.flush()
-    sys.stderr.write(f"{who} has failed, and ends the job:\n{lines}" if lines else f"{who} was interrupted.\n")
-    sys.stderr.flush()
+    Output(sys.stdout).flush()
+    errors = Output(sys.stderr)
+    errors.write(f"{who} has failed, and ends the job:\n{lines}" if lines else f"{who} was interrupted.\n")
+    errors.flush()
     time.sleep(0.3)  # `mpiexec` forwards what was written, and no more after the abort
     with contextlib.suppress(ImportError, RuntimeError), _ending_after(LAST):  # without MPI there is nothing to end
         from mpi4py import MPI  # joins the others, which may wait for this one to start

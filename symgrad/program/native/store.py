@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = ["clear", "contents", "folder", "stored", "warn_once"]
+__all__ = ["clear", "contents", "folder", "sizes", "stored", "warn_once"]
 
 LIMIT = 2**29  # bytes of files in a folder
 PART = 16  # a process counts the bytes of a folder again when it has written this part of the limit
@@ -244,6 +244,15 @@ def _is_at(number: int, path: Path) -> bool:
 def contents(place: Path) -> list[Path]:
     """The files of the store in a folder."""
     return sorted(x for x in place.glob("*") if x.name.endswith((SUFFIX, LOCK, UNFINISHED))) if place.is_dir() else []
+
+
+def sizes(place: Path) -> dict[Path, int]:
+    """The files of the store in a folder with their bytes, but for those that another process removes meanwhile."""
+    out = {}
+    for path in contents(place):
+        with contextlib.suppress(FileNotFoundError):
+            out[path] = path.lstat().st_size
+    return out
 
 
 def clear(place: Path) -> list[Path]:
