@@ -196,7 +196,9 @@ def write_rules(cls: type[Node], numbers: bool) -> tuple[bool, Rule, int | None]
         @specialized
         def rule(node: Node, g: Any) -> Any:
             c = g * partial(numeric, node.value, *node.args)  # type: ignore[misc]
-            return numeric.astype(c, g.dtype) if narrows and c.dtype is not g.dtype else c
+            if narrows and c.dtype is not g.dtype and (c.dtype.kind != "c" or g.dtype.kind == "c"):  # an op may map complex numbers to real ones
+                return numeric.astype(c, g.dtype)
+            return c
 
     found = single, rule, cls.saves
     setattr(cls, f"by_{kind}", found)

@@ -20,11 +20,8 @@ __all__ = ["slope_op"]
 
 def slope_op(op: Op, i: int) -> Op:
     """The op of partial derivative `i` of an elementwise op that selects. Its own derivatives are 0 if it is constant on regions."""
-    of, indices = ORIGINS.get(op, (op, ()))
+    of, indices = op.slope or (op, ())
     return _slope_op(of, (*indices[:1], *sorted((*indices[1:], i))))
-
-
-ORIGINS: dict[Op, tuple[Op, tuple[int, ...]]] = {}  # the op of which an op is a derivative, and the arguments by which it is
 
 
 @functools.cache
@@ -39,8 +36,7 @@ def _slope_op(op: Op, indices: tuple[int, ...]) -> Op:
     if not constant:
         pull, push = with_recorded_slopes(lambda: found, pull, push)
     found = replace(op, name=f"slope_of_{op.name}_{'_'.join(map(str, indices))}", forward=forward, partials=partials, node_name="SlopeBackward0",
-                    slope=True, saved=None, inverse=None, names=None, vjp=pull, jvp=push)
-    ORIGINS[found] = op, indices
+                    slope=(op, indices), saved=None, inverse=None, names=None, vjp=pull, jvp=push)
     return found
 
 

@@ -21,10 +21,9 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import PACKED, RELEASED, Node
 from symgrad.graph.op import Op
 from symgrad.graph.regions import values_on_regions
-from symgrad.ops.rules import steep
 
-__all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "left_out", "plus_zeros_by_factors", "stilled", "unmoved", "unmoved_behind",
-           "unmoved_by", "unmoved_zeros", "without", "zeros_by_factor", "zeros_of"]
+__all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "left_out", "stilled", "unmoved", "unmoved_behind", "unmoved_by",
+           "unmoved_zeros", "without", "zeros_of"]
 
 Masks = dict[Node, Any]
 
@@ -164,34 +163,11 @@ def drops(op: Op, moves: Sequence[bool]) -> bool:
     return saved is not None and all([moving.isdisjoint(names) for names in itertools.compress(saved, moves)])
 
 
-def without(carrier: Any, t: Any, mask: Any, zeros: Any = None) -> Any:
-    """A tangent that is 0 in place of NaN where a mask is true; its other elements there are 0, too, and may depend on what another pass moves.
-
-    `zeros` are zeros other than constants.
-    """
+def without(carrier: Any, t: Any, mask: Any) -> Any:
+    """A tangent that is 0 in place of NaN where a mask is true; its other elements there are 0, too, and may depend on what another pass moves."""
     if mask is None:
         return t
-    zeros = carrier.zeros_like(t) if zeros is None else zeros
-    return carrier.where(carrier.logical_and(wrap(mask) if carrier is not xp else mask, carrier.isnan(t)), zeros, t)
-
-
-def zeros_by_factor(carrier: Any, node: Node, i: int, t: Any, args: Sequence[Any]) -> Any:
-    """What a factor 0 makes of an infinite tangent `t` of argument i of a product, along which the factor does not move.
-
-    By the factor, which another pass may move, the derivative is infinite. None for constants.
-    """
-    if carrier is xp or node.op.name != "mul" or node.parents[1 - i] is None:
-        return None
-    zero = carrier.eq(args[1 - i], 0)
-    return carrier.where(zero, steep(carrier, args[1 - i], zero), carrier.zeros_like(t))
-
-
-def plus_zeros_by_factors(carrier: Any, node: Node, moving: Sequence[int], found: Any, args: Sequence[Any]) -> Any:
-    """A tangent, or a coefficient of a series, without the products by factors 0 that do not move, with their derivatives by these factors."""
-    for i in moving:
-        zeros = None if found is None else zeros_by_factor(carrier, node, i, found, args)
-        found = found if zeros is None else found + zeros
-    return found
+    return carrier.where(carrier.logical_and(wrap(mask) if carrier is not xp else mask, carrier.isnan(t)), carrier.zeros_like(t), t)
 
 
 def stilled(carrier: Any, t: Any, mask: Any) -> Any:

@@ -64,7 +64,7 @@ class Op:
       is recorded as a function of both.
     - `selects`: the derivative is zero on a region, by elements that are not selected there; the engine then treats 0 · ∞ as 0.
     - `piecewise_linear`: the partial derivatives are constant on regions. For an elementwise op both are derived from the partials.
-    - `slope`: it is a partial derivative of an op that selects, which may jump.
+    - `slope`: of a derivative of an op that selects, which may jump: that op, and the arguments by which it is differentiated.
     - `takes_out`: the numeric carrier's function has no parameters and writes into an array given last, so that `name_` needs no temporary.
     - `elementwise`: a composite that works element by element, so that it stands in formulas.
     - `layout`: the order in memory of the elements of a new result: "operands" and "last" follow the operands, from the first or the last on,
@@ -102,7 +102,7 @@ class Op:
     square: str = ""
     selects: bool = False
     piecewise_linear: bool = False
-    slope: bool = False
+    slope: tuple[Op, tuple[int, ...]] | None = None
     takes_out: bool = False
     elementwise: bool = False
     layout: str = ""

@@ -18,10 +18,10 @@ from symgrad.program.native.keys import program_key
 from symgrad.program.native.lowering import lower
 from symgrad.program.program import interpreter
 from symgrad.program.source import numpy_source
+from tests.program.test_compiled_sums import BACKENDS
 from tests.support.points import examples, of_numbers
 
 tensor = symgrad.tensor
-BACKENDS = ["numpy", "interpreter", pytest.param("c", marks=pytest.mark.skipif(not has_compiler(), reason="no C compiler"))]
 ZEROS = {"0": 0, "0.0": 0.0, "-0.0": -0.0, "a tensor": tensor(0.0), "a negative tensor": tensor(-0.0), "an array": symgrad.full((16,), -0.0),
         "product of zeros": lambda x: 0.0 * x}
 FORMS = {
