@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd import is_grad_enabled, set_grad_enabled
+from symgrad.engine.parted import with_modes_of_caller
 from symgrad.types.dtypes import get_default_dtype, set_default_dtype
 
 __all__ = ["in_a_thread", "silence"]
@@ -31,7 +31,7 @@ def silence() -> Iterator[None]:
 
 
 def in_a_thread(function: Callable[[], Any]) -> Any:
-    """The result of a function that is called in a thread of its own, in the context of the caller."""
+    """The result of a function that is called in a thread of its own, in the modes and the context of the caller."""
     found: list[Any] = []
     raised: list[BaseException] = []
 
@@ -42,7 +42,7 @@ def in_a_thread(function: Callable[[], Any]) -> Any:
         except BaseException as error:
             raised.append(error)
 
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,))
+    thread = threading.Thread(target=with_modes_of_caller(work))
     thread.start()
     thread.join()
     if raised:

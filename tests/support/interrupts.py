@@ -10,7 +10,6 @@ import numpy as np
 
 import symgrad as torch
 from symgrad.graph.modes import DEFAULT, special, thread
-from symgrad.graph.node import all_threads
 from symgrad.types.frames import PACKAGE
 
 __all__ = ["Cube", "Interrupted", "differences", "leaf", "locked"]
@@ -91,7 +90,7 @@ def differences(module, parameters):
     found = [name for name, value in (("grad", True), ("inference", False), ("recorder", DEFAULT), ("observers", ()), ("level", None),
                                       ("keep_values", False), ("batches", ())) if getattr(modes, name) != value]
     found += ["the collection of garbage is off"] * (not gc.isenabled())
-    found += ["anomaly"] * (all_threads.anomaly is not None or torch.is_anomaly_enabled()) + ["special"] * bool(special)
+    found += ["anomaly"] * torch.is_anomaly_enabled() + ["special"] * bool(special)
     found += ["module"] * any(p is not q for p, q in zip(module.parameters(), parameters))
     x = torch.tensor([2.0, 3.0], requires_grad=True)
     with torch.no_grad():
