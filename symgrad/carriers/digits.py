@@ -11,6 +11,8 @@ from typing import Any
 
 import mpmath
 
+from symgrad.types.restoring import workdps
+
 __all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "context", "cosh", "exponential", "sech", "sinh", "with_bounded_arguments",
            "working_precision"]
 
@@ -37,7 +39,7 @@ def working_precision(digits: int) -> Iterator[None]:
     if context.dps == mpmath.mp.dps == digits:  # as in most calls, which are nested
         yield
         return
-    with context.workdps(digits), mpmath.workdps(digits):
+    with workdps(context, digits), workdps(mpmath.mp, digits):
         yield
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from symgrad.carriers.special.arb import arb_module
 from symgrad.carriers.special.carlson import Duplication
 from symgrad.carriers.special.expansions import PI
+from symgrad.types.restoring import workprec
 
 __all__ = ["ROWS"]
 
@@ -212,7 +213,7 @@ def _with_digits(function: Any) -> Any:
     """The function with guard digits; its last results are kept."""
     @lru_cache(4096)
     def kept(mp: Any, bits: int, *args: Any) -> Any:
-        with mp.workprec(bits):
+        with workprec(mp, bits):
             return function(mp, *args)
 
     def call(mp: Any, *args: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.carriers.special.arb import arb_module
 from symgrad.carriers.special.zeta_sum import bernoulli, by_sum, product, times_linear
+from symgrad.types.restoring import workprec
 
 __all__ = ["ROWS"]
 
@@ -122,7 +123,7 @@ def _digits(mp: Any, x: Any, q: Any, n: int, m: int) -> Any:
     if not (x > 1 and q > 0 and mp.isfinite(x) and mp.isfinite(q)):
         return mp.inf if x == 1 and not n and not m else mp.nan
     bits = mp.prec + 30
-    with mp.workprec(bits + max(0, -mp.mag(x - 1))):
+    with workprec(mp, bits + max(0, -mp.mag(x - 1))):
         found = _mixed(x, _exact_series(mp, x + m, q, n + 1, bits), n, m)
     return +found
 
