@@ -11,10 +11,10 @@ from typing import Any
 
 import mpmath
 
-from symgrad.types.restoring import workdps
+from symgrad.types.restoring import workdps, workprec
 
-__all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "context", "cosh", "exponential", "sech", "sinh", "with_bounded_arguments",
-           "working_precision"]
+__all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "context", "cosh", "exponential", "precision_restored", "sech", "sinh",
+           "with_bounded_arguments", "working_precision"]
 
 HUGE = 100_000  # the most bits before the point; larger numbers would exhaust the memory
 context = mpmath.MPContext()
@@ -40,6 +40,13 @@ def working_precision(digits: int) -> Iterator[None]:
         yield
         return
     with workdps(context, digits), workdps(mpmath.mp, digits):
+        yield
+
+
+@contextmanager
+def precision_restored() -> Iterator[None]:
+    """Restore the precision of this package and that of mpmath, whose functions leave it changed if they are interrupted as they end."""
+    with workprec(context, context.prec), workprec(mpmath.mp, mpmath.mp.prec):
         yield
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import atexit
 import contextlib
 import faulthandler
+import functools
 import importlib.util
 import os
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from symgrad.distributed.communicators import Alone, Communicator, OverMPI
+from symgrad.types.restoring import restored
 
 __all__ = ["GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks",
            "get_rank", "get_world_size", "group", "init_process_group", "is_available", "is_backend_available", "is_initialized", "is_mpi_available",
@@ -124,14 +126,9 @@ def _seconds(timeout: Any) -> float:
     return float(TIMEOUT if timeout is None else getattr(timeout, "total_seconds", lambda: timeout)())
 
 
-@contextlib.contextmanager
-def _ending_after(timeout: Any) -> Iterator[None]:
+def _ending_after(timeout: Any) -> contextlib.AbstractContextManager[None]:
     """A context, as one that waits in MPI itself, that ends the process with its traceback where it takes longer than a timeout."""
-    faulthandler.dump_traceback_later(_seconds(timeout), exit=True)
-    try:
-        yield
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+    return restored(faulthandler.cancel_dump_traceback_later, functools.partial(faulthandler.dump_traceback_later, _seconds(timeout), exit=True))
 
 
 def _end_all(kind: type[BaseException], error: BaseException, trace: Any) -> None:

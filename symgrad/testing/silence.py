@@ -13,6 +13,7 @@ import numpy as np
 from symgrad.autograd import is_grad_enabled, set_grad_enabled
 from symgrad.engine.parted import with_modes_of_caller
 from symgrad.types.dtypes import get_default_dtype, set_default_dtype
+from symgrad.types.restoring import restored
 
 __all__ = ["in_a_thread", "silence"]
 
@@ -21,13 +22,14 @@ __all__ = ["in_a_thread", "silence"]
 def silence() -> Iterator[None]:
     """A context without floating-point errors and warnings, which restores the default dtype and the grad mode that the op may have changed."""
     dtype, recording = get_default_dtype(), is_grad_enabled()
-    try:
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
+
+    def restore() -> None:
         set_default_dtype(dtype)
         set_grad_enabled(recording)
+
+    with restored(restore), np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def in_a_thread(function: Callable[[], Any]) -> Any:

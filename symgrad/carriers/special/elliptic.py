@@ -189,13 +189,9 @@ class Numbers:
         """A function of these rules, numbers and parameters."""
         if not self.flint:
             return function(self.rules, *xs, *params)
-        before = self.flint.ctx.prec
-        self.flint.ctx.prec = self.mp.prec
-        try:
+        with workprec(self.flint.ctx, self.mp.prec):
             found = function(self.rules, *map(self.number, xs), *params).mid()
             return self.mp.mpf(tuple(map(int, found.man_exp())))
-        finally:
-            self.flint.ctx.prec = before
 
 
 def _exact_complete(mp: Any, p: Any, m: Any, kind: int, n: int) -> Any:

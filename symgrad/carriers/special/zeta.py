@@ -103,19 +103,16 @@ def _by_arb(flint: Any, mp: Any, s: Any, q: Any, count: int, bits: int) -> Row:
         sign, mantissa, exponent, _ = x._mpf_
         return flint.arb((int(-mantissa if sign else mantissa), exponent))
 
-    before, guard = flint.ctx.prec, bits + 30
-    try:
-        while True:
-            flint.ctx.prec = guard
+    guard = bits + 30
+    while True:
+        with workprec(flint.ctx, guard):
             found = flint.arb_series([ball(s), flint.arb(1)], prec=count).zeta(ball(q))
             coefficients = [found[k] for k in range(count)]
             if all(c.rel_accuracy_bits() >= bits for c in coefficients):
                 return [mp.mpf(tuple(map(int, c.mid().man_exp()))) for c in coefficients]
-            guard *= 2
-            if guard > 64 * (bits + 64):
-                return [mp.nan] * count
-    finally:
-        flint.ctx.prec = before
+        guard *= 2
+        if guard > 64 * (bits + 64):
+            return [mp.nan] * count
 
 
 def _digits(mp: Any, x: Any, q: Any, n: int, m: int) -> Any:

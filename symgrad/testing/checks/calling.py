@@ -25,6 +25,7 @@ from symgrad.testing.checks.memory import other_example, results
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 from symgrad.testing.silence import in_a_thread
+from symgrad.types.restoring import restored
 
 __all__ = ["check_determinism", "check_errors", "check_pickling", "check_threads"]
 
@@ -151,17 +152,13 @@ def check_threads(attack: Attack, example: Example) -> None:
         except BaseException as error:
             wrong.append(error)
 
-    before = sys.getswitchinterval()
     # The context of the caller decides what a function of a Hermitian matrix reads
     threads = [threading.Thread(target=with_modes_of_caller(partial(work, k))) for k in range(THREADS)]
-    sys.setswitchinterval(SWITCH_INTERVAL)
-    try:
+    with restored(partial(sys.setswitchinterval, sys.getswitchinterval()), partial(sys.setswitchinterval, SWITCH_INTERVAL)):
         for t in threads:
             t.start()
         for t in threads:
             t.join()
-    finally:
-        sys.setswitchinterval(before)
     if wrong:
         raise wrong[0]
 
