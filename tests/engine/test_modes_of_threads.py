@@ -99,7 +99,8 @@ def enters_and_leaves(order, names):
     """Thread i enters the block names[i] where i comes first in the order, and leaves it where it comes again; after each, what every thread sees."""
     plain, blocks, expected = seen(), {}, {name: inside(name) for name in names}
     with contextlib.ExitStack() as stack:
-        do = [lambda work, *args, pool=stack.enter_context(ThreadPoolExecutor(1)): pool.submit(work, *args).result() for _ in range(THREADS)]
+        pools = [stack.enter_context(ThreadPoolExecutor(1)) for _ in range(THREADS)]
+        do = [lambda work, *args, pool=pool: pool.submit(work, *args).result() for pool in pools]
         for number in order:
             if number in blocks:
                 do[number](blocks.pop(number).__exit__, None, None, None)

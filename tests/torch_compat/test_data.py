@@ -217,7 +217,6 @@ def test_workers_end_with_an_interrupt_and_with_the_caller(tmp_path):
     program = tmp_path / "load.py"
     program.write_text("""
 import os, sys, time
-from symgrad.utils.data import processes
 from symgrad.utils.data import DataLoader
 
 class Slow:
