@@ -29,7 +29,7 @@ from symgrad.types.frames import PACKAGE
 from symgrad.types.restoring import changed, collection_paused, finished, restored, workdps, workprec
 from symgrad.utils import mapping
 from symgrad.visual import tracing
-from tests.support.interrupts import Interrupted
+from tests.support.interrupts import MPMATH, Interrupted
 
 model = nn.Sequential(nn.Linear(2, 2), nn.Dropout(), nn.Sequential(nn.BatchNorm1d(2), nn.Flatten()), nn.DataParallel(nn.Flatten(), 2))
 model[2][0].eval()
@@ -151,3 +151,16 @@ def test_mpmath_does_not_set_precisions():
     """Its context managers leave the precision changed where their last line is interrupted."""
     found = [str(path) for path in Path(PACKAGE).rglob("*.py") if re.search(r"\.(workprec|workdps)\(", path.read_text())]
     assert found == []
+
+
+def test_an_interrupt_inside_mpmath_leaves_its_precision():
+    """Its functions raise the precision, and lower it in a last line."""
+    def program():
+        with digits.precision_restored(), mpmath.extraprec(20):
+            mpmath.mp.hypot(mpmath.mpf("0.3"), 1.5)
+
+    program()
+    before, n = state(), 1
+    while (run := Interrupted(program, n, folders=(PACKAGE, MPMATH))).at is not None:
+        assert state() == before, f"after an interrupt at {run.at}"
+        n += 1
