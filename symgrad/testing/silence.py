@@ -21,11 +21,12 @@ __all__ = ["in_a_thread", "silence"]
 @contextmanager
 def silence() -> Iterator[None]:
     """A context without floating-point errors and warnings, which restores the default dtype and the grad mode that the op may have changed."""
-    dtype, recording = get_default_dtype(), is_grad_enabled()
+    dtype, recording, errors = get_default_dtype(), is_grad_enabled(), np.geterr()
 
     def restore() -> None:
         set_default_dtype(dtype)
         set_grad_enabled(recording)
+        np.seterr(**errors)
 
     with restored(restore), np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")

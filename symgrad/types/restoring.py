@@ -18,6 +18,7 @@ def restored(restore: Callable[[], Any], change: Callable[[], Any] | None = None
     `restore` may be called twice, and when there is nothing to restore. What it restores is changed by `change` or inside of the block, not before:
     an interrupt would leave it changed. If an interrupt comes between the block and this function, its generator is finalized.
     """
+    done = False
     try:
         try:
             if change is not None:
@@ -25,8 +26,10 @@ def restored(restore: Callable[[], Any], change: Callable[[], Any] | None = None
             yield
         finally:
             restore()
+            done = True
     except BaseException:
-        restore()
+        if not done:  # otherwise an interrupt would come into a second call, which nothing repeats
+            restore()
         raise
 
 
