@@ -114,7 +114,7 @@ def test_an_interrupt_at_any_line_restores_what_a_block_has_set(name, step):
     assert n > 3
 
 
-@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.sweep), 67])
+@pytest.mark.parametrize("step", [pytest.param(13, marks=pytest.mark.sweep), 67])
 def test_an_interrupt_of_a_picture_leaves_its_module(step):
     def program():
         visual.graph(model, torch.ones(3, 2))
