@@ -32,7 +32,7 @@ from symgrad.compiled.variants import GUARDED, OUTPUT, Variant, swapping
 from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import DEFAULT, in_mode, special, thread
-from symgrad.graph.node import Leaf, all_threads
+from symgrad.graph.node import Leaf
 from symgrad.program.backends import Running
 from symgrad.program.cache import programs
 from symgrad.program.program import Spec
@@ -56,13 +56,11 @@ def call_tree(function: Callable[..., Any], tree: Any) -> Any:
 
 def is_plain() -> bool:
     """Whether a call can run as a program: no other transform, recorder or mode is around it."""
-    if all_threads.anomaly is not None:
-        return False
     if not special:
         return True
     modes = thread.modes
     return not (modes.recorder is not DEFAULT or modes.observers or modes.batches or modes.level is not None or modes.inference
-                or modes.program is not None)
+                or modes.program is not None or modes.anomaly is not None)
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import faulthandler
+import functools
 import importlib.util
 import os
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 
 from symgrad.distributed.communicators import Alone, Communicator, OverMPI
 from symgrad.reports.streams import Output
+from symgrad.types.restoring import restored
 
 __all__ = ["GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks",
            "get_rank", "get_world_size", "group", "init_process_group", "is_available", "is_backend_available", "is_initialized", "is_mpi_available",
@@ -130,11 +132,9 @@ def _ending_after(timeout: Any) -> Iterator[None]:
     """A context, as one that waits in MPI itself, that ends the process with its traceback where it takes longer than a timeout."""
     with open(os.devnull, "w") as nowhere:
         file = nowhere if Output(sys.stderr).descriptor() is None else sys.stderr
-        faulthandler.dump_traceback_later(_seconds(timeout), exit=True, file=file)
-        try:
+        with restored(faulthandler.cancel_dump_traceback_later,
+                      functools.partial(faulthandler.dump_traceback_later, _seconds(timeout), exit=True, file=file)):
             yield
-        finally:
-            faulthandler.cancel_dump_traceback_later()
 
 
 def _end_all(kind: type[BaseException], error: BaseException, trace: Any) -> None:

@@ -22,6 +22,7 @@ from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.examples import examples_of
 from symgrad.reports.numbers import message_of
 from symgrad.types.frames import is_of_library
+from symgrad.types.restoring import restored
 
 __all__ = ["MODULE", "BadInput", "arguments_checked", "error_location", "functions_with_inputs", "is_internal", "load_file", "matching_function",
            "named_function", "running", "split_target"]
@@ -57,15 +58,18 @@ def load_file(path: Path) -> ModuleType:
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[MODULE] = module
-    sys.path.insert(0, str(path.resolve().parent))
-    try:
-        loader.exec_module(module)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise BadInput(f"{path} does not run\n{error_location(error, path)}") from None
-    finally:
-        sys.path.remove(str(path.resolve().parent))
+    folder = str(path.resolve().parent)
+
+    def restore() -> None:
+        sys.path[:] = [each for each in sys.path if each is not folder]  # this entry, wherever the file has moved it
+
+    with restored(restore, lambda: sys.path.insert(0, folder)):
+        try:
+            loader.exec_module(module)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise BadInput(f"{path} does not run\n{error_location(error, path)}") from None
     return module
 
 
