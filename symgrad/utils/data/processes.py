@@ -48,8 +48,9 @@ class _Worker:
         """Tell the process to end."""
         with contextlib.suppress(OSError):
             self.connection.send(None)
-        self.connection.close()
-        _open.discard(self.connection)
+        with _starting:  # a process that is forked meanwhile would have a connection that is half closed
+            self.connection.close()
+            _open.discard(self.connection)
 
     def send(self, task: Any) -> None:
         """Give the process a task. One that has died is found by `receive`."""
