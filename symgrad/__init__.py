@@ -2,7 +2,13 @@
 
 import importlib as _importlib
 import math as _math
+import sys as _sys
 from typing import Any
+
+if "-m" in (_program := getattr(_sys, "argv", [])[:1]) or "symgrad" in "".join(_program):  # the command line may start: interrupts end it from now on
+    from symgrad.reports import process as _process
+
+    _process.begin()
 
 import numpy as _numpy
 

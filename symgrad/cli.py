@@ -1,7 +1,14 @@
 """The command line: `symgrad check FILE[:FUNCTION]`, `derive "formula"`, `ghostwrite MODULE:FUNCTION`, `ops` and `cache`.
 
-Exit codes: 0 if every derivative is proved, verified or imprecise (named on standard error), 1 if one is refuted, 2 for input that cannot be used,
-3 if one is imprecise and --strict was given, 130 after Ctrl-C.
+Exit codes:
+
+- 0 if every derivative is proved, verified or imprecise (named on standard error)
+- 1 if one is refuted, and for nothing else
+- 2 for input that cannot be used, including a function that raises an exception
+- 3 if one is imprecise and --strict was given
+- 70 for an error in symgrad itself, with its traceback on standard error
+- 74 if the output cannot be written, as on a full disk; output that nobody would read, as to a closed pipe, is dropped
+- 130 if it is interrupted
 """
 
 from __future__ import annotations
@@ -10,9 +17,9 @@ import argparse
 import contextlib
 import inspect
 import json
-import os
 import re
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,16 +33,22 @@ from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.files import (
     MODULE,
     BadInput,
-    error_location,
+    arguments_checked,
     functions_with_inputs,
+    is_internal,
     load_file,
     matching_function,
     named_function,
+    running,
     split_target,
 )
 from symgrad.reports.base import BaseReport
 from symgrad.reports.cross import CrossReport
+from symgrad.reports.latex import as_latex
+from symgrad.reports.numbers import message_of
+from symgrad.reports.process import INTERRUPTED, as_process
 from symgrad.reports.report import Report
+from symgrad.reports.streams import Output, reserved
 from symgrad.reports.verdicts import IMPRECISE, exit_code
 from symgrad.sampling.domain_reader import parse_domains
 from symgrad.types.limits import CHECKED, TooLarge, check_length, within
@@ -45,7 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-AGREED, BAD_INPUT, INTERRUPTED = 0, 2, 130
+AGREED, BAD_INPUT, INTERNAL, UNWRITTEN = 0, 2, 70, 74  # the last two as in sysexits.h
 POINTS, SPECIAL_POINTS = 20, 6  # the points at which a formula is compared by default, and about as many special ones as are added
 
 DESCRIPTION = "Check first and second derivatives against SymPy and against fifty digits."
@@ -56,7 +69,8 @@ EPILOG = """examples:
   symgrad derive "exp(sin(x))*y" --wrt x,y --order 2 --at x=1,y=2
   symgrad ghostwrite mypackage.ops:swish -o tests/test_swish.py         a test file, for pytest to attack the op
 
-exit code: 0 proved, verified or imprecise, 1 refuted, 2 bad input, 3 imprecise with --strict"""
+exit code: 0 proved, verified or imprecise, 1 refuted, 2 bad input, 3 imprecise with --strict, 70 an error in symgrad itself,
+           74 the output cannot be written, 130 interrupted"""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -125,22 +139,41 @@ def _escape_leading_minus(argument: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line on some arguments (those of the process, by default); return the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+    """Run the command line on some arguments and return the exit code. By default it runs on those of the process, which is to end then."""
+    return as_process(lambda: _main(sys.argv[1:], True)) if arguments is None else _main(arguments, False)
+
+
+def _main(arguments: Sequence[str], process: bool) -> int:
+    out, err = Output(sys.stdout), Output(sys.stderr)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = _run(arguments, argparse.Namespace(out=out, err=err, process=process))
+        if code == INTERRUPTED and process:
+            out.unblock()
+        out.flush()
+        if out.error is not None and code != INTERRUPTED:
+            err.write(f"symgrad: the output cannot be written: {out.error.strerror}\n")
+            code = UNWRITTEN
+        err.flush()
+    return code
+
+
+def _run(arguments: Sequence[str], options: argparse.Namespace) -> int:
     try:
-        options = _parser().parse_args([_escape_leading_minus(a) for a in (sys.argv[1:] if arguments is None else arguments)])
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else BAD_INPUT
-    try:
+        try:
+            _parser().parse_args([_escape_leading_minus(a) for a in arguments], options)
+        except SystemExit as stop:
+            return stop.code if isinstance(stop.code, int) else BAD_INPUT
         return {"check": _check, "derive": _derive, "ghostwrite": _ghostwrite, "cache": _cache, "ops": _ops}[options.command](options)
     except (BadInput, ParseError) as error:
-        print(f"symgrad: {error}", file=sys.stderr)
+        options.err.write(f"symgrad: {error}\n")
         return BAD_INPUT
     except KeyboardInterrupt:
-        print("symgrad: interrupted", file=sys.stderr)
+        options.err.write("symgrad: interrupted\n")
         return INTERRUPTED
+    except BaseException as error:
+        options.err.write(f"{''.join(traceback.format_exception(error))}symgrad: this is an error in symgrad itself; please report it "
+                          f"to its developers, with the command, its input and the lines above\n")
+        return INTERNAL
 
 
 def _read_values(options: argparse.Namespace) -> dict[str, Any]:
@@ -194,7 +227,9 @@ def _check(options: argparse.Namespace) -> int:
     except (OSError, ValueError) as error:
         raise BadInput(f"cannot read the file: {error}") from None
     at, wrt, tolerances = _read_values(options), _read_names(options), _read_tolerances(options)
-    with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(reserved(options.out, options.process) if options.json else contextlib.redirect_stdout(options.out))
+        stack.enter_context(running(str(path), path))
         module = load_file(path)
         if not name and options.formula is not None:
             from symgrad.checks.cross_reading import names_of  # imports SymPy, which takes a third of a second
@@ -205,13 +240,12 @@ def _check(options: argparse.Namespace) -> int:
         else:
             chosen = functions_with_inputs(module, path, at)
         reports = [_check_function(name, function, at, wrt, path, options, tolerances) for name, function in chosen]
-    return _print_reports(reports, options, {"file": str(path), "reports": [report.to_dict() for report in reports]})
+        return _print_reports(reports, options, {"file": str(path), "reports": [report.to_dict() for report in reports]})
 
 
 def _check_function(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace,
              tolerances: Tolerances) -> Any:
-    foreign_options = options.formula, options.domain, options.framework, options.gradient, options.returns
-    if any(option is not None for option in foreign_options) or is_foreign(function):
+    if any(vars(options)[name] is not None for name in ("formula", "domain", "framework", "gradient", "returns")) or is_foreign(function):
         return _compare_with_formula(name, function, at, wrt, path, options, tolerances)
     signature = inspect.signature(function)
     values = (examples_of(function) or {}) | dict(at)
@@ -223,14 +257,13 @@ def _check_function(name: str, function: Any, at: Mapping[str, Any], wrt: list[s
                and p.name not in values]
     if missing:
         raise BadInput(f"{name}{signature} needs a value for {', '.join(missing)}; give it as --at {','.join(f'{m}=1' for m in missing)}")
-    try:
-        return _check_named(name, function, values, wrt, options, tolerances=tolerances)
-    except KeyboardInterrupt:
-        raise
-    except (Exception, SystemExit) as error:
-        if isinstance(error, ValueError) and str(error).startswith("check: "):
-            raise BadInput(str(error).removeprefix("check: ")) from None
-        raise BadInput(f"{name} does not run at these inputs\n{error_location(error, path)}") from None
+    with running(name, path):
+        try:
+            return _check_named(name, function, values, wrt, options, tolerances=tolerances)
+        except ValueError as error:
+            if (message := message_of(error)).startswith(f"{type(error).__name__}: check: "):
+                raise BadInput(message.partition("check: ")[2]) from None
+            raise
 
 
 def _compare_with_formula(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace,
@@ -245,14 +278,10 @@ def _compare_with_formula(name: str, function: Any, at: Mapping[str, Any], wrt: 
     if options.gradient and isinstance(function, tuple):
         raise BadInput(f"{name} in {path} comes with its derivatives; leave out --gradient")
     given = (function, named_function(sys.modules[MODULE], options.gradient, path)) if options.gradient else function
-    try:
+    with running(name, path), arguments_checked():
         return cross_check(given, (examples_of(function) or {}) | dict(at), name=name, formula=options.formula, order=options.order,
                            domain=domains, framework=options.framework, returns=options.returns, wrt=wrt, points=options.points, seed=options.seed,
                            progress=False if options.quiet else None, **vars(tolerances))
-    except ParseError as error:
-        raise BadInput(f"cannot read --formula: {error}") from None
-    except (TypeError, ValueError, ImportError) as error:
-        raise BadInput(str(error).removeprefix("check: ")) from None
 
 
 def _check_named(name: str, function: Callable[..., Any], values: Mapping[str, Any], wrt: list[str] | None, options: argparse.Namespace,
@@ -292,47 +321,37 @@ def _derive(options: argparse.Namespace) -> int:
     if missing:
         report.notes.append(f"no value was given for {', '.join(missing)}; 1 was taken")
     if options.latex and not options.json:
-        _print(_latex(report))
+        print(as_latex(report), file=options.out)
         return _exit_code([report], options)
     return _print_reports([report], options, report.to_dict())
-
-
-def _latex(report: Report) -> str:
-    """The formulas of the value and its derivatives as LaTeX, one equation per line."""
-    import sympy  # takes a third of a second, and only this output needs it
-
-    symbols = [sympy.Symbol(name) for name in report.names]
-    lines = [f"f = {sympy.latex(report.formula)}"] if report.formula is not None else [
-        f"{sympy.latex(symbol)} = {sympy.latex(e)}" for symbol, e in report.assignments]
-    for index, e in report.formulas.items():
-        if tuple(sorted(index)) == index:
-            below = " ".join(rf"\partial {sympy.latex(symbols[i])}" for i in index)
-            above = r"\partial f" if len(index) == 1 else rf"\partial^{{{len(index)}}} f"
-            lines.append(rf"\frac{{{above}}}{{{below}}} = {sympy.latex(e)}")
-    return "\n".join([*lines, f"% {report.verdict}: {report.reason}"])
 
 
 def _ghostwrite(options: argparse.Namespace) -> int:
     from symgrad.testing.ghostwriting import write  # imports SymPy and the checks, which the other commands do not need
 
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
+    with reserved(options.out, options.process), running(options.target, Path(options.target.rpartition(":")[0])):
+        try:
             text = write(options.target, options.formula and options.formula.strip(), options.domain, options.output, options.force)
-    except (ValueError, TypeError, ImportError, OSError) as error:
-        raise BadInput(str(error)) from None
-    _print(text)
+        except (ValueError, TypeError, ImportError, OSError) as error:
+            if is_internal(error):
+                raise
+            raise BadInput(message_of(error).partition(": ")[2]) from None
+        print(text, file=options.out)
     return AGREED
 
 
 def _cache(options: argparse.Namespace) -> int:
     from symgrad.program.native import store  # brings the back end that compiles, which the other commands do not need
 
-    folder = store.chosen_folder()
-    files = [] if folder is None else store.contents(folder)
-    count, size = sum(path.suffix == ".so" for path in files), sum(path.stat().st_size for path in files)
-    if options.clear and folder is not None:
-        store.clear(folder)
-    _print(f"{folder}: {count} compiled program{'s' * (count != 1)}, {size:,} bytes{' removed' * options.clear}")
+    try:
+        folder = store.chosen_folder()
+        files = {} if folder is None else store.sizes(folder)
+        count, size = sum(path.suffix == ".so" for path in files), sum(files.values())
+        if options.clear and folder is not None:
+            store.clear(folder)
+    except OSError as error:
+        raise BadInput(f"cannot read the cache: {error}") from None
+    print(f"{folder}: {count} compiled program{'s' * (count != 1)}, {size:,} bytes{' removed' * options.clear}", file=options.out)
     return AGREED
 
 
@@ -345,7 +364,7 @@ def _ops(options: argparse.Namespace) -> int:
         raise BadInput("ops: --kinks goes with names alone; --write writes both tables")
     try:
         if options.kinks:
-            _print(kink_table(options.names))
+            print(kink_table(options.names), file=options.out)
             return AGREED
         with progress_bar(None if options.scan else False, "ops") as tell:
             entries = catalogue(options.names, options.scan, tell)
@@ -353,7 +372,7 @@ def _ops(options: argparse.Namespace) -> int:
             Path(options.write).write_text(page(entries), encoding="utf-8")
     except (ValueError, OSError) as error:
         raise BadInput(str(error)) from None
-    _print(f"{options.write} is written: {len(entries)} ops" if options.write else table(entries))
+    print(f"{options.write} is written: {len(entries)} ops" if options.write else table(entries), file=options.out)
     return AGREED
 
 
@@ -363,28 +382,19 @@ def _ops(options: argparse.Namespace) -> int:
 def _print_reports(reports: Sequence[BaseReport], options: argparse.Namespace, data: dict[str, Any]) -> int:
     """Print the reports, and return the exit code."""
     if options.json:
-        _print(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False))
-    elif sys.stdout.isatty():
+        print(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False), file=options.out)
+    elif options.out.isatty():
         from rich.console import Console  # only terminals need it
 
         for report in reports:
-            Console().print(report)
+            Console(file=options.out).print(report)
     else:
-        _print("\n\n".join(map(str, reports)))
+        print("\n\n".join(map(str, reports)), file=options.out)
     return _exit_code(reports, options)
 
 
 def _exit_code(reports: Sequence[BaseReport], options: argparse.Namespace) -> int:
     for report in reports:
         if report.verdict == IMPRECISE:
-            print(f"symgrad: {report.headline}: digits are lost", file=sys.stderr)
+            options.err.write(f"symgrad: {report.headline}: digits are lost\n")
     return exit_code((report.verdict for report in reports), options.strict)
-
-
-def _print(text: str) -> None:
-    """Print to standard output; a pipe that its reader has closed, as by `head`, is not an error."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the buffered rest is flushed there at exit

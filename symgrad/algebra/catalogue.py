@@ -16,6 +16,7 @@ import sympy
 from symgrad.carriers.digits import Undefined
 from symgrad.carriers.special.gammas import lgamma_digits, psi_digits
 from symgrad.carriers.special.table import SPECIAL
+from symgrad.types.restoring import workprec
 
 __all__ = ["DEFINITIONS", "FUNCTIONS", "REFUSED", "has_number", "operands", "special"]
 
@@ -157,7 +158,7 @@ def special(e: Any) -> Callable[..., Any]:
     def with_precision(a: Any, function: Any, bits: int) -> Callable[..., Any]:
         def call(*xs: Any) -> Any:
             c = a.context
-            with c.workprec(-(-a.bits // STEP) * STEP + bits):
+            with workprec(c, -(-a.bits // STEP) * STEP + bits):
                 found = (_by_evalf(c, applied, xs, name in COMPARING) if function is None else
                          getattr(c, function)(*xs) if isinstance(function, str) else function(c, *xs))
             return +c.convert(found)

@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
+from symgrad.types.restoring import restored
+
 __all__ = ["Budget", "OutOfTime", "clock", "limited", "stoppable"]
 
 
@@ -60,11 +62,13 @@ def limited(seconds: float) -> Iterator[None]:
             raise OutOfTime
 
     outer, interval = signal.getitimer(signal.ITIMER_PROF)
-    before = signal.signal(signal.SIGPROF, stop)
-    start = clock()
-    signal.setitimer(signal.ITIMER_PROF, max(min(seconds, outer or seconds), 0.001), 0.01)
-    try:
-        yield
-    finally:
+    before, start = signal.getsignal(signal.SIGPROF), clock()
+
+    def restore() -> None:
         signal.setitimer(signal.ITIMER_PROF, max(outer - (clock() - start), 0.001) if outer else 0.0, interval)
         signal.signal(signal.SIGPROF, before)
+
+    with restored(restore):
+        signal.signal(signal.SIGPROF, stop)
+        signal.setitimer(signal.ITIMER_PROF, max(min(seconds, outer or seconds), 0.001), 0.01)
+        yield

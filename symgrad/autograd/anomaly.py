@@ -1,11 +1,12 @@
 """Anomaly mode: it reports the operation, and the line that called it, whose pullback made a gradient NaN.
 
-While the mode is on, every recorded node stores the stack of its call, and every pullback checks each cotangent. The checks are implemented as
-hooks on every node.
+While the mode is on in a thread, every node that it records stores the stack of its call, and every pullback checks each cotangent. The checks are
+implemented as hooks on every node.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
 from collections.abc import Sequence
@@ -17,8 +18,9 @@ from symgrad.autograd.causes import Cause, Record, finite, pulled, record_of
 from symgrad.carriers.batched import raw
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED, Hooks, hooks_of
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.modes import ImmediateScope, Modes, Recorder, Scope, in_mode, thread, turn_hot_path_off
-from symgrad.graph.node import Node, all_threads
+from symgrad.graph.modes import ImmediateScope, Recorder, in_mode, thread
+from symgrad.graph.node import Node
+from symgrad.reports.streams import Output
 from symgrad.types.frames import PACKAGE, user_frame
 
 __all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "recording_lines",
@@ -62,7 +64,7 @@ def recording_lines() -> in_mode:
     True
     """
     observers = thread.modes.observers
-    return in_mode(observers=observers if all_threads.anomaly is not None or LINES in observers else (*observers, LINES))
+    return in_mode(observers=observers if thread.modes.anomaly is not None or LINES in observers else (*observers, LINES))
 
 
 class Anomaly(Lines):
@@ -115,7 +117,9 @@ class Checks:
         try:
             warnings.warn_explicit(message, UserWarning, *place)
         except UserWarning:  # a filter makes warnings errors; the error that is being reported has precedence
-            print(warnings.formatwarning(message, UserWarning, *place), file=sys.stderr)
+            Output(sys.stderr).write(warnings.formatwarning(message, UserWarning, *place) + "\n")
+        except ValueError:  # standard error is closed
+            pass
 
 
 class _Check:
@@ -176,46 +180,20 @@ def _value(c: Any) -> Any:
     return raw(c._value if isinstance(c, Tensor) else c)
 
 
-class _Settings:
-    """Whether the mode is on, and what it checks; immutable."""
-
-    def __init__(self, enabled: bool, check_nan: bool, check_inf: bool):
-        self.enabled, self.check_nan, self.check_inf = enabled, check_nan, check_inf
-        self.anomaly = Anomaly(check_nan, check_inf) if enabled else None
-        if enabled:
-            turn_hot_path_off(self)
-
-    def changed(self, fields: dict[str, bool]) -> _Settings:
-        """Other settings."""
-        return _Settings(**fields)
+def _fields(mode: bool, check_nan: bool, check_inf: bool) -> dict[str, Any]:
+    """The modes of a thread in which anomaly mode is on or off."""
+    return {"anomaly": Anomaly(bool(check_nan), bool(check_inf)) if mode else None, "check_nan": bool(check_nan)}
 
 
-class _SettingsHolder:
-    """The holder of the settings, which are common to all threads."""
-
-    _modes = _Settings(False, True, False)
-
-    @property
-    def modes(self) -> _Settings:
-        """The settings."""
-        return self._modes
-
-    @modes.setter
-    def modes(self, settings: _Settings) -> None:
-        self._modes, all_threads.anomaly, Modes.plain = settings, settings.anomaly, settings.anomaly is None
-
-
-HOLDER = _SettingsHolder()
-
-
-class set_detect_anomaly(ImmediateScope):
-    """Switch anomaly mode on or off, in all threads: at once, and as a context manager until its end.
+class set_detect_anomaly(ImmediateScope, in_mode):
+    """Switch anomaly mode on or off, in this thread: at once, and as a context manager until its end.
 
     While it is on, a backward that makes a NaN raises: with `check_nan` the error names the operation whose pullback returned it, and
     a warning shows the line of the forward that called the operation. The error also names the first value that was not finite, in the forward
     or in the backward pass, with the local formula, the values and the line. Infinite gradients raise only with `check_inf`, since they
     may be right (the derivative of a square root at 0), but they are named as the cause of a NaN.
-    Nodes that were recorded while the mode was off are checked as well, but have no line to report.
+    Nodes that were recorded while the mode was off are checked as well, but have no line to report. Threads that the library starts for a part of
+    a computation have the mode of their caller; in PyTorch the mode is one for all threads.
 
     >>> import symgrad, warnings
     >>> x = symgrad.tensor(0.0, requires_grad=True)
@@ -228,13 +206,12 @@ class set_detect_anomaly(ImmediateScope):
     """
 
     __slots__ = ()
-    holder = HOLDER
 
     def __init__(self, mode: bool, check_nan: bool = True, *, check_inf: bool = False):
-        super().__init__(enabled=bool(mode), check_nan=bool(check_nan), check_inf=bool(check_inf))
+        super().__init__(**_fields(mode, check_nan, check_inf))
 
 
-class detect_anomaly(Scope):
+class detect_anomaly(in_mode):
     """Anomaly mode as a context manager; see `set_detect_anomaly`.
 
     >>> import symgrad, warnings
@@ -244,19 +221,19 @@ class detect_anomaly(Scope):
     """
 
     __slots__ = ()
-    holder = HOLDER
 
     def __init__(self, check_nan: bool = True, *, check_inf: bool = False):
-        super().__init__(enabled=True, check_nan=bool(check_nan), check_inf=bool(check_inf))
-        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
-                      UserWarning, stacklevel=2)
+        super().__init__(**_fields(True, check_nan, check_inf))
+        with contextlib.suppress(ValueError):  # standard error is closed
+            warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+                          UserWarning, stacklevel=2)
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly mode is on."""
-    return HOLDER.modes.enabled
+    """Whether anomaly mode is on in this thread."""
+    return thread.modes.anomaly is not None
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether a NaN raises in anomaly mode."""
-    return HOLDER.modes.check_nan
+    return thread.modes.check_nan

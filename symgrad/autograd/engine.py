@@ -28,7 +28,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.derivative import DerivativeNode, joined_inputs, sources
 from symgrad.graph.freed import freed
-from symgrad.graph.modes import in_mode, special
+from symgrad.graph.modes import in_mode, special, thread
 from symgrad.graph.node import CALLS, HOOKED, NAMED, Leaf, Node, all_threads
 from symgrad.graph.order import reached
 from symgrad.types.strides import dense
@@ -45,7 +45,7 @@ def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: set[Node] 
 
     `task` is needed where a user's code may be called.
     """
-    checks = None if all_threads.anomaly is None else all_threads.anomaly.checks(seeds)
+    checks = None if not special or (anomaly := thread.modes.anomaly) is None else anomaly.checks(seeds)
     hooks = checks.hooks_of if checks is not None else None if task is None else hooks_of
     xp, read = (traced, traced_args) if create_graph else (numeric, None)
     if not retain and seeds and type(value := seeds[0][0].value) is np.ndarray and value.nbytes > LEAST:
@@ -68,7 +68,7 @@ def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: set[Node] 
 
 def task_of(seeds: list[tuple[Node, Any]], keep_graph: bool, accumulates: bool) -> GraphTask | None:
     """The task of a pullback that may call a user's code, None for any other."""
-    if not all_threads.hooked and all_threads.anomaly is None:
+    if not all_threads.hooked and (not special or thread.modes.anomaly is None):
         for node, _ in seeds:
             if node.flags & CALLS:
                 break
@@ -149,7 +149,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     """
     if inputs is None and not create_graph and not special and not all_threads.hooked and (seeds := plain_seeds(tensors, grad_tensors)) is not None:
         task = None
-        if seeds[0][0].flags & CALLS or len(seeds) > 1 or all_threads.anomaly is not None:
+        if seeds[0][0].flags & CALLS or len(seeds) > 1:
             task = task_of(seeds, bool(retain_graph), True)
         if task is None and seeds[0][1].nbytes <= LEAST and (len(seeds) == 1 or is_short(seeds)):
             out = along_paths(seeds, not retain_graph)
@@ -289,7 +289,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         current(x)
     retain = create_graph if retain_graph is None else bool(retain_graph)
     task = None
-    if len(seeds) != 1 or seeds[0][0].flags & CALLS or all_threads.hooked or all_threads.anomaly is not None:
+    if len(seeds) != 1 or seeds[0][0].flags & CALLS or all_threads.hooked or special and thread.modes.anomaly is not None:
         task = task_of(seeds, retain, False)
     out = _run(seeds, xs, retain, create_graph, None, task)
     if task is not None and task.callbacks:

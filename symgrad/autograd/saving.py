@@ -23,6 +23,7 @@ from symgrad.graph.modes import Modes, Recorder, in_mode, thread
 from symgrad.graph.node import CALLS, GRADIENT, NAMED, PACKED, RELEASED, TANGENT, Leaf, Node, all_threads, next_sequence
 from symgrad.graph.op import Op
 from symgrad.types.devices import device
+from symgrad.types.restoring import restored
 from symgrad.types.strides import address
 from symgrad.types.weakkeys import WeakKeys
 
@@ -361,9 +362,10 @@ def allow_mutation_on_saved_tensors() -> Iterator[Any]:
     if any(isinstance(o, _Originals) for o in thread.modes.observers):
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
     originals = _Originals()
-    try:
-        with saved_tensors_hooks(originals.pack, originals.unpack), in_mode(observers=(*thread.modes.observers, originals, PACKING)):
-            yield originals
-    finally:
+
+    def end() -> None:
         originals.active = False
         originals.clear()
+
+    with restored(end), saved_tensors_hooks(originals.pack, originals.unpack), in_mode(observers=(*thread.modes.observers, originals, PACKING)):
+        yield originals

@@ -8,9 +8,8 @@ Arb's precision is global; the context manager `precision` sets it temporarily. 
 from __future__ import annotations
 
 import builtins
-import contextlib
 import sys
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from functools import reduce as _reduce
 from typing import Any
 
@@ -25,6 +24,7 @@ from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
 from symgrad.carriers.digits import Undecided
 from symgrad.carriers.matrices import of_cells as _matrix_functions
 from symgrad.carriers.special.cells import of_balls as _special_functions
+from symgrad.types.restoring import workprec
 
 
 class Maybe:
@@ -40,14 +40,9 @@ class Maybe:
 MAYBE = Maybe()
 
 
-@contextlib.contextmanager
-def precision(bits: int) -> Iterator[None]:
+def precision(bits: int) -> AbstractContextManager[None]:
     """A context manager that sets the precision of balls in bits."""
-    before, ctx.prec = ctx.prec, bits
-    try:
-        yield
-    finally:
-        ctx.prec = before
+    return workprec(ctx, bits)
 
 
 def _number(x: Any) -> Any:

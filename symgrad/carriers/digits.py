@@ -11,8 +11,10 @@ from typing import Any
 
 import mpmath
 
-__all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "context", "cosh", "exponential", "sech", "sinh", "with_bounded_arguments",
-           "working_precision"]
+from symgrad.types.restoring import workdps, workprec
+
+__all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "context", "cosh", "exponential", "precision_restored", "sech", "sinh",
+           "with_bounded_arguments", "working_precision"]
 
 HUGE = 100_000  # the most bits before the point; larger numbers would exhaust the memory
 context = mpmath.MPContext()
@@ -37,7 +39,14 @@ def working_precision(digits: int) -> Iterator[None]:
     if context.dps == mpmath.mp.dps == digits:  # as in most calls, which are nested
         yield
         return
-    with context.workdps(digits), mpmath.workdps(digits):
+    with workdps(context, digits), workdps(mpmath.mp, digits):
+        yield
+
+
+@contextmanager
+def precision_restored() -> Iterator[None]:
+    """Restore the precision of this package and that of mpmath, whose functions leave it changed if they are interrupted as they end."""
+    with workprec(context, context.prec), workprec(mpmath.mp, mpmath.mp.prec):
         yield
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers.lapack import adjoint, hermitian
+from symgrad.types.restoring import restored
 
 __all__ = ["hermitian_cells", "hermitian_parts", "one_triangle"]
 
@@ -24,11 +26,8 @@ def hermitian_parts() -> Iterator[list[str]]:
     compared with the function itself, element by element, the function must be that of the Hermitian part, which is the same for Hermitian matrices.
     """
     seen: list[str] = []
-    token = _parts.set(seen)
-    try:
+    with restored(functools.partial(_parts.set, _parts.get()), functools.partial(_parts.set, seen)):
         yield seen
-    finally:
-        _parts.reset(token)
 
 
 def one_triangle(name: str, a: Any, conjugate: bool = True) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from symgrad.carriers.digits import precision_restored
 from symgrad.carriers.triangles import hermitian_parts
 from symgrad.checks.checker import Checker
 from symgrad.checks.cross import compare_floats, cross_check
@@ -99,6 +100,7 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
                        ulp=ulp, atol=atol, rtol=rtol, range=range, seconds=seconds, seed=seed, progress=progress)
 
 
+@precision_restored()
 def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], order: int = 2, wrt: Sequence[str] | None = None,
                 points: int | None = None, seconds: float = 20.0, seed: int = 0, progress: Any = None, rigorous: bool = False,
                 name: str | None = None, tolerances: Tolerances = DEFAULT) -> Report:

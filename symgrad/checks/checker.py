@@ -31,6 +31,7 @@ from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.sampling.conditions import boundary_points, combined_numbers, constants_of_code, constants_of_graph, nearby_numbers
 from symgrad.sampling.points import Point, as_point, flat, random_direction, random_points, special_points
 from symgrad.sampling.shrink import shrink_values
+from symgrad.types.restoring import workdps
 
 __all__ = ["Checker"]
 
@@ -328,7 +329,7 @@ class Checker:
         simple = as_point(problem.point, vector)
         run = self._run_at(simple) or problem.run(simple)
         where = label(found.order, found.index, self.names, found.directional)
-        with mpmath.workdps(50):
+        with workdps(mpmath.mp, 50):
             rule, truth = float(found.rule), float(found.reference)
         wrong = find_wrong_op(run, found.order)
         report.verdict = REFUTED

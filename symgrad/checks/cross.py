@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symgrad.carriers.digits import precision_restored
 from symgrad.checks.cross_checker import CrossChecker
 from symgrad.checks.cross_reading import expressions_of, names_of
 from symgrad.checks.measuring import Tolerances
@@ -35,6 +36,7 @@ FULL_INPUTS = {2: 8, 3: 4}  # inputs up to which derivatives of an order are com
 DEFAULT_POINTS, DIFFERENCE_POINTS = 100, 24
 
 
+@precision_restored()
 def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *, formula: Any = None, order: int = 2, domain: Any = None,
                 framework: str | None = None, returns: str | None = None, wrt: Sequence[str] | None = None, points: int | None = None,
                 ulp: float | None = None, atol: float = 0.0, rtol: float = 0.0, range: tuple[float, float] | None = None,

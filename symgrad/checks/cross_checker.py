@@ -16,7 +16,7 @@ from symgrad.frameworks.problem import NotCheckable, generators_restored, seed_g
 from symgrad.reference.sources import DifferenceSource, ReferenceValues, Source
 from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding
-from symgrad.reports.numbers import at, first_line, number, pair, ulp_text
+from symgrad.reports.numbers import at, first_line, message_of, number, pair, ulp_text
 from symgrad.reports.verdicts import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED
 from symgrad.sampling.conditions import boundary_numbers, combined_numbers, nearby_numbers
 from symgrad.sampling.points import NORMAL, as_point, draw_points, edge_points, flat
@@ -58,7 +58,7 @@ class CrossChecker:
             self._check_repeatable()
             if isinstance(self.truth, DifferenceSource) and self.first.error is not None and not self.first.error[0]:
                 error = self.first.error[1]
-                raise NotCheckable(f"{report.function} raises {type(error).__name__}: {first_line(error)}, at "
+                raise NotCheckable(f"{report.function} raises {first_line(message_of(error))}, at "
                                    f"{at(self._inputs_by_name(flat(self.base)))}; give inputs of the shapes it takes")
             self._compare_all()
             self._check_repeatable(self.first)

@@ -16,9 +16,10 @@ from symgrad.reference.differences import MARGIN, VAGUE
 from symgrad.reference.rounding import RoundedEvaluation
 from symgrad.reference.sources import ReferenceNumber, ReferenceValues
 from symgrad.reports.cross import Finding
-from symgrad.reports.numbers import first_line, label
+from symgrad.reports.numbers import first_line, label, message_of
 from symgrad.sampling.domain_reader import domain_text
 from symgrad.types.domains import Domain, Interval
+from symgrad.types.restoring import workdps
 from symgrad.types.ulp import Ulp, ulp_of
 
 __all__ = ["DEFAULT", "Measure", "Tolerances", "is_worse"]
@@ -119,7 +120,7 @@ class Measure:
         rounded = RoundedEvaluation(truths, kind)
         out: dict[int, Finding] = {}
         movement: list[Any] | None = None
-        with mpmath.workdps(60):
+        with workdps(mpmath.mp, 60):
             scale = max((abs(t.value) for t in truths.entries if mpmath.isfinite(t.value)), default=mpmath.mpf(0))
             for k, t in enumerate(truths.entries):
                 if t.order and truths.kink or levels.error is not None and t.order > levels.error[0]:
@@ -128,7 +129,7 @@ class Measure:
                 if levels.error is not None and t.order == levels.error[0]:
                     error = levels.error[1]
                     found = Finding(t.order, where, self.point_of(vector), np.nan, float(t.value), np.inf, 0.0, kind="raises",
-                                    message=f"{type(error).__name__}: {first_line(error)}")
+                                    message=first_line(message_of(error)))
                     out.setdefault(t.order, found)
                     continue
                 if t.order not in levels.values:

@@ -11,6 +11,8 @@ from typing import Any
 
 from symgrad.compiled.code import reads
 from symgrad.compiled.kinds import is_library
+from symgrad.graph.modes import UNCHANGED
+from symgrad.types.restoring import restored
 
 __all__ = ["Raised", "watching_exceptions"]
 
@@ -42,11 +44,5 @@ def watching_exceptions() -> Iterator[Raised]:
         frame.f_trace_lines = False
         return local
 
-    before = sys.gettrace()
-    if before is None:
-        sys.settrace(called)
-    try:
+    with restored(functools.partial(sys.settrace, None), functools.partial(sys.settrace, called)) if sys.gettrace() is None else UNCHANGED:
         yield found
-    finally:
-        if before is None:
-            sys.settrace(None)

@@ -22,7 +22,7 @@ from symgrad.types.restoring import collection_paused
 from symgrad.types.trees import Spec as Form
 from symgrad.types.trees import flatten
 
-__all__ = ["LASTING", "HasEffects", "MayHaveEffects", "OwnError", "effects_observed", "effects_undone", "is_own", "reaches_recorded", "text_of"]
+__all__ = ["LASTING", "HasEffects", "MayHaveEffects", "OwnError", "effects_observed", "effects_undone", "is_own", "reaches_recorded"]
 
 DRAWS = "Unrecordable: random numbers, which would be the same in every run"
 WRITES = "a write into an argument or a captured tensor"
@@ -33,14 +33,6 @@ MOST_IN_RESULT = 10_000  # objects that are searched for recorded values
 
 class HasEffects(Unrecordable):
     """A function changes what it captures, or its arguments, or prints."""
-
-
-def text_of(error: Exception) -> str:
-    """The type and the message of an error; without the message if that has recorded values, which are not printed."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:
-        return type(error).__name__
 
 
 class OwnError(Exception):
@@ -98,6 +90,17 @@ class _Held:
         return getattr(self.stream, name)
 
 
+def _held_streams(passes: bool) -> list[_Held | None]:
+    """What stands for standard output and standard error; None for one that is missing, to which nothing is printed."""
+    return [None if stream is None else _Held(stream, passes) for stream in (sys.stdout, sys.stderr)]
+
+
+@contextlib.contextmanager
+def _redirected(held: Sequence[_Held | None]) -> Iterator[None]:
+    with contextlib.redirect_stdout(held[0]), contextlib.redirect_stderr(held[1]):
+        yield
+
+
 @contextlib.contextmanager
 def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present: Sequence[Tensor],
                    small: Sequence[tuple[dict, dict]]) -> Iterator[list[str]]:
@@ -109,13 +112,13 @@ def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present:
     """
     before, form = flatten(tree)
     gradients = [(t, getattr(t, "_grad", None)) for t in present]
-    printed, bits = (_Held(sys.stdout), _Held(sys.stderr)), default_generator._bits
+    printed, bits = _held_streams(False), default_generator._bits
     effects: list[str] = []
     try:
-        with contextlib.redirect_stdout(printed[0]), contextlib.redirect_stderr(printed[1]):
+        with _redirected(printed):
             yield effects
     finally:
-        for stream in printed:
+        for stream in filter(None, printed):
             stream.thread = None  # whoever keeps the stream writes through it from now on
         found = _effect(captures, tree, before, form, given, gradients)
         for now, saved in small:
@@ -133,7 +136,7 @@ def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present:
                     t._grad = gradient
         if found is not None:
             effects.append(f"the function changes {found}")
-        elif any([stream.text for stream in printed]):
+        elif any([stream.text for stream in printed if stream]):
             effects.append("the function prints")
         if drawn is not None:
             raise Unwatched(f"random numbers are drawn from {drawn}{captures.place_of(drawn)}, and a program would repeat them in every run. Draw "
@@ -157,15 +160,15 @@ def effects_observed(captures: Captures, tree: Any) -> Iterator[list[str]]:
     gradients = [(t, getattr(t, "_grad", None)) for t in tensors]
     versions = [(t, t._version) for t in tensors]
     of_gradients = [(g, g._version) for _, g in gradients if g is not None]
-    written = _Held(sys.stdout, True), _Held(sys.stderr, True)
+    written = _held_streams(True)
     numbers: Any = state_of(default_generator)
     state, bits = numbers.read(), default_generator._bits
     seeing: Any = looking(Unwatched, None) if captures.looks else contextlib.nullcontext([])
     try:  # callbacks of the garbage collection read clocks
-        with contextlib.redirect_stdout(written[0]), contextlib.redirect_stderr(written[1]), collection_paused(), seeing as told:
+        with _redirected(written), collection_paused(), seeing as told:
             yield effects
     finally:
-        for stream in written:
+        for stream in filter(None, written):
             stream.thread = None
     if default_generator._bits is not bits:
         effects.append(f"the function changes {SEED}")
@@ -177,7 +180,7 @@ def effects_observed(captures: Captures, tree: Any) -> Iterator[list[str]]:
         effects.append(WRITES)
     if any([g._version != version for g, version in of_gradients]):
         effects.append("the function changes a gradient")
-    if any([stream.text for stream in written]):
+    if any([stream.text for stream in written if stream]):
         effects.append("the function prints")
     effects += told
 

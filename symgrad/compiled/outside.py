@@ -32,6 +32,7 @@ from symgrad.compiled.code import ELSEWHERE
 from symgrad.compiled.contents import Part
 from symgrad.compiled.kinds import State, is_library, state_of
 from symgrad.factories.generators import Generator, default_generator
+from symgrad.types.restoring import restored
 
 __all__ = ["STATES_OF_RANDOM_NUMBERS", "calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries", "tells",
            "unknown_module", "unseen"]
@@ -248,10 +249,9 @@ def looking(error: type[Exception], effect: type[Exception] | None) -> Iterator[
         if before is not None:
             before(frame, event, called)
 
-    sys.setprofile(look)
     try:
-        yield noted
+        with restored(functools.partial(sys.setprofile, before), functools.partial(sys.setprofile, look)):
+            yield noted
     finally:
-        sys.setprofile(before)
         if refused:
             raise refused[0]

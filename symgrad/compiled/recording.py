@@ -26,18 +26,18 @@ from symgrad.compiled.effects import (
     effects_undone,
     is_own,
     reaches_recorded,
-    text_of,
 )
 from symgrad.compiled.outside import looking
 from symgrad.compiled.variants import GUARDED, OUTPUT, Variant, swapping
 from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import DEFAULT, in_mode, special, thread
-from symgrad.graph.node import Leaf, all_threads
+from symgrad.graph.node import Leaf
 from symgrad.program.backends import Running
 from symgrad.program.cache import programs
 from symgrad.program.program import Spec
 from symgrad.program.recorder import ProgramRecorder
+from symgrad.reports.numbers import message_of
 from symgrad.types.restoring import collection_paused, restored
 from symgrad.types.trees import Spec as Form
 from symgrad.types.trees import flatten
@@ -56,13 +56,11 @@ def call_tree(function: Callable[..., Any], tree: Any) -> Any:
 
 def is_plain() -> bool:
     """Whether a call can run as a program: no other transform, recorder or mode is around it."""
-    if all_threads.anomaly is not None:
-        return False
     if not special:
         return True
     modes = thread.modes
     return not (modes.recorder is not DEFAULT or modes.observers or modes.batches or modes.level is not None or modes.inference
-                or modes.program is not None)
+                or modes.program is not None or modes.anomaly is not None)
 
 
 @contextlib.contextmanager
@@ -185,7 +183,7 @@ class Recorder:
             self._effects += 1
             return None, str(error) if self._effects >= EFFECTS else ""
         except Exception as error:  # whatever a function does not support on recorded values, it may support on others
-            return None, text_of(error)
+            return None, message_of(error)
         else:
             self._effects = 0
             variant.why = found[0].mismatch if found else ""

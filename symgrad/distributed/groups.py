@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import faulthandler
+import functools
 import importlib.util
 import os
 import sys
@@ -14,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from symgrad.distributed.communicators import Alone, Communicator, OverMPI
+from symgrad.reports.streams import Output
+from symgrad.types.restoring import restored
 
 __all__ = ["GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks",
            "get_rank", "get_world_size", "group", "init_process_group", "is_available", "is_backend_available", "is_initialized", "is_mpi_available",
@@ -101,7 +104,7 @@ def init_process_group(backend: str | None = None, init_method: Any = None, time
         with _ending_after(timeout) if several else contextlib.nullcontext():
             from mpi4py import MPI
 
-            communicator: Communicator = OverMPI(MPI.COMM_WORLD)
+            communicator: Communicator = OverMPI(MPI.COMM_WORLD, _seconds(timeout))
     except (ImportError, RuntimeError) as error:  # mpi4py raises RuntimeError where it finds no MPI
         if several or backend is not None:
             raise ImportError(f"init_process_group: {EXTRA}") from error
@@ -119,14 +122,19 @@ def _launched() -> bool:
     return any(int(os.environ.get(name) or 1) > 1 for name in LAUNCHED)
 
 
+def _seconds(timeout: Any) -> float:
+    """A timeout as seconds; it may be a timedelta, or None for half an hour."""
+    return float(TIMEOUT if timeout is None else getattr(timeout, "total_seconds", lambda: timeout)())
+
+
 @contextlib.contextmanager
 def _ending_after(timeout: Any) -> Iterator[None]:
     """A context, as one that waits in MPI itself, that ends the process with its traceback where it takes longer than a timeout."""
-    faulthandler.dump_traceback_later(TIMEOUT if timeout is None else getattr(timeout, "total_seconds", lambda: timeout)(), exit=True)
-    try:
-        yield
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+    with open(os.devnull, "w") as nowhere:
+        file = nowhere if Output(sys.stderr).descriptor() is None else sys.stderr
+        with restored(faulthandler.cancel_dump_traceback_later,
+                      functools.partial(faulthandler.dump_traceback_later, _seconds(timeout), exit=True, file=file)):
+            yield
 
 
 def _end_all(kind: type[BaseException], error: BaseException, trace: Any) -> None:
@@ -134,9 +142,10 @@ def _end_all(kind: type[BaseException], error: BaseException, trace: Any) -> Non
     who = "A process outside of its group" if _world.WORLD is None else f"Rank {get_rank()} of {get_world_size()}"
     interrupted = issubclass(kind, KeyboardInterrupt) and _world.WORLD is not None and get_rank() > 0  # as all are; rank 0 says where
     lines = "" if interrupted else "".join(traceback.format_exception(kind, error, trace))
-    sys.stdout.flush()
-    sys.stderr.write(f"{who} has failed, and ends the job:\n{lines}" if lines else f"{who} was interrupted.\n")
-    sys.stderr.flush()
+    Output(sys.stdout).flush()
+    errors = Output(sys.stderr)
+    errors.write(f"{who} has failed, and ends the job:\n{lines}" if lines else f"{who} was interrupted.\n")
+    errors.flush()
     time.sleep(0.3)  # `mpiexec` forwards what was written, and no more after the abort
     with contextlib.suppress(ImportError, RuntimeError), _ending_after(LAST):  # without MPI there is nothing to end
         from mpi4py import MPI  # joins the others, which may wait for this one to start
@@ -196,7 +205,7 @@ def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: 
     chosen = list(world.ranks) if ranks is None else sorted(ranks) if sort_ranks else list(ranks)
     if len(set(chosen)) < len(chosen) or not set(chosen) <= set(world.ranks):
         raise ValueError(f"new_group: the ranks {chosen} are not different numbers from 0 to {world.size() - 1}")
-    communicator = world.communicator.subset(chosen)
+    communicator = world.communicator.subset(chosen, None if timeout is None else _seconds(timeout))
     return GroupMember.NON_GROUP_MEMBER if communicator is None else ProcessGroup(communicator, chosen)
 
 

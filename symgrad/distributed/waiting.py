@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __all__ = ["Farewells", "Probe", "Request"]
@@ -47,13 +48,14 @@ class Request:
 
     def __init__(self, farewells: Farewells, request: Any, group: int, peers: Sequence[int], call: int | None = None):
         self.farewells, self.request, self.group, self.peers, self.call = farewells, request, group, peers, call
+        self.limit: tuple[float, Callable[[], str]] = math.inf, str  # seconds to wait, and what to say after them
 
     def Test(self) -> bool:
         """Whether it is done."""
         return bool(self.request.Test())
 
     def Wait(self) -> None:
-        """Wait until it is done. Raises RuntimeError if a process that it needs has ended."""
+        """Wait until it is done. Raises RuntimeError if a process that it needs has ended, and after the limit."""
         start = look = time.monotonic()
         while not self.request.Test():
             YIELD()
@@ -61,6 +63,8 @@ class Request:
                 look = now
                 self.farewells.receive()
                 self._check(now - start)
+                if now - start > self.limit[0] and not self.request.Test():
+                    raise RuntimeError(self.limit[1]())
 
     def _check(self, waited: float) -> None:
         ended = [rank for rank in self.peers if rank in self.farewells.ended]

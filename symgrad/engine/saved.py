@@ -16,7 +16,7 @@ from symgrad.carriers.duck import DuckArray
 from symgrad.engine.storage.versions import Write, first_write_after, written_since
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.freed import FREED, Released
-from symgrad.graph.modes import UNCHANGED, in_mode
+from symgrad.graph.modes import UNCHANGED, in_mode, thread
 from symgrad.graph.node import DETACHED, GRADIENT, PACKED, RELEASED, TANGENT, Leaf, Node, all_threads
 from symgrad.graph.op import Op
 from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
@@ -171,7 +171,7 @@ def changed(value: Any, write: Write, now: int, expected: int, source: Node | No
     if source is not None and not isinstance(source, Leaf) and source.origin is not None:
         origin = f", which is output {source.output_nr} of {source.origin.short_name()},"
     hint = ("Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True, check_nan=False)." if all_threads.anomaly is None else
+            "torch.autograd.set_detect_anomaly(True, check_nan=False)." if thread.modes.anomaly is None else
             "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
             "there or anywhere later. Good luck!")
     kind = f"CPU{kind}Type" if value.dtype.kind == "c" else f"torch.{kind}Tensor"

@@ -181,7 +181,8 @@ class Tensor:
 
     def _rebind(self, value: Any) -> None:
         self._value = value
-        if isinstance(self._node, Leaf):
+        place = self._node_slot  # the node of a stale view may be refused, and is no leaf
+        if isinstance(place, Leaf) or place is not None and place.in_inference and isinstance(self._node, Leaf):
             self._node.value = value
 
     # Detaching, and conversion to NumPy

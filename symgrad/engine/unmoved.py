@@ -22,6 +22,7 @@ from symgrad.graph.node import PACKED, RELEASED, Node
 from symgrad.graph.op import Op
 from symgrad.graph.regions import values_on_regions
 from symgrad.ops.rules import steep
+from symgrad.types.restoring import restored
 
 __all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "left_out", "plus_zeros_by_factors", "stilled", "unmoved", "unmoved_behind",
            "unmoved_by", "unmoved_zeros", "without", "zeros_by_factor", "zeros_of"]
@@ -53,15 +54,17 @@ def unmoved_behind(nodes: Iterable[Node], dropped: Mapping[Node, Any], kept: Con
             reached[node] = found = (node.args, node.parents) if node in kept else dropped.get(node)
             below += found[1] if found else ()
     path = sorted(filter(reached.get, reached), key=operator.attrgetter("sequence_nr"))
-    try:
+
+    def restore() -> None:
+        for node in path:
+            if node not in kept:
+                node.args = node.parents = ()
+
+    with restored(restore):
         for node in path:
             node.args, node.parents = reached[node]
         ends = {p: t for p, found in reached.items() if not found and (t := tangent_of(p)) is not None}
         return unmoved(path, {p: zeros_of([t]) if type(p) is inputs else None for p, t in ends.items()})
-    finally:
-        for node in path:
-            if node not in kept:
-                node.args = node.parents = ()
 
 
 def zeros_of(tangents: Sequence[Any]) -> Any:

@@ -80,7 +80,7 @@ def write_out(name: str, out: Any, value: np.ndarray, warning: str = "") -> Tens
     """
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    refuse_inference(out._node)
+    refuse_inference(out)
     if out.requires_grad and thread.modes.grad:
         raise RuntimeError(f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                            f"requires grad.")

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+import dis
 import importlib.machinery
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from symgrad.engine.tensor import Tensor
-from symgrad.frameworks.examples import examples_of
+import numpy as np
 
-__all__ = ["MODULE", "BadInput", "error_location", "functions_with_inputs", "load_file", "matching_function", "named_function", "split_target"]
+from symgrad.engine.tensor import Tensor
+from symgrad.formulas.parsing import ParseError
+from symgrad.frameworks.examples import examples_of
+from symgrad.reports.numbers import message_of
+from symgrad.types.frames import is_of_library
+from symgrad.types.restoring import restored
+
+__all__ = ["MODULE", "BadInput", "arguments_checked", "error_location", "functions_with_inputs", "is_internal", "load_file", "matching_function",
+           "named_function", "running", "split_target"]
 
 MODULE = "symgrad_checked_file"
+OUTER = ArithmeticError, ImportError, MemoryError, OSError, RecursionError, SyntaxError  # errors that depend on the input and the machine
+ALGEBRA = tuple(str(Path(np.__file__).parents[1] / name) + os.sep for name in ("sympy", "mpmath"))
 
 
 class BadInput(Exception):
@@ -46,14 +58,57 @@ def load_file(path: Path) -> ModuleType:
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[MODULE] = module
-    sys.path.insert(0, str(path.resolve().parent))
-    try:
-        loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise BadInput(f"{path} does not run\n{error_location(error, path)}") from None
-    finally:
-        sys.path.remove(str(path.resolve().parent))
+    folder = str(path.resolve().parent)
+
+    def restore() -> None:
+        sys.path[:] = [each for each in sys.path if each is not folder]  # this entry, wherever the file has moved it
+
+    with restored(restore, lambda: sys.path.insert(0, folder)):
+        try:
+            loader.exec_module(module)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise BadInput(f"{path} does not run\n{error_location(error, path)}") from None
     return module
+
+
+@contextlib.contextmanager
+def running(what: str, path: Path) -> Iterator[None]:
+    """Raise BadInput for an error of the user's code in the block, with its line in a file; an error of symgrad itself is raised as it is."""
+    try:
+        yield
+    except (BadInput, ParseError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        if is_internal(error):
+            raise
+        raise BadInput(f"{what} does not run at these inputs\n{error_location(error, path)}") from None
+
+
+@contextlib.contextmanager
+def arguments_checked() -> Iterator[None]:
+    """Raise BadInput for the errors with which a check says that its arguments are not valid."""
+    try:
+        yield
+    except ParseError as error:
+        raise BadInput(f"cannot read --formula: {error}") from None
+    except (TypeError, ValueError, ImportError) as error:
+        if is_internal(error):
+            raise
+        raise BadInput(message_of(error).partition(": ")[2].removeprefix("check: ")) from None
+
+
+def is_internal(error: BaseException) -> bool:
+    """Whether an error is a mistake in symgrad: no code of the user ran when it was raised, and no statement raised it, unless an assertion."""
+    trace, last = error.__traceback__, None
+    while trace is not None:
+        if not is_of_library(path := trace.tb_frame.f_code.co_filename) and not path.startswith(ALGEBRA):
+            return False
+        trace, last = trace.tb_next, trace
+    if last is None or isinstance(error, OUTER) or not isinstance(error, Exception):
+        return False
+    return isinstance(error, AssertionError) or dis.opname[last.tb_frame.f_code.co_code[last.tb_lasti]] != "RAISE_VARARGS"
 
 
 def error_location(error: BaseException, path: Path) -> str:
@@ -65,7 +120,7 @@ def error_location(error: BaseException, path: Path) -> str:
         return f"  {error.filename}, line {error.lineno}\n    {line.strip()}\n    {' ' * column}^\n  {type(error).__name__}: {error.msg}"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).resolve() == path.resolve()]
     place = f"  {path}, line {frames[-1].lineno}, in {frames[-1].name}\n    {frames[-1].line}\n" if frames else ""
-    what = f"it calls sys.exit({error.code!r})" if isinstance(error, SystemExit) else f"{type(error).__name__}: {error}"
+    what = f"it calls sys.exit({error.code!r})" if isinstance(error, SystemExit) else message_of(error)
     return f"{place}  {what}"
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
+from symgrad.types.restoring import restored
 
 __all__ = ["functional_call", "stack_module_state"]
 
@@ -89,14 +91,8 @@ def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = No
     """
     given = () if args is None else args if isinstance(args, tuple) else (args,)
     own, others = _replacements(module, _merge_dicts(parameter_and_buffer_dicts), tie_weights, strict)
-    try:
-        try:
-            _set_tensors(others)
-            return module(*given, **(kwargs or {}))
-        finally:
-            _set_tensors(own)
-    finally:  # repeated, since an interrupt may hit the first one
-        _set_tensors(own)
+    with restored(partial(_set_tensors, own), partial(_set_tensors, others)):
+        return module(*given, **(kwargs or {}))
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

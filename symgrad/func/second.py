@@ -19,7 +19,7 @@ from symgrad.engine.saved import read, read_at, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, Input
 from symgrad.func.transforms import as_result, input_cotangents, unbatch_units
-from symgrad.graph.modes import UNCHANGED, in_mode
+from symgrad.graph.modes import UNCHANGED, in_mode, special, thread
 from symgrad.graph.node import HOOKED, Node, all_threads
 from symgrad.program.passes import PassProgram, fits, recording
 
@@ -56,7 +56,7 @@ def instrumented(ev: Evaluation) -> bool:
 
 def hooked_or_anomaly(ev: Evaluation) -> bool:
     """Whether a node of the path has hooks, or anomaly mode is on."""
-    return all_threads.anomaly is not None or all_threads.hooked and any([node.flags & HOOKED for node in ev.path])
+    return special and thread.modes.anomaly is not None or all_threads.hooked and any([node.flags & HOOKED for node in ev.path])
 
 
 def _cotangent_tangents(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read: Read, seed: Any) -> list[Any]:

@@ -32,7 +32,7 @@ OTHERS = TRACKED & ~TRANSFORMED  # the flags by which nodes on a plain path diff
 
 def unobserved(nodes: Iterable[Node]) -> bool:
     """Whether these nodes have no hooks, and no observer or anomaly mode is active."""
-    if all_threads.anomaly is not None or special and (thread.modes.recorder is not DEFAULT or thread.modes.observers):
+    if special and ((modes := thread.modes).recorder is not DEFAULT or modes.observers or modes.anomaly is not None):
         return False
     return not all_threads.hooked or not any([node.flags & HOOKED for node in nodes])
 

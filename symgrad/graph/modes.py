@@ -1,4 +1,4 @@
-"""The modes of a thread: grad mode, the recorder, and the observers.
+"""The modes of a thread: grad mode, anomaly mode, the recorder, the observers, and others.
 
 The modes of a thread are one immutable `Modes` object, `thread.modes`. A change replaces the object in one assignment, so that an interrupt never
 finds a partial change. `special` holds a weak reference to each live object that disables the hot path: it is empty while every thread has the
@@ -13,7 +13,7 @@ import threading
 import weakref
 from typing import Any
 
-from symgrad.graph.node import NAMED, TRACKED, Node, all_threads, make_node
+from symgrad.graph.node import NAMED, TRACKED, Node, make_node
 from symgrad.graph.op import Op
 
 __all__ = ["DEFAULT", "UNCHANGED", "Modes", "ImmediateScope", "Recorder", "Scope", "computed", "computers", "in_mode", "node_by_flags", "observed",
@@ -93,14 +93,18 @@ class Modes:
     unpacking: Any  # the identity of the running pass, if it may unpack saved tensors
     multithreading: bool  # what `set_multithreading_enabled` was told; a pullback runs in one thread either way
     replays_views: bool  # whether the node of a stale view is made by the operations that made the view
+    anomaly: Any  # the observer of anomaly mode, None while it is off
+    check_nan: bool  # whether a NaN raises in anomaly mode
     checks: Any  # the anomaly checks of the running pullback
+    early_stop: bool | None  # of checkpoints, in place of their arguments; None leaves it to these
+    debug: bool | None  # the same
     formula_of: Any  # the node of the Function whose formula is computed
     program: Any  # the recorder of the program that is being recorded
     computing: Any  # what gives the values of ops in place of NumPy, by `compute(op, call, args)`
     jvp_of: Any  # the node of the Function whose `jvp` runs
     rule: Any  # whether a user's rule runs whose operations are recorded; CONSTANTS where numbers of tensors are constants on purpose
 
-    plain = True  # whether the hot path records; False in every thread during anomaly mode
+    plain = True  # whether the hot path records
 
     def __init__(self, **fields: Any):
         self.__dict__.update(fields)
@@ -119,7 +123,7 @@ class Modes:
             out.grad = False
         if out.computing is not None:
             computers.add(weakref.ref(out, computers.discard))
-        if out.grad and out.recorder is DEFAULT and not out.observers:
+        if out.grad and out.recorder is DEFAULT and not out.observers and out.anomaly is None:
             del out.plain
             if out.program is not None:  # writes in place look the modes up
                 turn_hot_path_off(out)
@@ -134,21 +138,21 @@ class _Thread(threading.local):
 
     modes = Modes(grad=True, inference=False, keep_values=False, recorder=DEFAULT, observers=(), batches=(), level=None, forward=True,
                   saving=None, saving_refused=None, replays_calls=False, task=None, unpacking=None, multithreading=True,
-                  replays_views=False, checks=None, formula_of=None, program=None, computing=None, jvp_of=None, rule=False)
+                  replays_views=False, anomaly=None, check_nan=True, checks=None, early_stop=None, debug=None,
+                  formula_of=None, program=None, computing=None, jvp_of=None, rule=False)
 
 
 thread = _Thread()
 
 
 class Scope:
-    """The base of `with` blocks that change the modes of `holder`, and restore them even if any line is interrupted.
+    """The base of `with` blocks that change the modes of this thread, and restore them even if any line is interrupted.
 
     An interrupt can arrive between the last line of a block and `__exit__`; then the finalizer of the scope object restores the modes.
     """
 
     __slots__ = ("fields", "_entered", "__weakref__")
     fields: dict[str, Any]  # the changed modes
-    holder: Any = thread  # the object whose attribute `modes` changes
     # the modes before and after, the finalizer that restores them, and the enclosing entry
     _entered: tuple[Any, Any, Any, Any] | None
 
@@ -160,14 +164,13 @@ class Scope:
         return modes.changed(self.fields)
 
     def __enter__(self) -> Any:
-        holder = self.holder
-        before = holder.modes
+        before = thread.modes
         after = self._changed(before)
         if after is before:  # nothing to restore
             self._entered = before, after, False, self._entered
             return
         guard = weakref.ref(self, functools.partial(_abandoned, type(self), self.fields, before, after))
-        holder.modes, self._entered = after, (before, after, guard, self._entered)  # one statement, so that no interrupt comes between
+        thread.modes, self._entered = after, (before, after, guard, self._entered)  # one statement, so that no interrupt comes between
 
     def __exit__(self, kind: type[BaseException] | None = None, *exception: Any) -> None:
         try: self._leave(kind)  # noqa: E701  an interrupt at the first line of a function is inside its `try` only where they are one line
@@ -179,15 +182,14 @@ class Scope:
         """Restore the modes: all of them after an interrupt, which may have prevented an inner block from doing so."""
         if self._entered is not None:
             before, after, _, outer = self._entered
-            holder = self.holder
-            if holder.modes is not after and (kind is None or issubclass(kind, Exception)):  # changes of other modes made inside are kept
-                before = holder.modes.changed({name: getattr(before, name) for name in self.fields})
-            holder.modes, self._entered = before, outer
+            if thread.modes is not after and (kind is None or issubclass(kind, Exception)):  # changes of other modes made inside are kept
+                before = thread.modes.changed({name: getattr(before, name) for name in self.fields})
+            thread.modes, self._entered = before, outer
 
 
 def _abandoned(kind: type[Scope], fields: dict[str, Any], before: Any, after: Any, _: Any) -> None:
     """Restore the modes of a scope object that was finalized while they were still in effect."""
-    if kind.holder.modes is after:
+    if thread.modes is after:
         scope = object.__new__(kind)
         scope.fields, scope._entered = fields, (before, after, None, None)
         scope._leave()
@@ -200,9 +202,9 @@ class ImmediateScope(Scope):
 
     def __init__(self, **fields: Any):
         super().__init__(**fields)
-        before = self.holder.modes
+        before = thread.modes
         after = self._changed(before)
-        self.holder.modes, self._entered = after, (before, after, None, None)
+        thread.modes, self._entered = after, (before, after, None, None)
 
     def __enter__(self) -> None:
         try: self._hold()  # noqa: E701  as in `__exit__`
@@ -242,10 +244,11 @@ def node_by_flags(op: Op, args: tuple, parents: tuple, value: Any) -> Node | Non
 
 
 def observed(node: Any) -> Any:
-    """The node, after the calls of this thread's observers and of anomaly mode."""
+    """The node, after the calls of this thread's observers and of its anomaly mode."""
     if node is not None:
-        for observer in thread.modes.observers:
+        modes = thread.modes
+        for observer in modes.observers:
             observer.observe(node)
-        if all_threads.anomaly is not None:
-            all_threads.anomaly.observe(node)
+        if modes.anomaly is not None:
+            modes.anomaly.observe(node)
     return node

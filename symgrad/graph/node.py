@@ -40,7 +40,6 @@ class _AllThreads:
     written = 0  # the sequence number of the newest write to any tensor
     hooked = False  # whether a hook was ever attached to a node
     packed = False  # whether a saved tensor was ever packed by a hook
-    anomaly: Any = None  # the observer of anomaly mode while it is on
 
 
 all_threads = _AllThreads()

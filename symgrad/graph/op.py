@@ -68,7 +68,8 @@ class Op:
     - `takes_out`: the numeric carrier's function has no parameters and writes into an array given last, so that `name_` needs no temporary.
     - `elementwise`: a composite that works element by element, so that it stands in formulas.
     - `layout`: the order in memory of the elements of a new result: "operands" and "last" follow the operands, from the first or the last on,
-      "first" the first operand, "rows" is row by row, "images" the format of images where all operands have it, else row by row.
+      "first" the first operand, "rows" is row by row, "images" the format of images where all operands of as many dimensions have it, else row by
+      row.
     """
 
     name: str

@@ -23,6 +23,7 @@ from symgrad.methods.inplace import in_place
 from symgrad.ops.rules import constant
 from symgrad.types import return_types
 from symgrad.types.dtypes import dtype_of
+from symgrad.types.layouts import row_major
 from symgrad.types.promotion import common_dtype
 
 __all__ = ["bincount", "bucketize", "count_nonzero", "frexp", "histc", "isin", "isneginf", "isposinf", "isreal", "nextafter", "nonzero",
@@ -79,7 +80,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     if dim is None:
         flat = value.ravel()
         _, first, inverse, counts = np.unique(flat, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
-        values = _unique2(input, np.unravel_index(first, value.shape)) if value.ndim else _unique2(input, (None,))
+        values = _unique2(input if value.ndim else input.reshape(1), np.unravel_index(first, value.shape or (1,)))
         return _unique_result(values, inverse.reshape(value.shape), counts, return_inverse, return_counts)
     dim = _axis(dim, value.ndim)
     _, first, inverse, counts = np.unique(value, return_index=True, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
@@ -106,7 +107,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     first = new.nonzero()[0]
     inverse, counts = np.cumsum(new) - 1, np.diff([*first, len(rows)])
     if dim is None:
-        values = _unique_consecutive(input, np.unravel_index(first, value.shape) if value.ndim else (None,))
+        values = _unique_consecutive(input if value.ndim else input.reshape(1), np.unravel_index(first, value.shape or (1,)))
         return _unique_result(values, inverse.reshape(value.shape), counts, return_inverse, return_counts)
     return _unique_result(_unique_consecutive(input, (slice(None),) * _axis(dim, value.ndim) + (first,)), inverse, counts, return_inverse,
                           return_counts)
@@ -156,7 +157,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """The number of nonzero elements, of all or along one or several dimensions."""
     value = input._value
     dims = None if dim is None else tuple(_axis(d, value.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
-    return _as_array(np.add.reduce(value != 0, axis=dims if value.ndim else None, dtype=np.int64))
+    return _as_array(row_major(np.add.reduce(value != 0, axis=dims if value.ndim else None, dtype=np.int64)))
 
 
 @taking_tensors

@@ -15,7 +15,7 @@ from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.inplace import in_place
 from symgrad.methods.layout import METHODS as LAYOUT
 from symgrad.ops.rules import axes, sizes
-from symgrad.types.layouts import order_of_strides
+from symgrad.types.layouts import order_of_strides, row_major
 
 __all__ = ["dim_order", "hash_tensor", "is_distributed", "slice_inverse"]
 
@@ -149,7 +149,7 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
                 raise IndexError(f"hash_tensor: Expected reduction dim {i} to have non-zero size.")
     whole = input._value.dtype.kind in "biu"
     bits = np.asarray(input._value).astype(np.int64 if whole else np.float64).view(np.uint64)
-    return wrap(np.asarray(np.bitwise_xor.reduce(bits, axis=tuple(along), keepdims=bool(keepdim))))  # type: ignore[call-overload]
+    return wrap(row_major(np.asarray(np.bitwise_xor.reduce(bits, axis=tuple(along), keepdims=bool(keepdim)))))  # type: ignore[call-overload]
 
 
 @METHODS.define

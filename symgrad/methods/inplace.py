@@ -100,7 +100,7 @@ def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., An
 def _write_result(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Tensor:
     """Write a result into a tensor, which gets the node of the result."""
     x, node, old = self._array(), result._node, self._node
-    refuse_inference(old)
+    refuse_inference(self)
     if node is INFERENCE:
         node = None
     before = None
@@ -359,7 +359,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if known or type(piece) is not ndarray:
         _write_result(self, traced.put(wrap(x.copy() if known else x, p), source, index, False), "__setitem__")
     else:
-        refuse_inference(p)
+        refuse_inference(self)
         write(x, source._value, "__setitem__", index)
 
 

@@ -44,7 +44,7 @@ def _check_in_place(self: Tensor, *others: Any) -> tuple[np.ndarray, Node | None
     if thread.modes.grad and any(isinstance(t, Tensor) and t.requires_grad for t in (self, *others)):
         refuse_in_place(self)
     x, p = self._array(), self._node
-    refuse_inference(p)
+    refuse_inference(self)
     return x, p
 
 

@@ -78,6 +78,9 @@ def _copies(name: str) -> Callable[..., Any]:
         if name not in FUNCTIONS:
             expect_tensors(f"{name}_copy", input=input)
         view = FUNCTIONS[name] if name in FUNCTIONS else getattr(Tensor, name)
+        if name == "view" and args and all(isinstance(n, int) for n in args):
+            view = FUNCTIONS["reshape"]  # the result is a copy in any case
+            args = (args,)
         found = view(input, *args, **kwargs)
         if not isinstance(found, tuple):
             return _copy_of_view(found)
@@ -222,7 +225,9 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     wrong = first_outside(index._value, -input.numel(), input.numel())
     if wrong is not None:
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {input.numel()} elements.")
-    return index_put(input.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate).reshape(input.shape)
+    if input.ndim < 2 or not input.numel():
+        return index_put(input.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate).reshape(input.shape)
+    return index_put(input, unravel_index(index % input.numel(), tuple(input.shape)), source.reshape(index.shape), accumulate)
 
 
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.types.devices import FORMATS
 
 __all__ = ["channel_shuffle", "constant_pad_nd", "fold", "native_channel_shuffle", "pad", "pixel_shuffle", "pixel_unshuffle", "unfold"]
 
@@ -109,6 +110,14 @@ def _factor(name: str, input: Any, factor: int) -> None:
         raise RuntimeError(f"{name} expects a positive {word}_factor, but got {factor}")
 
 
+def _in_new_memory(x: Any, shape: tuple[int, ...], input: Any) -> Any:
+    """A reshaped copy, row by row, or in the format of images if the input has that."""
+    out = traced.reshape(x, shape)
+    order = next((FORMATS[name] for name in ("contiguous_format", "channels_last") if input.is_contiguous(memory_format=FORMATS[name])),
+                 FORMATS["contiguous_format"])
+    return out if not out._is_view() and out.is_contiguous(memory_format=order) else out.clone(memory_format=order)
+
+
 @taking_tensors
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Groups of r² channels as images r times as high and wide: (..., C r², H, W) gives (..., C, H r, W r).
@@ -122,7 +131,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
                            f"input.size(-3)={c} is not divisible by {r**2}")
     n = len(lead)
     out = traced.permute(traced.reshape(input, (*lead, c // r**2, r, r, h, w)), (*range(n + 1), n + 3, n + 1, n + 4, n + 2))
-    return traced.reshape(out, (*lead, c // r**2, h * r, w * r))
+    return _in_new_memory(out, (*lead, c // r**2, h * r, w * r), input)
 
 
 @taking_tensors
@@ -139,7 +148,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                                f"by {r}")
     n = len(lead)
     out = traced.permute(traced.reshape(input, (*lead, c, h // r, r, w // r, r)), (*range(n + 1), n + 2, n + 4, n + 1, n + 3))
-    return traced.reshape(out, (*lead, c * r**2, h // r, w // r))
+    return _in_new_memory(out, (*lead, c * r**2, h // r, w // r), input)
 
 
 @taking_tensors
@@ -155,7 +164,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     b, c, *rest = input.shape
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
-    return traced.reshape(traced.transpose(traced.reshape(input, (b, groups, c // groups, *rest)), 1, 2), (b, c, *rest))
+    return _in_new_memory(traced.transpose(traced.reshape(input, (b, groups, c // groups, *rest)), 1, 2), (b, c, *rest), input)
 
 
 native_channel_shuffle = channel_shuffle

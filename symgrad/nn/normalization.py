@@ -6,16 +6,21 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.nn.borders import constant_pad_nd
 from symgrad.ops.rules import constant, in_float32
+from symgrad.types.devices import FORMATS
 from symgrad.types.dtypes import DTYPES, finfo
 
 __all__ = ["batch_norm", "cross_map_lrn2d", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "native_batch_norm",
            "native_group_norm", "native_layer_norm", "norm_except_dim", "rms_norm"]
+
+IMAGES = FORMATS["channels_last"], FORMATS["channels_last_3d"]
 
 
 def _standardized(name: str, input: Any, dims: Sequence[int], eps: float, weight: Any = None, bias: Any = None, shape: Any = None) -> Any:
@@ -41,6 +46,14 @@ def _statistics(input: Any, dims: Sequence[int], eps: float) -> tuple[Any, Any]:
     input = input.float() if input.dtype.name in ("float16", "bfloat16") else input
     var, mean = traced.var_mean(input, tuple(dims), correction=0, keepdim=True)
     return mean, traced.rsqrt(var + eps)
+
+
+def _in_order(input: Any, images: bool = True) -> Any:
+    """The input row by row, or in the format of images if it has that and `images` may: the result has its order."""
+    value = input._value
+    if type(value) is not np.ndarray or value.flags.c_contiguous or images and any(input.is_contiguous(memory_format=order) for order in IMAGES):
+        return input
+    return input.contiguous()
 
 
 def _affine(dtype: Any, x: Any, weight: Any, bias: Any) -> Any:
@@ -92,7 +105,7 @@ def layer_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Ten
     """
     dims = _check_layer("layer_norm", input, normalized_shape, weight=weight, bias=bias)
     _check_dtypes("layer_norm", input, weight=weight, bias=bias)
-    return _standardized("LayerNormKernelImpl", input, dims, eps, weight, bias)
+    return _standardized("LayerNormKernelImpl", _in_order(input, False) if input.ndim > 3 else input, dims, eps, weight, bias)
 
 
 @taking_tensors
@@ -113,7 +126,7 @@ def rms_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Tenso
     """
     dims = _check_layer("rms_norm", input, normalized_shape, weight=weight)
     computed = DTYPES["float32"] if input.dtype.name in ("float16", "bfloat16") else input.dtype
-    return _rms(input, dims, finfo(computed).eps if eps is None else eps, weight)
+    return _rms(_in_order(input), dims, finfo(computed).eps if eps is None else eps, weight)
 
 
 @in_float32
@@ -159,7 +172,9 @@ def _group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, gr
     _check_dtypes("group_norm", input, weight=weight, bias=bias)
     grouped = traced.reshape(input, (N, group, C // group, HxW))
     out = _standardized("GroupNormKernelImpl", grouped, (2, 3), eps, weight, bias, (group, C // group, 1))
-    return traced.reshape(out, input.shape), grouped
+    out = traced.reshape(out, input.shape)
+    order = next((order for order in IMAGES if not input.is_contiguous() and input.is_contiguous(memory_format=order)), None)
+    return out if order is None else out.clone(memory_format=order), grouped
 
 
 def _update(running: Any, new: Any, momentum: float) -> None:
@@ -229,7 +244,7 @@ def _batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_v
         return out
     mean, var = (traced.reshape(s, shape) for s in (running_mean, running_var))
     weight, bias = (w if w is None else traced.reshape(w, shape) for w in (weight, bias))
-    return _affine(input.dtype, (input - mean) * traced.rsqrt(var + eps), weight, bias)
+    return _affine(input.dtype, (_in_order(input) - mean) * traced.rsqrt(var + eps), weight, bias)
 
 
 @taking_tensors
@@ -245,10 +260,11 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
-        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+        return batch_norm(_in_order(input, False), running_mean, running_var, weight, bias, False, momentum, eps)
     _check_channels(input.shape[1], running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     dims = tuple(range(2, input.ndim))
-    out = _standardized("batch_norm", input, dims, eps, weight, bias, (-1, *(1,) * (input.ndim - 2)))
+    rows = _in_order(input, False) if input.ndim > 3 else input
+    out = _standardized("batch_norm", rows, dims, eps, weight, bias, (-1, *(1,) * (input.ndim - 2)))
     if not (running_mean is running_var is None):
         var, mean = traced.var_mean(input.detach(), dims, correction=1)
         _update(running_mean, traced.mean(mean, 0), momentum)

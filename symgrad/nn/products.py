@@ -81,14 +81,16 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     at = _check_indices("embedding", input, weight.shape[0])
-    rows = traced.reshape(traced.index_select(weight, 0, traced.reshape(input, (-1,))), (*input.shape, weight.shape[1]))
+    each = traced.reshape(input, (-1,))
+    rows = traced.index_select(weight, 0, each)
     if scale_grad_by_freq:
-        counts = np.bincount(np.ravel(at), minlength=weight.shape[0])
+        at = np.ravel(at)
+        counts = np.bincount(at, minlength=weight.shape[0])
         share = traced.unsqueeze(wrap((1 / np.maximum(counts, 1))[at].astype(weight._value.dtype)), -1)
         rows = rows.detach() * (1 - share) + rows * share
     if padding_idx is not None:
-        rows = traced.where(traced.unsqueeze(input == padding_idx, -1), rows.detach(), rows)
-    return rows
+        rows = traced.where(traced.unsqueeze(each == padding_idx, -1), rows.detach(), rows)
+    return traced.reshape(rows, (*input.shape, weight.shape[1]))
 
 
 @taking_tensors

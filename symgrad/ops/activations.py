@@ -267,7 +267,7 @@ def _gated_halves_jvp(xp, t, y, x, dim):
 
 
 primitive("gated_halves", _gated_halves, vjp=_gated_halves_vjp, jvp=_gated_halves_jvp, public=False, saved=ONE, examples=((0,), (1,)),
-          shapes=((2, 4),), layout="rows", node_name="Glu", doc="The first half along `dim` times the sigmoid of the second half.")
+          shapes=((2, 4),), layout="operands", node_name="Glu", doc="The first half along `dim` times the sigmoid of the second half.")
 
 
 @composite("glu", public=False)

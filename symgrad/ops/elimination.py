@@ -162,7 +162,7 @@ def _unpacked(xp, packed, order, data=True):
     k, p = min(m, n), xp.zeros_like(packed, (0,))
     lower = upper = p
     if order is not None:
-        p = matrix_transpose(xp, _rows(xp, xp.eye_like(packed, m), order))
+        p = _rows(xp, xp.eye_like(packed, m), order.argsort(-1))
     if data:
         lower = xp.tril(packed if k == n else packed[..., :k], -1) + (xp.eye_like(packed, m) if k == m else xp.eye_like(packed, m)[:, :k])
         upper = xp.triu(packed if k == m else packed[..., :k, :], 0)
@@ -181,7 +181,7 @@ def linalg_lu(xp, A, *, pivot=True):
 def linalg_lu_solve(xp, LU, pivots, B, *, left=True, adjoint=False):
     """The solution X of A X = B, of X A = B with `left=False`, or of these with Aᴴ in place of A with `adjoint`, from the factors of A."""
     if not left and B.ndim > 1:
-        return conjugate_transpose(xp, linalg_lu_solve(xp, LU, pivots, conjugate_transpose(xp, B), adjoint=not adjoint))
+        return xp.copy(conjugate_transpose(xp, linalg_lu_solve(xp, LU, pivots, conjugate_transpose(xp, B), adjoint=not adjoint)), "C")
     check_square("linalg.lu_solve", LU)
     _check_exchanges("linalg.lu_solve", pivots, LU.shape[-1], LU.shape[-1])
     if B.ndim < 2:

@@ -64,7 +64,7 @@ multilinear("dot", lambda xp, input, tensor: xp.dot(input, tensor), lambda xp, g
             prepare=_product_arguments("dot", 1, 1), shapes=((4,), (4,)),
             usage="symgrad.dot(x, x)", doc="The inner product of two vectors, without conjugation.")
 multilinear("batched_matmul", lambda xp, input, mat2: xp.matmul(input, mat2), lambda xp, g, a, b: xp.matmul(g, matrix_transpose(xp, b)),
-            lambda xp, g, a, b: xp.matmul(matrix_transpose(xp, a), g), public=False, node_name="Bmm", shapes=((2, 3, 4), (1, 4, 2)),
+            lambda xp, g, a, b: xp.matmul(matrix_transpose(xp, a), g), public=False, layout="rows", node_name="Bmm", shapes=((2, 3, 4), (1, 4, 2)),
             doc="Matrix products over broadcast leading axes.")
 
 

@@ -194,7 +194,7 @@ def _normalized(xp, input, dim, eps):
     return input / xp.maximum(xp.norm(input, dim=dim, keepdim=True), eps)
 
 
-primitive("normalized", _normalized, public=False, layout="rows", node_name="Div", examples=(((0,), 0.0), ((0, 1), 0.0)), shapes=((2, 2),),
+primitive("normalized", _normalized, public=False, layout="first", node_name="Div", examples=(((0,), 0.0), ((0, 1), 0.0)), shapes=((2, 2),),
           prepare=lambda xp, input, dim, eps: (input, axes(dim, input.ndim), eps if type(eps) is float else float(constant("normalize", "eps", eps))),
           vjp=lambda xp, g, y, x, dim, eps: _normalized_slope(xp, g, y, x, dim, eps),
           jvp=lambda xp, t, y, x, dim, eps: _normalized_slope(xp, t, y, x, dim, eps),

@@ -48,21 +48,20 @@ SCALAR, NO_PLACES = (Ellipsis,), ()  # the index of the element of a tensor with
 
 
 def _elements_index(name, input, dim, index, src):
-    dim = axis(dim, input.ndim)
-    index = integer_index(index, f"{name}(): Expected dtype int32/int64 for index")
-    if not index.size:
+    dim, empty = axis(dim, input.ndim), not index_array(index).size  # without elements the dtype of an index does not count
+    index = index_array(index) if empty else integer_index(index, f"{name}(): Expected dtype int32/int64 for index")
+    if src is not None:
+        expect_dtype(src, input.dtype, "scatter(): Expected self.dtype to be equal to src.dtype, but got {} and {}")
+    if empty:
         return NO_PLACES
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
-    if src is not None:
-        expect_dtype(src, input.dtype, "scatter(): Expected self.dtype to be equal to src.dtype, but got {} and {}")
-        if max(index.ndim, 1) != max(src.ndim, 1):
-            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-        outside = any([n > m for i, (n, m) in enumerate(zip(index.shape, input.shape)) if i != dim])
-        if outside or any([n > m for n, m in zip(index.shape, src.shape or (1,))]):
-            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim} and to "
-                               f"be "
-                               f"no larger size than src {list(src.shape)}")
+    if src is not None and max(index.ndim, 1) != max(src.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    outside = any([n > m for i, (n, m) in enumerate(zip(index.shape, input.shape)) if i != dim])
+    if outside or src is not None and any([n > m for n, m in zip(index.shape, src.shape or (1,))]):
+        further = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
+        raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim}{further}")
     places = gather_index(check_bounds(index, input.shape[dim] if input.ndim else 1, dim), dim)
     return places if input.ndim else SCALAR
 
@@ -78,7 +77,7 @@ def _matching_part(xp, src, index):
     """The elements of `src` at the positions of the index's own elements."""
     shape = tuple(index_array(index).shape)
     if len(shape) != src.ndim:  # one of both has no dimensions
-        src = xp.reshape(src, (-1,) * len(shape))
+        return xp.reshape(src, (1,)) if shape else xp.reshape(xp.getitem(src, (slice(1),)), ())
     return src if tuple(src.shape) == shape else xp.getitem(src, tuple(slice(n) for n in shape))
 
 
@@ -111,6 +110,7 @@ def scatter(xp, input, dim, index, src=None, *, value=None, reduce=None):
 
 def _scattered(xp, input, dim, index, given, reduce):
     """`scatter` with elements added to those of the input, or multiplied with them."""
+    axis(dim, input.ndim)
     if reduce not in ("add", "multiply"):
         raise RuntimeError(f"scatter(): reduce argument must be either add or multiply, but got {reduce!r}")
     if not hasattr(given, "shape"):
@@ -132,24 +132,44 @@ _define_addition("scatter_add", _scatter_add_arguments, "symgrad.scatter_add(a, 
 # Whole slices
 
 
+_DTYPES_OF_INDEX = {"index_copy": ("index_copy_(): Expected a long tensor for index", ("int64",)),
+                    "index_fill": ("index_fill_(): Expected dtype int64 for index", ("int64",))}
+
+
+def _integers(name, index):
+    """The index of slices as an array. Raises RuntimeError for another dtype, `index_fill` IndexError."""
+    try:
+        return integer_index(index, *_DTYPES_OF_INDEX.get(name, (f"{name}_(): Expected dtype int32/int64 for index",)))
+    except RuntimeError as error:
+        raise (IndexError if name == "index_fill" else RuntimeError)(str(error)) from None
+
+
 def _slices_index(name, xp, input, dim, index, source=None):
     """The dimension and the index of slices, and a source with one slice for each."""
-    dim, index = axis(dim, input.ndim), integer_index(index, f"{name}(): Expected dtype int32/int64 for index")
+    dim, copies, given = axis(dim, input.ndim), name == "index_copy", index_array(index)
+    if given.ndim > 1 and name != "index_fill":
+        raise IndexError(f"{name}_(): Index should have dimension 1 or 0 (got {given.ndim})")
+    if copies and source.ndim != input.ndim and source.ndim and input.ndim:
+        raise IndexError(f"index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
+                         f"({source.ndim}), destination dimensionality ({input.ndim})")
+    index = _integers(name, index)
     if index.ndim > 1:
-        raise IndexError(f"{name}(): Index should have dimension 1 or 0 (got {index.ndim})")
+        raise RuntimeError(f"index_fill_(): Index has to be a vector/scalar, but it has {index.ndim} dimensions")
     index = index.reshape(-1)
     if source is not None:
         expect_dtype(source, input.dtype, "index_copy_(): self and source expected to have the same dtype, but got (self) {} and (source) {}"
-                     if name == "index_copy" else f"{name}_(): self ({{}}) and source ({{}}) must have the same scalar type")
-        count = source.shape[dim] if source.ndim else 1
-        if count != len(index):
-            message = f"{name}_(): Number of indices ({len(index)}) should be equal to source.size(dim)"
-            raise IndexError(f"{message} ({count})") if name == "index_copy" else RuntimeError(f"{message}: ({count}), for dim: {dim}")
-        vector = name == "index_copy" and not input.ndim and source.ndim == 1  # torch takes it for a tensor without dimensions
-        if source.ndim != input.ndim and not vector or input.ndim and _around(source, dim) != _around(input, dim):
+                     if copies else f"{name}_(): self ({{}}) and source ({{}}) must have the same scalar type")
+        count = (source.shape[dim] if dim < source.ndim else None) if source.ndim else 1
+        if count != len(index) and not copies:
+            raise RuntimeError(f"{name}_(): Number of indices ({len(index)}) should be equal to source.size(dim): ({count}), for dim: {dim}")
+        if copies and not source.ndim and len(index) != 1:
+            raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {len(index)})")
+        vector = copies and input.ndim + source.ndim == 1  # torch takes one for the other
+        if not vector and (source.ndim != input.ndim or input.ndim and _around(source, dim) != _around(input, dim)):
             raise RuntimeError(f"{name}_(): Source/destination tensor must have same slice shapes. Destination slice shape: {list(input.shape)} at "
-                               f"dimension "
-                               f"{dim} and source slice shape: {list(source.shape)} at dimension {dim}")
+                               f"dimension {dim} and source slice shape: {list(source.shape)} at dimension {dim}")
+        if count != len(index):
+            raise IndexError(f"index_copy_(): Number of indices ({len(index)}) should be equal to source.size(dim) ({count})")
     places = slice_index(_check_slices(name, index, input.shape[dim] if input.ndim else 1, dim), dim)
     return places if input.ndim else SCALAR
 
@@ -173,7 +193,7 @@ def _at_slices(name, xp, input, dim, index, source, *alpha):
     if input.ndim:
         return input, source, places, *alpha
     named = {"alpha": alpha[0]} if alpha else {}
-    return xp.reshape(getattr(xp, name)(xp.reshape(input, (1,)), dim, index, xp.reshape(source, (1,)), **named), ())
+    return xp.clone(xp.reshape(getattr(xp, name)(xp.reshape(input, (1,)), dim, index, xp.reshape(source, (1,)), **named), ()))
 
 
 _define_addition("index_add",
@@ -183,6 +203,8 @@ _define_addition("index_add",
 
 
 def _index_copy_arguments(xp, input, dim, index, source):
+    if input.ndim == 1 and not source.ndim:
+        source = xp.reshape(source, (1,))
     prepared = _at_slices("index_copy", xp, input, dim, index, source)
     return (input, _written(xp, source, prepared[2]), prepared[2]) if input.ndim else prepared
 
@@ -200,18 +222,21 @@ _define_replacement("index_fill_tensor", node_name="IndexFillBackward1", layout=
 def index_fill(xp, input, dim, index, value):
     """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` at a vector of integers."""
     if not input.ndim:
-        return xp.reshape(index_fill(xp, xp.reshape(input, (1,)), dim, index, value), ())
-    places = _slices_index("index_fill", xp, input, dim, distinct_index(index, input.shape[axis(dim, input.ndim)]))
+        return xp.clone(xp.reshape(index_fill(xp, xp.reshape(input, (1,)), dim, index, value), ()))
+    if getattr(value, "ndim", 0):
+        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    places = _slices_index("index_fill", xp, input, dim, distinct_index(_integers("index_fill", index), input.shape[axis(dim, input.ndim)]))
     if (isinstance(value, complex) or hasattr(value, "is_complex") and value.is_complex()) and not input.is_complex():
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     if not hasattr(value, "shape"):
         return xp.index_fill_number(input, input.new_tensor(value), places)
-    if value.ndim:
-        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
     return xp.index_fill_tensor(input, value.to(input.dtype), places)
 
 
 # Reductions of the elements that are sent to one position
+
+
+REDUCTIONS = "sum", "prod", "mean", "amax", "amin"
 
 
 @in_float32
@@ -220,10 +245,8 @@ def _mean_at(xp, flat, sent, added):
     return xp.div(added(flat, sent), added(xp.ones_like(flat), xp.ones_like(sent)), rounding_mode="floor" if whole else None)
 
 
-def _reduce_at(xp, name, input, src, places, reduce, include_self, known):
+def _reduce_at(xp, input, src, places, reduce, include_self):
     """The input with the reductions of its own element (if `include_self`) and of the elements of `src` sent to one place."""
-    if reduce not in known:
-        raise RuntimeError(f"{name}(): Expected reduce to be one of {', '.join(known)} but got {reduce}.")
     if reduce == "prod" and str(input.dtype) == "torch.bool":
         reduce = "amin"
     flat, sent, shape = xp.reshape(input, (-1,)), xp.reshape(src, (-1,)), tuple(input.shape)
@@ -248,17 +271,23 @@ def _reduce_at(xp, name, input, src, places, reduce, include_self, known):
 @composite("scatter_reduce", usage="symgrad.scatter_reduce(a, 1, symgrad.tensor([[0, 0], [2, 1]]), symgrad.ones(2, 2), 'mean')")
 def scatter_reduce(xp, input, dim, index, src, reduce, *, include_self=True):
     """A copy of the input with the sum, product, mean, largest or smallest of the elements that an index along `dim` sends to one place."""
+    axis(dim, input.ndim)
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    if reduce not in REDUCTIONS:
+        raise RuntimeError(f"scatter_reduce(): Expected reduce to be one of {', '.join(REDUCTIONS)} but got {reduce}.")
     places = _elements_index("scatter_reduce", input, dim, index, src)
     if places is NO_PLACES:
         return _unchanged(xp, input, src)
     part = _matching_part(xp, src, index)
     places = places if input.ndim else (integer_index(index, "").reshape(-1),)
-    return _reduce_at(xp, "scatter_reduce", input, part, places, reduce, include_self, ("sum", "prod", "mean", "amax", "amin"))
+    return _reduce_at(xp, input, part, places, reduce, include_self)
 
 
 @composite("index_reduce", usage="symgrad.index_reduce(a, 1, symgrad.tensor([0, 0]), symgrad.ones(2, 2), 'prod')")
 def index_reduce(xp, input, dim, index, source, reduce, *, include_self=True):
     """A copy of the input with the product, mean, largest or smallest of the slices that a vector of integers sends to one place along `dim`."""
+    if reduce not in REDUCTIONS[1:]:
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of {', '.join(REDUCTIONS[1:])} but got {reduce}.")
     _slices_index("index_reduce", xp, input, dim, index, source)
     dim = axis(dim, input.ndim)
     every = xp.expand(xp.reshape(index, (-1, *(1,) * (input.ndim - dim - 1))), tuple(source.shape)) if input.ndim else xp.reshape(index, ())
@@ -266,7 +295,7 @@ def index_reduce(xp, input, dim, index, source, reduce, *, include_self=True):
     if places is NO_PLACES:
         return _unchanged(xp, input, source)
     places = places if input.ndim else (integer_index(index, "").reshape(-1),)
-    return _reduce_at(xp, "index_reduce", input, source, places, reduce, include_self, ("prod", "mean", "amax", "amin"))
+    return _reduce_at(xp, input, source, places, reduce, include_self)
 
 
 def _check_size(src, shape):

@@ -34,8 +34,8 @@ for _name, _node in {"max_pool2d_elements": "MaxPool2DWithIndices", "max_pool3d_
                      "adaptive_max_pool2d_elements": "AdaptiveMaxPool2D", "adaptive_max_pool3d_elements": "AdaptiveMaxPool3D",
                      "fractional_max_pool2d_elements": "FractionalMaxPool2D", "fractional_max_pool3d_elements": "FractionalMaxPool3D",
                      "grid_elements": "Gather"}.items():
-    linear(_name, _elements, _elements_transpose, public=False, node_name=_node, layout="images", shapes=((2, 3, 4),),
-           examples=((([[1, 5], [5, 23]],),),), doc="The elements at positions in the flattened input.")
+    linear(_name, _elements, _elements_transpose, public=False, node_name=_node, layout="rows" if _node == "Gather" else "images",
+           shapes=((2, 3, 4),), examples=((([[1, 5], [5, 23]],),),), doc="The elements at positions in the flattened input.")
 
 
 def _interpolation_name(node):

@@ -67,12 +67,12 @@ def _index_select_arguments(xp, input, dim, index):
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     size = input.shape[dim] if input.ndim else 1
+    if not input.ndim and index.size != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
     wrong = first_outside(index, 0, size)
     if wrong is not None:
         raise IndexError(f"index out of range in self: {wrong} is not from 0 to {size - 1}, where dimension {dim} has size {size}")
     if not input.ndim:
-        if index.size != 1:
-            raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
         return xp.clone(input)
     return input, slice_index(index.reshape(-1), dim)
 

@@ -158,7 +158,7 @@ def _standardized_jvp(xp, t, by_weight, by_bias, y, x, weight, bias, dim, eps):
     return out if type(bias) is float else out + by_bias
 
 
-primitive("standardized", _standardized, vjp=_standardized_vjp, jvp=_standardized_jvp, arity=3, public=False, layout="first", refuses="c",
+primitive("standardized", _standardized, vjp=_standardized_vjp, jvp=_standardized_jvp, arity=3, public=False, layout="images", refuses="c",
           saved=("input weight", "input", ""), shapes=((2, 3), (3,), (3,)), examples=(((1,), 1e4), ((0,), 1e4)),
           # the terms of the gradient of two numbers cancel where eps is small beside their variance
           doc="(input - mean) / √(var + eps) weight + bias, with the mean and the variance over `dim`; the weight and the bias are broadcast to the "

@@ -69,7 +69,7 @@ def _quantile(name, xp, input, q, dim, keepdim, interpolation, missing):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     at = None if dim is None else axis(dim, input.ndim)
     shape = (1,) * input.ndim if dim is None else tuple(1 if i == at else n for i, n in enumerate(input.shape))
-    rows = xp.reshape(input, (-1,)) if dim is None or not input.ndim else xp.movedim(input, at, -1)
+    rows = xp.reshape(input, (-1,)) if dim is None or not input.ndim else xp.reshape(xp.movedim(input, at, -1), (-1, input.shape[at]))
     values = xp.sort(rows, -1)[0]
     numbers = xp.numbers(rows)
     n, whole = rows.shape[-1], numbers == numbers
@@ -313,8 +313,8 @@ def renorm(xp, input, p, dim, maxnorm):
     large = xp.gt(size, maxnorm)
     if p == 2:
         size = xp.where(large, size, xp.ones_like(size))
-        return xp.where(large, unit_vectors(xp, input, others, maxnorm) * (maxnorm / (1 + 1e-7 / size)), input)
-    return input * xp.where(large, maxnorm / (xp.where(large, size, xp.ones_like(size)) + 1e-7), xp.ones_like(size))
+        return xp.copy(xp.where(large, unit_vectors(xp, input, others, maxnorm) * (maxnorm / (1 + 1e-7 / size)), input), "C")
+    return xp.copy(input * xp.where(large, maxnorm / (xp.where(large, size, xp.ones_like(size)) + 1e-7), xp.ones_like(size)), "C")
 
 
 @composite("narrow_copy", usage="symgrad.narrow_copy(a, 1, 0, 2)")

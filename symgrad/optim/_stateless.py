@@ -9,6 +9,7 @@ from typing import Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Optimizer
+from symgrad.types.restoring import restored
 
 __all__ = ["swap_in_optimizer_params_and_state"]
 
@@ -50,16 +51,18 @@ def swap_in_optimizer_params_and_state(optimizer: Optimizer, swapin_parameters: 
         raise RuntimeError(f"{_NAME} requires swapin_optim_state['state'] to be keyed only by packed parameter ids from param_groups[*]['params']; "
                            f"got extra keys {extra!r}.")
     kept_state, kept_groups = optimizer.state, [dict(group) for group in optimizer.param_groups]
-    try:
-        for group, new in zip(optimizer.param_groups, new_groups):
-            group.update(new)
-        optimizer.state = state
-        yield
-    finally:
+
+    def restore() -> None:
         for group, kept in zip(optimizer.param_groups, kept_groups):
             group.clear()
             group.update(kept)
         optimizer.state = kept_state
+
+    with restored(restore):
+        for group, new in zip(optimizer.param_groups, new_groups):
+            group.update(new)
+        optimizer.state = state
+        yield
 
 
 def _checked(optimizer: Optimizer, given: Any) -> tuple[dict[Any, Any], list[dict[str, Any]]]:

@@ -29,6 +29,7 @@ from symgrad.methods.predicates import typename
 from symgrad.types.dtypes import dtype_of
 from symgrad.types.frames import user_frame
 from symgrad.types.handles import RemovableHandle, add_hook
+from symgrad.types.restoring import changed
 
 __all__ = ["Group", "Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
@@ -67,8 +68,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             self._opt_called = True
         if self._stepping or not (self._step_pre_hooks or self._step_post_hooks or _step_pre_hooks or _step_post_hooks):
             return step(*args, **kwargs)
-        self._stepping = True
-        try:
+        with changed(self, "_stepping", True):
             for hook in (*_step_pre_hooks.values(), *self._step_pre_hooks.values()):
                 found = hook(self, args, kwargs)
                 if found is not None:
@@ -79,8 +79,6 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             for hook in (*self._step_post_hooks.values(), *_step_post_hooks.values()):
                 hook(self, args, kwargs)
             return out
-        finally:
-            self._stepping = False
 
     hooked._wrapped_by_lr_sched = True  # type: ignore[attr-defined]  # schedulers ask whether `step` is this one
     return hooked

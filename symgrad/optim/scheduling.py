@@ -5,12 +5,14 @@ from __future__ import annotations
 import types
 import warnings
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer
+from symgrad.types.restoring import restored
 
 __all__ = ["ChainedScheduler", "LRScheduler", "ReduceLROnPlateau", "Schedule", "SequentialLR", "for_each_group", "set_option"]
 
@@ -95,13 +97,8 @@ class LRScheduler:
         with self._flag("_is_initial"):
             self.step()
 
-    @contextmanager
-    def _flag(self, name: str) -> Iterator[None]:
-        setattr(self, name, True)
-        try:
-            yield
-        finally:
-            setattr(self, name, False)
+    def _flag(self, name: str) -> AbstractContextManager[None]:
+        return restored(partial(setattr, self, name, False), partial(setattr, self, name, True))
 
     def state_dict(self) -> dict[str, Any]:
         """All attributes but the optimizer."""

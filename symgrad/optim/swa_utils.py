@@ -16,6 +16,7 @@ from symgrad.nn.modules.module import Module
 from symgrad.optim.optimizer import Optimizer
 from symgrad.optim.scheduling import Rates, Schedule, for_each_group
 from symgrad.types.dtypes import DTYPES
+from symgrad.types.restoring import restored
 
 __all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
 
@@ -143,15 +144,19 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
             momenta[module] = module.momentum
     if not momenta:
         return
-    was_training = model.training
-    model.train()
-    for module in momenta:
-        module.momentum = None
-    for batch in loader:
-        model(batch[0] if isinstance(batch, (list, tuple)) else batch)
-    for module, momentum in momenta.items():
-        module.momentum = momentum
-    model.train(was_training)
+    training = model.training
+
+    def restore() -> None:
+        for module, momentum in momenta.items():
+            module.momentum = momentum
+        model.train(training)
+
+    with restored(restore):
+        model.train()
+        for module in momenta:
+            module.momentum = None
+        for batch in loader:
+            model(batch[0] if isinstance(batch, (list, tuple)) else batch)
 
 
 class SWALR(Schedule):

@@ -5,9 +5,9 @@ Equal entries are one, entries of constants alone are computed once, and entries
 
 from __future__ import annotations
 
-import contextlib
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from symgrad.program.failing import unused_failures
 from symgrad.program.program import Operand, Program, Spec, Step, call
 from symgrad.program.rewrites import REWRITES, elementwise_operands
 from symgrad.program.shapes import result_dtype, spec_of
+from symgrad.types.restoring import changed
 
 __all__ = ["Entry", "ProgramRecorder"]
 
@@ -91,14 +92,9 @@ class ProgramRecorder:
             found = self._known[key] = self._new("constant", (), (), Spec(y.shape, y.dtype), x)
         return found
 
-    @contextlib.contextmanager
-    def along_fixed_vectors(self) -> Iterator[None]:
+    def along_fixed_vectors(self) -> AbstractContextManager[None]:
         """A context in which derivatives along fixed vectors are computed."""
-        self.selects, before = True, self.selects
-        try:
-            yield
-        finally:
-            self.selects = before
+        return changed(self, "selects", True)
 
     # Words
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from symgrad.algebra.limits import clock
 from symgrad.carriers import numeric
+from symgrad.carriers.digits import precision_restored
 from symgrad.carriers.triangles import hermitian_parts
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.proofs.case import Case
@@ -88,6 +89,7 @@ def _nothing_to_prove(op: Op) -> str:
 
 
 @hermitian_parts()  # of which the rules are the derivatives, element by element
+@precision_restored()
 def prove(op: Any, order: int = 3, *, complex: bool | None = None, seconds: float = 60.0, points: int = 20, progress: Any = None) -> Proof:
     """Prove the rules of an op: its pullback and pushforward, and their derivatives up to an order, equal SymPy's derivatives.
 

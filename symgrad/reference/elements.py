@@ -12,6 +12,7 @@ import numpy as np
 
 from symgrad.reference.quotients import Quotients, Reader
 from symgrad.reference.tensors import Arrays, Index, Reference, Tangents, array_of, is_active
+from symgrad.types.restoring import workdps
 
 __all__ = ["ElementReference"]
 
@@ -57,7 +58,7 @@ class ElementReference(Reference):
         active = [j for j, x in enumerate(xs) if is_active(x)]
         parts = list(self.parts(xs, at, wrt, cotangent, *tangents))
         total = mpmath.mpf(0)
-        with mpmath.workdps(60):
+        with workdps(mpmath.mp, 60):
             for k, point, coefficient in parts:
                 if len(parts) > 1:
                     (d,) = self.quotients.derivative(k, [point])
@@ -77,7 +78,7 @@ class ElementReference(Reference):
             (d,) = self.quotients.derivative(k, [point], certain=True)
             if d is None:
                 return None
-            with mpmath.workdps(60):
+            with workdps(mpmath.mp, 60):
                 total += coefficient * d
         return total
 
@@ -123,7 +124,7 @@ class ElementReference(Reference):
         total: list[Any] = [mpmath.mpf(0)] * len(points)
         for k, coefficients in self._terms(xs, shape, wrt, cotangent, *tangents):
             found = self.quotients.derivative(k, points, others=self._pooled_points(sum(k)))
-            with mpmath.workdps(60):
+            with workdps(mpmath.mp, 60):
                 total = [a if not c else None if a is None or d is None else a + c * d for a, c, d in zip(total, coefficients, found)]
         return array_of([None if a is None or mpmath.isnan(a) else a for a in total], shape)
 
@@ -157,7 +158,7 @@ def _points(xs: Arrays) -> tuple[list[tuple[Any, ...]], Index]:
 
 def _products(factors: Sequence[np.ndarray]) -> list[Any]:
     """The products of floats, element by element, without rounding."""
-    with mpmath.workdps(60):
+    with workdps(mpmath.mp, 60):
         rows = [f.ravel().tolist() for f in factors]
         return [math.prod(map(mpmath.mpf, row[1:]), start=mpmath.mpf(row[0])) for row in zip(*rows)]
 
@@ -170,5 +171,5 @@ def _sum_to_shape(x: np.ndarray, shape: Index) -> np.ndarray:
     axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape) if n == 1 and x.shape[i + lead] != 1)
     kept = [i for i in range(x.ndim) if i not in axes]
     rows = x.transpose(*kept, *axes).reshape(math.prod(x.shape[i] for i in kept), -1).tolist()
-    with mpmath.workdps(60):
+    with workdps(mpmath.mp, 60):
         return array_of([None if any(v is None for v in row) else mpmath.fsum(row) for row in rows], shape)

@@ -26,6 +26,7 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.elementary import ElementaryFunction, multiply_into, number, pop_kink_flag, taylor_coefficients
 from symgrad.reference.template import Choice, Equation, NoFormula, equations_of, template
+from symgrad.types.restoring import workdps
 
 __all__ = ["Oracle", "slots"]
 
@@ -206,7 +207,7 @@ class OracleValues:
         out += [rows[i][j][1] for i in n for j in n if full >= 2]
         if full >= 3:  # D³f[eᵢ, eⱼ, ·] by the third derivatives along eᵢ, eⱼ and eᵢ + eⱼ
             mixed = {(i, j): self.along(units[i] + units[j], 3) for i, j in itertools.combinations(n, 2)}
-            with mpmath.workdps(self.digits):
+            with workdps(mpmath.mp, self.digits):
                 for i, j, k in itertools.product(n, repeat=3):
                     twice = 2 * rows[i][k][2] if i == j else mixed[min(i, j), max(i, j)][k][2] - rows[i][k][2] - rows[j][k][2]
                     out.append(twice if isinstance(twice, int) else twice / 2)

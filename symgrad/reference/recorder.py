@@ -28,6 +28,7 @@ from symgrad.graph.order import upstream
 from symgrad.graph.slopes import RECORDERS
 from symgrad.types.domains import COMPLEX as COMPLEX_PARTS
 from symgrad.types.dtypes import DTYPES, DType, dtype_of
+from symgrad.types.restoring import restored
 
 __all__ = ["Box", "RecordingCarrier"]
 
@@ -316,11 +317,8 @@ class _InFloats(Passed):
         if not self.values:
             return None
         boxes = {n: (n.value, n.args) for n in self.values}
-        try:
-            _set(self.values)
+        with restored(functools.partial(_set, boxes), functools.partial(_set, self.values)):
             return super().unreached(node, i)
-        finally:
-            _set(boxes)
 
     def _read(self) -> dict[Node, tuple[Any, Any]]:
         """The floats of all nodes, nothing if some have none. Those of the seeds take their places."""

@@ -24,6 +24,7 @@ from symgrad.reference.oracle import slots
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula, template
+from symgrad.types.restoring import workdps
 
 __all__ = ["ReplayedOracle"]
 
@@ -76,7 +77,7 @@ class ReplayedValues:
         units = [tuple(row) for row in np.eye(direction.size).tolist()]
         along = tuple(direction.tolist())
         out = []
-        with precise.working_precision(self.working), mpmath.workdps(self.working):
+        with precise.working_precision(self.working), workdps(mpmath.mp, self.working):
             for k, index, directional in slots(direction.size, order, full):
                 out.append(self._difference([units[i] for i in index] + [along] * (k - 1 if directional else 0)))
             for line in [*units, along] if order else ():

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["at", "first_line", "label", "number", "pair", "short", "ulp_text"]
+__all__ = ["at", "first_line", "label", "message_of", "number", "pair", "short", "ulp_text"]
 
 WIDE = 72  # characters of a formula that a line shows
 
@@ -54,6 +54,16 @@ def short(e: Any) -> str:
 def first_line(text: Any, longest: int = 120) -> str:
     """The first line of a text or of an error's message, cut where it is very long."""
     return _cut(str(text).strip().partition("\n")[0], longest)
+
+
+def message_of(error: BaseException) -> str:
+    """The type and the message of an error; the type alone if the message raises an exception itself."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return type(error).__name__
 
 
 def _cut(text: str, longest: int) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from symgrad.carriers import numeric, residuals
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.symbolic.wide import Guard, trusted_sizes, with_guard
+from symgrad.types.restoring import workdps
 
 __all__ = ["SUPPORT", "Patch", "average", "horner", "over", "power"]
 
@@ -134,7 +135,7 @@ def _gauss(n: int) -> tuple[np.ndarray, np.ndarray]:
     """The nodes in [0, 1] and the weights of Gauss's rule, to full accuracy."""
     rows = []
     for start in np.polynomial.legendre.leggauss(n)[0].tolist():
-        with mpmath.workdps(30):
+        with workdps(mpmath.mp, 30):
             t = mpmath.mpf(start)
             for _ in range(3):
                 p, q = mpmath.legendre(n, t), mpmath.legendre(n - 1, t)

@@ -16,6 +16,7 @@ from symgrad.reference.sources import OracleReferenceValues
 from symgrad.reference.tensors import is_active
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.references import equations
+from symgrad.types.restoring import workdps
 from symgrad.types.ulp import Ulp
 
 __all__ = ["Rounding"]
@@ -41,7 +42,7 @@ class Rounding:
         False where the formula cannot be evaluated step by step, and where its derivative by SymPy is not `true`.
         """
         try:
-            with limited(SECONDS), mpmath.workdps(60):
+            with limited(SECONDS), workdps(mpmath.mp, 60):
                 terms = list((self._by_elements if self.attack.elementwise else self._of_arrays)(kind, xs, at, wrt, cotangent, *tangents))
                 total = mpmath.fsum(term.factor * term.number.value for term in terms)
                 size = mpmath.fsum(abs(term.factor * term.number.value) for term in terms)

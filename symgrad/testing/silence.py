@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd import is_grad_enabled, set_grad_enabled
+from symgrad.engine.parted import with_modes_of_caller
 from symgrad.types.dtypes import get_default_dtype, set_default_dtype
+from symgrad.types.restoring import restored
 
 __all__ = ["in_a_thread", "silence"]
 
@@ -20,18 +21,20 @@ __all__ = ["in_a_thread", "silence"]
 @contextmanager
 def silence() -> Iterator[None]:
     """A context without floating-point errors and warnings, which restores the default dtype and the grad mode that the op may have changed."""
-    dtype, recording = get_default_dtype(), is_grad_enabled()
-    try:
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
+    dtype, recording, errors = get_default_dtype(), is_grad_enabled(), np.geterr()
+
+    def restore() -> None:
         set_default_dtype(dtype)
         set_grad_enabled(recording)
+        np.seterr(**errors)
+
+    with restored(restore), np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def in_a_thread(function: Callable[[], Any]) -> Any:
-    """The result of a function that is called in a thread of its own, in the context of the caller."""
+    """The result of a function that is called in a thread of its own, in the modes and the context of the caller."""
     found: list[Any] = []
     raised: list[BaseException] = []
 
@@ -42,7 +45,7 @@ def in_a_thread(function: Callable[[], Any]) -> Any:
         except BaseException as error:
             raised.append(error)
 
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,))
+    thread = threading.Thread(target=with_modes_of_caller(work))
     thread.start()
     thread.join()
     if raised:

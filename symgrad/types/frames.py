@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LIBRARIES", "PACKAGE", "line_of", "outer_frame", "user_frame"]
+__all__ = ["LIBRARIES", "PACKAGE", "is_of_library", "line_of", "outer_frame", "user_frame"]
 
 PACKAGE = os.path.abspath(__file__).removesuffix(os.path.join("types", "frames.py"))  # with a trailing separator
 LIBRARIES = (PACKAGE, *(os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name) + os.sep for name in ("numpy", "scipy")))
@@ -29,12 +29,13 @@ def user_frame(depth: int) -> FrameType:
 def outer_frame(depth: int) -> FrameType:
     """As `user_frame`, also outside of NumPy, SciPy and the standard library, which call the functions that a user gives them."""
     frame: Any = sys._getframe(depth + 1)
-    while _is_of_library(frame.f_code.co_filename) and frame.f_back is not None:
+    while is_of_library(frame.f_code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
     return frame
 
 
-def _is_of_library(path: str) -> bool:
+def is_of_library(path: str) -> bool:
+    """Whether a file is of this package, NumPy, SciPy or the standard library."""
     return path.startswith(LIBRARIES) or path.startswith("<frozen") or path.startswith(STANDARD) and not any([part in path for part in INSTALLED])
 
 

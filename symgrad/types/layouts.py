@@ -22,10 +22,10 @@ def row_major(array: np.ndarray, operands: Sequence[Any] = ()) -> np.ndarray:
 
 
 def in_image_format(array: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
-    """The array in the format of images if all operands have that format, else in row-major order."""
-    for order in IMAGE_AXES.values() if array.ndim > 3 else ():
-        if all([type(x) is ndarray and x.ndim == len(order) and not x.flags.c_contiguous and x.transpose(order).flags.c_contiguous
-                for x in operands]):
+    """The array in the format of images if all operands of as many dimensions have that format, else in row-major order."""
+    images = [x for x in operands if type(x) is ndarray and x.ndim == array.ndim]
+    for order in IMAGE_AXES.values() if array.ndim > 3 and images else ():
+        if array.ndim == len(order) and all([not x.flags.c_contiguous and x.transpose(order).flags.c_contiguous for x in images]):
             return with_axis_order(array, order)
     return row_major(array)
 

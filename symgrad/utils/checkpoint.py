@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from symgrad.func.checkpointing import CheckpointError, in_segments, noop_context_fn
 from symgrad.func.checkpointing import checkpoint as as_one_node
-from symgrad.graph.modes import thread
+from symgrad.graph.modes import in_mode, thread
 from symgrad.types.absent import explained
-from symgrad.types.restoring import restored
 from symgrad.utils.recomputation import Frame, Logging, OperationLog
 from symgrad.utils.selective import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
@@ -20,28 +18,14 @@ __all__ = ["CheckpointError", "CheckpointPolicy", "SelectiveCheckpointContext", 
            "create_selective_checkpoint_contexts", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
 
 
-class _Settings:
-    """What the two context managers below set, for all threads; None leaves it to the arguments of `checkpoint`."""
-
-    early_stop: bool | None = None
-    debug: bool | None = None
-
-
-@contextlib.contextmanager
-def _setting(name: str, value: bool | None) -> Iterator[None]:
-    with restored(functools.partial(setattr, _Settings, name, getattr(_Settings, name))):
-        setattr(_Settings, name, value)
-        yield
-
-
 def set_checkpoint_early_stop(enable: bool) -> contextlib.AbstractContextManager[None]:
     """Set whether recomputations of the checkpoints made inside stop as soon as all saved tensors are there, whatever their `early_stop`."""
-    return _setting("early_stop", enable)
+    return in_mode(early_stop=enable)
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> contextlib.AbstractContextManager[None]:
     """Set `debug` of the checkpoints made inside, whatever their argument; None leaves it to the argument."""
-    return _setting("debug", enabled)
+    return in_mode(debug=enabled)
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
@@ -83,14 +67,14 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
                            determinism_check=determinism_check, debug=debug, **kwargs)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
-    debug = debug if _Settings.debug is None else _Settings.debug
+    debug = debug if thread.modes.debug is None else thread.modes.debug
     if debug and context_fn is not noop_context_fn:
         raise ValueError("debug=True is incompatible with non-default context_fn")
     logs = (OperationLog(), OperationLog()) if debug else ()
     first, again = map(Logging, logs) if logs else context_fn()
     if not thread.modes.grad:
         return function(*args, **kwargs)
-    early_stop = early_stop if _Settings.early_stop is None else _Settings.early_stop
+    early_stop = early_stop if thread.modes.early_stop is None else thread.modes.early_stop
     frame = Frame(function, args, kwargs, preserve, again, early_stop, determinism_check == "default", logs)
     with frame.hooks(), first:
         output = function(*args, **kwargs)

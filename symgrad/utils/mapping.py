@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import threading
@@ -12,6 +13,7 @@ from concurrent.futures import FIRST_EXCEPTION, Executor, Future, wait
 from typing import Any
 
 from symgrad.reports.progress import Progress, progress_bar
+from symgrad.types.restoring import restored
 
 __all__ = ["map"]
 
@@ -87,11 +89,10 @@ def _interrupts_held() -> Iterator[None]:
         if len(held) > 1:
             before(*args)
 
-    signal.signal(signal.SIGINT, hold)
     try:
-        yield
+        with restored(functools.partial(signal.signal, signal.SIGINT, before), functools.partial(signal.signal, signal.SIGINT, hold)):
+            yield
     finally:
-        signal.signal(signal.SIGINT, before)
         if len(held) == 1:
             before(*held[0])
 

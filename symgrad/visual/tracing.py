@@ -20,6 +20,7 @@ from symgrad.graph.node import IN_FORWARD, NAMED, TRACKED, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parallel import DataParallel
+from symgrad.types.restoring import restored
 
 __all__ = ["CONSTANT", "GraphRecorder", "IO", "MEMBERS", "Vertex", "call_recorded", "trace"]
 
@@ -238,24 +239,26 @@ def _evaluating(model: Module) -> Iterator[None]:
     """A context with every module in evaluation mode, and every `DataParallel` on one device; both are restored."""
     training = {module: module.training for module in model.modules()}
     devices = {module: module.device_ids for module in training if isinstance(module, DataParallel)}
-    model.eval()
-    try:
-        for parallel, ids in devices.items():
-            parallel.device_ids = ids[:1]
-        yield
-    finally:
-        model.train(model.training)
+
+    def restore() -> None:
+        model.train(training[model])  # which a module may override
         for module, flag in training.items():
             module.training = flag
         for parallel, ids in devices.items():
             parallel.device_ids = ids
+
+    with restored(restore):
+        model.eval()
+        for parallel, ids in devices.items():
+            parallel.device_ids = ids[:1]
+        yield
 
 
 @contextlib.contextmanager
 def _scoped(model: Module, recorder: GraphRecorder) -> Iterator[None]:
     """A context in which the tensors of modules are vertices, and operations have the scope of the module that calls them."""
     scopes: dict[str, str] = {}
-    handles = []
+    hooks: list[tuple[Module, Any, Any]] = []
     for name, module in model.named_modules():
         parent, _, last = name.rpartition(".")
         scopes[name] = scope = f"{scopes[parent]}/{type(module).__name__}[{last.translate(READ)}]" if name else recorder.scopes[0]
@@ -270,9 +273,17 @@ def _scoped(model: Module, recorder: GraphRecorder) -> Iterator[None]:
         def leave(module: Module, args: tuple, output: Any) -> None:
             recorder.scopes.pop()
 
-        handles += [module.register_forward_pre_hook(enter, prepend=True), module.register_forward_hook(leave, always_call=True)]
-    try:
+        hooks.append((module, enter, leave))
+
+    def restore() -> None:  # finds the hooks, since an interrupt may come between the entry of a hook and the handle that removes it
+        for module, *own in hooks:
+            for table in (module._forward_pre_hooks, module._forward_hooks):
+                for key in [key for key, hook in table.items() if any(hook is each for each in own)]:
+                    module._forward_hooks_always_called.pop(key, None)
+                    del table[key]
+
+    with restored(restore):
+        for module, enter, leave in hooks:
+            module.register_forward_pre_hook(enter, prepend=True)
+            module.register_forward_hook(leave, always_call=True)
         yield
-    finally:
-        for handle in handles:
-            handle.remove()

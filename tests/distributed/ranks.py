@@ -340,6 +340,90 @@ def samples():
     assert orders[0] != orders[1]
 
 
+def other(one, another):
+    """One thing on the last rank, and another on the others."""
+    return one if dist.get_rank() == size() - 1 else another
+
+
+DISAGREEMENTS = {
+    "dtypes": lambda: dist.all_reduce(torch.ones(3, dtype=other(torch.float32, torch.float64))),
+    "shapes": lambda: dist.all_reduce(torch.ones(other(3, 4))), "one shape of a size": lambda: dist.all_reduce(torch.ones(other((2, 3), (3, 2)))),
+    "reductions": lambda: dist.all_reduce(torch.ones(3), other(dist.ReduceOp.MAX, dist.ReduceOp.SUM)),
+    "kinds": lambda: other(dist.all_reduce, lambda t: dist.broadcast(t, 0))(torch.ones(3)),
+    "roots": lambda: dist.broadcast(torch.ones(3), other(0, 1)), "broadcast, shorter": lambda: dist.broadcast(torch.ones(other(3, 5)), 0),
+    "reduce": lambda: dist.reduce(torch.ones(3, dtype=other(torch.int32, torch.int64)), 0),
+    "all_gather": lambda: dist.all_gather([torch.ones(other(3, 2)) for _ in range(size())], torch.ones(other(3, 2))),
+    "gather": lambda: dist.gather(t := torch.ones(other(3, 2)), [t.clone() for _ in range(size())] if dist.get_rank() == 0 else None),
+    "scatter": lambda: dist.scatter(t := torch.ones(other(3, 2)), [t.clone() for _ in range(size())] if dist.get_rank() == 0 else None),
+    "reduce_scatter": lambda: dist.reduce_scatter(t := torch.ones(other(3, 2)), [t.clone() for _ in range(size())]),
+    "barrier": lambda: other(dist.barrier, lambda: dist.all_reduce(torch.ones(2)))(),
+    "objects and tensors": lambda: other(lambda: dist.all_gather_object([], 1), lambda: dist.all_reduce(torch.ones(2)))(),
+    "groups": lambda: dist.new_group([other(0, 1)]),
+}
+UNPICKLED = {
+    "all_gather_object": lambda x: dist.all_gather_object([], x),
+    "gather_object": lambda x: dist.gather_object(x, [] if dist.get_rank() == 0 else None),
+    "broadcast_object": lambda x: dist.broadcast_object_list([x], size() - 1),
+    "scatter_object": lambda x: dist.scatter_object_list([None], other([x] * size(), None), size() - 1),
+}
+
+
+class Stubborn:
+    """An object whose pickling raises."""
+
+    def __reduce__(self):
+        raise LookupError("not this one")
+
+
+@check
+def disagreements():
+    """Each is an error in every process, and none of them hangs or has written anything."""
+    for name, call in DISAGREEMENTS.items():
+        raises(RuntimeError, "make different calls", call)
+        x = torch.ones(2)
+        dist.all_reduce(x)
+        assert x.tolist() == [size()] * 2, name
+    for name, call in UNPICKLED.items():
+        for x in (Stubborn(), lambda: 1):
+            raises(RuntimeError, f"rank {size() - 1}: {name}", lambda call=call, x=x: call(other(x, 1)))
+
+
+@check
+def messages_of_another_dtype_or_shape():
+    for sent, wanted in ((torch.ones(4, dtype=torch.float32), torch.zeros(2)), (torch.ones(2, 3), torch.zeros(3, 2)), (torch.ones(5), torch.zeros(4)),
+                         (torch.ones(3), torch.zeros(4)), (torch.ones(2), torch.zeros(2, dtype=torch.int64))):
+        for source in (size() - 1, None):
+            if dist.get_rank() == size() - 1:
+                dist.send(sent, 0)
+            elif dist.get_rank() == 0:
+                raises(RuntimeError, f"rank {size() - 1} has sent {sent.numpy().dtype.name} {list(sent.shape)}",
+                       lambda source=source, wanted=wanted: dist.recv(wanted, source))
+                assert not wanted.any()
+        dist.barrier()
+    given = [torch.ones(2 + other(1, 0)) for _ in range(size())]
+    found = [torch.zeros(2 + (dist.get_rank() == k == size() - 1)) for k in range(size())]
+    if size() == 2:
+        (raises if dist.get_rank() == 0 else lambda *rest: rest[-1]())(RuntimeError, "has sent", lambda: dist.all_to_all(found, given))
+        dist.barrier()
+
+
+@check
+def absent():
+    """A call that some process does not make ends after the timeout of the group, with the call and the rank."""
+    group = dist.new_group(timeout=0.4)
+    if dist.get_rank() != size() - 1:
+        raises(RuntimeError, "rank", lambda: dist.all_reduce(torch.ones(2), group=group))
+        if dist.get_rank() == 0:
+            raises(RuntimeError, f"rank {size() - 1} has not answered within 0.4 s", lambda: dist.recv(torch.ones(2), size() - 1, group=group))
+    if size() == 2 and dist.get_rank() == 0:
+        raises(RuntimeError, "all_reduce (SUM) of float32 [2]: rank 1 has not made this call within 0.4 s",
+               lambda: dist.all_reduce(torch.ones(2, dtype=torch.float32), group=dist.new_group([0, 1], timeout=0.4)))
+    elif size() == 2:
+        dist.new_group([0, 1], timeout=0.4)
+        time.sleep(1.0)
+    dist.barrier()
+
+
 def failing():
     """Rank 1 fails while the others wait for it."""
     if dist.get_rank() == 1:

@@ -10,11 +10,10 @@ import weakref
 import pytest
 
 import symgrad
-from symgrad import autograd
+from symgrad import autograd, nn
 from symgrad.autograd.anomaly import NonFiniteGradient
 from symgrad.autograd.causes import record_of
 from symgrad.graph.modes import special, thread
-from symgrad.graph.node import all_threads
 
 pytestmark = [pytest.mark.filterwarnings("ignore:Error detected in"), pytest.mark.filterwarnings(r"ignore:\s*Previous calculation"),
               pytest.mark.filterwarnings("ignore::RuntimeWarning")]
@@ -332,27 +331,36 @@ def test_the_state_of_the_mode_matches_torch():
     assert state == [(True, True), (False, True), (True, False), (False, True), (True, False), (False, True)]
 
 
-def test_the_mode_holds_in_every_thread():
-    ready, on, errors = threading.Event(), threading.Event(), []
+def test_the_mode_holds_in_its_thread_alone():
+    errors = []
 
     def work():
         x = leaf(0.0)
-        (x * 2).sum().backward()  # this thread lives before the mode is on
-        ready.set()
-        on.wait()
+        (x.sqrt() * 0).sum().backward()
         try:
-            (x.sqrt() * 0).sum().backward()
+            with autograd.set_detect_anomaly(True), warnings.catch_warnings(action="ignore"):
+                (x.sqrt() * 0).sum().backward()
         except NonFiniteGradient as error:
             errors.append(str(error))
 
     thread = threading.Thread(target=work)
-    thread.start()
-    ready.wait()
-    with warnings.catch_warnings(), autograd.set_detect_anomaly(True):
-        warnings.simplefilter("ignore")
-        on.set()
+    with autograd.set_detect_anomaly(True):
+        thread.start()
         thread.join()
     assert "(x.sqrt() * 0).sum().backward()" in errors[0]
+
+
+def test_the_threads_of_the_library_have_the_mode_of_their_caller():
+    class Roots(nn.Module):
+        def forward(self, x):
+            return x.sqrt() * 0
+
+    x = symgrad.zeros(1 << 15, requires_grad=True)
+    with autograd.set_detect_anomaly(True), warnings.catch_warnings(action="ignore"):
+        y = nn.DataParallel(Roots(), device_ids=2)(x)
+        with pytest.raises(NonFiniteGradient) as caught:
+            y.sum().backward()
+    assert "return x.sqrt() * 0" in str(caught.value)
 
 
 def test_nothing_is_left_when_the_mode_is_off():
@@ -365,7 +373,7 @@ def test_nothing_is_left_when_the_mode_is_off():
         with symgrad.no_grad():
             assert (x * x).grad_fn is None
         y.sum().backward()
-    assert not special and thread.modes.plain and all_threads.anomaly is None
+    assert not special and thread.modes.plain and thread.modes.anomaly is None
     assert record_of((x * x).grad_fn) is None
     known = weakref.ref(y.grad_fn)
     del y

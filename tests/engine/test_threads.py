@@ -267,15 +267,19 @@ def generators():
 
 
 def anomalies():
-    """Anomaly mode holds in every thread, as in torch."""
+    """Anomaly mode holds in the threads that set it, and in no other."""
     def work(i):
         x = leaf(np.array([-1.0, 2.0]))
         y = (x.sqrt() * 0).sum()
-        with pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values"):
+        if i % 2:
+            y.backward(retain_graph=True)
+            assert np.isnan(x.grad.numpy()[0])
+        with torch.autograd.set_detect_anomaly(True), pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values"):
             y.backward()
 
     with torch.autograd.set_detect_anomaly(True), warnings.catch_warnings(action="ignore"):
         run_in_threads(work, THREADS)
+        assert torch.is_anomaly_enabled()
     assert not torch.is_anomaly_enabled()
 
 

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from .agreement import AFTER_MESSAGES, BEFORE_MESSAGES, Case, alike, named_alike, normal
 from .draw import Drawer
+from .draw_plainly import Plainly
 from .seen import look
 from .steps import PASSES, Step, World, say
 
@@ -35,6 +36,7 @@ class Wild(Exception):
     """Numbers have left the finite: nothing is learnt from here on."""
 
 
+DRAWERS: dict[str, Any] = {"guarded": Drawer, "plain": Plainly}
 WILD = "numbers have left the finite"
 
 
@@ -54,7 +56,7 @@ class Pair:
         theirs, ours = self.worlds
         self.program.append(step)
         expected, got = theirs.do(step), ours.do(step)
-        case = Case(step, expected[1] if expected else "", got[1] if got else "", self.program, theirs.tensors)
+        case = Case(step, expected[1] if expected else "", got[1] if got else "", self.program, theirs.tensors, theirs.reset)
         if expected is not None:
             self.raised.append(normal(expected[1]))
         if self._ends(case, BEFORE_MESSAGES):
@@ -158,11 +160,12 @@ def shrink(program: list[Step], *how: Any) -> tuple[list[Step], str]:
         size = max(1, size // 2)
 
 
-def one(seed: int, ours: Any, theirs: Any, length: int, without: frozenset[str], ignored: frozenset[str]) -> tuple[Pair, str | None]:
+def one(seed: int, ours: Any, theirs: Any, length: int, without: frozenset[str], ignored: frozenset[str],
+        drawing: str = "guarded") -> tuple[Pair, str | None]:
     """One random program and its difference."""
     source = random.Random(seed)
     pair = Pair(ours, theirs, source.random() < 0.5, ignored)
-    drawer = Drawer(source, pair.worlds[0], without)
+    drawer = DRAWERS[drawing](source, pair.worlds[0], without)
     try:
         while len(pair.program) < length and not pair.over:
             pair.run(drawer.step())
@@ -193,7 +196,7 @@ def run(seeds: Sequence[int], options: argparse.Namespace) -> Tally:
     theirs.set_default_dtype(theirs.float64)
     try:
         for seed in seeds:
-            pair, told = one(seed, ours, theirs, options.length, without, ignored)
+            pair, told = one(seed, ours, theirs, options.length, without, ignored, options.drawing)
             tally.programs.append(seed)
             tally.forms.update(step.form for step in pair.program)
             tally.words.update(f"{step.form} {step.word}".strip() for step in pair.program)
@@ -207,6 +210,7 @@ def run(seeds: Sequence[int], options: argparse.Namespace) -> Tally:
 
 def _libraries(options: argparse.Namespace) -> tuple[Any, Any, frozenset[str], frozenset[str]]:
     without, ignored = (frozenset(filter(None, names.split(","))) for names in (options.without, options.ignore))
+    ignored |= {"grad_fn"} if options.drawing == "plain" else set()  # what torch computes in one step may be several here
     return importlib.import_module(options.ours), importlib.import_module("torch"), without, ignored
 
 
@@ -216,7 +220,7 @@ def show(seed: int, options: argparse.Namespace) -> None:
     default = theirs.get_default_dtype()
     theirs.set_default_dtype(theirs.float64)
     try:
-        pair, _ = one(seed, ours, theirs, options.length, without, ignored)
+        pair, _ = one(seed, ours, theirs, options.length, without, ignored, options.drawing)
         program, told = shrink(pair.program, ours, theirs, pair.closely, ignored)
     finally:
         theirs.set_default_dtype(default)
@@ -231,6 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="that of the first program; the others follow")
     parser.add_argument("--length", type=int, default=40, help="the steps of a program")
     parser.add_argument("--processes", type=int, default=1, help="0 for one on each core")
+    parser.add_argument("--drawing", choices=DRAWERS, default="guarded", help="steps as both libraries take them, or as a careless program has them")
     parser.add_argument("--ours", default="symgrad", help="the library beside torch; torch itself shows that the machine is deterministic")
     parser.add_argument("--differences", type=int, default=3, help="how many differences to show")
     parser.add_argument("--without", default="", help="kinds of steps or words to leave out, such as set_data,swapaxes,modes,types")

@@ -33,7 +33,7 @@ def _look(name: str, t: Any, first: int, names: dict[int, list[str]], closely: b
     floats, empty = t.is_floating_point() or t.is_complex(), 0 in shape
     facts = {
         "shape": shape, "requires_grad": t.requires_grad, "_is_view()": view, "dtype": dtype_name(t), "is_inference()": inference and floats,
-        "_version": t._version - first if floats and not inference else None,
+        "_version": _asked(lambda: t._version - first) if floats and not inference else None,
         "stride()": None if empty else [s if n > 1 else None for n, s in zip(shape, t.stride())],
         "storage_offset()": None if empty else t.storage_offset(),
         "_base": None if base is None else names.get(id(base), []), "is": names[id(t)], "retains_grad": t.retains_grad,

@@ -104,6 +104,7 @@ class World:
         self.turned: set[str] = set()  # the tensors with hooks whose sizes were changed in place
         self.pieces: set[str] = set()  # the results of operations with several outputs
         self.several = False  # whether a hook of several tensors was registered
+        self.reset = False  # whether a tensor that a graph may have saved has got other data, unseen by its version
         self.unguarded: dict[int, Any] = {}  # those whose writes a graph may not see
 
     @functools.cached_property
@@ -129,6 +130,11 @@ class World:
 
     def do(self, step: Step) -> tuple[type, str] | None:
         """Run one step; the type and message of what it raised."""
+        if step.form == "set" and step.word == "data":
+            t = self.tensors[step.args[0].name]
+            self.reset |= t.requires_grad or memory(t) in self.recorded
+        elif self.beside is None and step.writes():
+            self.reset |= self.loose(self.tensors[step.args[0].name])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:

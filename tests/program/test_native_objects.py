@@ -42,7 +42,7 @@ def test_an_object_is_found_again(objects: Path, monkeypatch: pytest.MonkeyPatch
     native(small())
     assert len(objects_in(objects)) == 1
     assert objects.stat().st_mode & 0o777 == 0o700
-    monkeypatch.setattr(compiler.subprocess, "run", None)  # the compiler is not called again
+    monkeypatch.setattr(compiler, "_run", None)  # the compiler is not called again
     assert native(small())([np.arange(3.0)])[0].tolist() == [0.0, 2.0, 4.0]
     with pytest.raises(TypeError):
         native(small(3.0))
@@ -159,8 +159,8 @@ RACE = """
 import sys, numpy as np
 from symgrad.program.native import compiler, native
 from tests.program.test_native_objects import small
-calls, run = [], compiler.subprocess.run
-compiler.subprocess.run = lambda *args, **kwargs: (calls.append(1), run(*args, **kwargs))[1]
+calls, run = [], compiler._run
+compiler._run = lambda *args: (calls.append(1), run(*args))[1]
 sys.stdin.readline()
 assert native(small())([np.arange(3.0)])[0].tolist() == [0.0, 2.0, 4.0]
 print(len(calls))

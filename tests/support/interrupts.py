@@ -5,15 +5,21 @@ import gc
 import os
 import sys
 import threading
+from pathlib import Path
 
+import mpmath
 import numpy as np
+from flint import ctx as arb
 
 import symgrad as torch
+from symgrad.carriers.digits import context
 from symgrad.graph.modes import DEFAULT, special, thread
-from symgrad.graph.node import all_threads
 from symgrad.types.frames import PACKAGE
 
 __all__ = ["Cube", "Interrupted", "differences", "leaf", "locked"]
+
+MPMATH = str(Path(mpmath.__file__).parent)
+PRECISIONS = mpmath.mp.prec, context.prec, arb.prec
 
 
 class Cube(torch.autograd.Function):
@@ -38,12 +44,13 @@ def leaf():
 
 
 class Interrupted:
-    """Runs a program and raises an error when it comes to its n-th line inside the library.
+    """Runs a program and raises an error when it comes to its n-th line inside the library, or inside one of some folders.
 
     `at` is that line, None past the end; `lines` is how many ran; `raised` says whether the error came out.
     """
 
-    def __init__(self, program, n=0, error=KeyboardInterrupt):
+    def __init__(self, program, n=0, error=KeyboardInterrupt, folders=(PACKAGE,)):
+        self.folders = folders
         self.n, self.lines, self.at, self.error, self.process = n, 0, None, error, os.getpid()
         before = sys.gettrace()
         sys.settrace(self._call)
@@ -60,7 +67,7 @@ class Interrupted:
             sys.settrace(before)
 
     def _call(self, frame, event, argument):
-        return self._line if frame.f_code.co_filename.startswith(PACKAGE) and self._interrupts else None
+        return self._line if frame.f_code.co_filename.startswith(self.folders) and self._interrupts else None
 
     @property
     def _interrupts(self):  # once, and not in a process that was forked
@@ -70,7 +77,7 @@ class Interrupted:
         if event == "line" and self._interrupts:
             self.lines += 1
             if self.lines == self.n:
-                self.at = f"{frame.f_code.co_filename[len(PACKAGE):]}:{frame.f_lineno} {frame.f_code.co_name}"
+                self.at = f"{frame.f_code.co_filename.removeprefix(PACKAGE)}:{frame.f_lineno} {frame.f_code.co_name}"
                 raise self.error
         return self._line
 
@@ -91,7 +98,8 @@ def differences(module, parameters):
     found = [name for name, value in (("grad", True), ("inference", False), ("recorder", DEFAULT), ("observers", ()), ("level", None),
                                       ("keep_values", False), ("batches", ())) if getattr(modes, name) != value]
     found += ["the collection of garbage is off"] * (not gc.isenabled())
-    found += ["anomaly"] * (all_threads.anomaly is not None or torch.is_anomaly_enabled()) + ["special"] * bool(special)
+    found += ["anomaly"] * torch.is_anomaly_enabled() + ["special"] * bool(special)
+    found += ["precision"] * ((mpmath.mp.prec, context.prec, arb.prec) != PRECISIONS)
     found += ["module"] * any(p is not q for p, q in zip(module.parameters(), parameters))
     x = torch.tensor([2.0, 3.0], requires_grad=True)
     with torch.no_grad():

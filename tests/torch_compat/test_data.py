@@ -28,6 +28,7 @@ from symgrad.utils.data import (
     default_collate,
     default_convert,
     get_worker_info,
+    processes,
 )
 from tests.support import programs_data
 from tests.support.sides import compare, programs, recorded
@@ -376,3 +377,25 @@ def test_a_pass_that_an_example_ended_is_followed_by_a_whole_one(error):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_an_empty_set_has_no_batches(workers):
     assert list(DataLoader([], batch_size=2, num_workers=workers)) == [] and len(DataLoader([])) == 0
+
+
+@pytest.mark.parametrize("line", ["close", "join"])
+def test_an_interrupt_while_an_abandoned_iterator_is_finalized_leaves_no_process(monkeypatch, line):
+    monkeypatch.setattr(sys, "unraisablehook", lambda error: None)  # the finalizer cannot raise it
+    gc.collect()
+    before, calls = sorted(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else [], []
+    batches = iter(DataLoader(range(6), num_workers=2))
+    next(batches)
+    owner = processes._Worker if line == "close" else multiprocessing.process.BaseProcess
+    work = getattr(owner, line)
+
+    def interrupted(*args):
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return work(*args)
+
+    monkeypatch.setattr(owner, line, interrupted)
+    del batches
+    assert calls and not children()
+    assert before == (sorted(os.listdir("/proc/self/fd")) if before else [])

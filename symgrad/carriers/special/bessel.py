@@ -19,6 +19,7 @@ import numpy as np
 from symgrad.carriers.special.cylinder_orders import is_covered, modified_of_real_order
 from symgrad.carriers.special.expansions import PI
 from symgrad.carriers.special.pieces import Pieces, piecewise
+from symgrad.types.restoring import workprec
 
 __all__ = ["LARGEST_ORDER", "ROWS", "by_order", "of_order", "power_series", "real", "second_kind"]
 
@@ -205,7 +206,7 @@ def second_kind(mp: Any, x: Any, order: int, sign: int, precision: int) -> Any:
     Neighbouring orders are asked for again by derivatives, so the numbers are kept.
     """
     bits = precision + 30 + int(3 * x) + 8 * order  # of whole numbers, whose unit is 2^-bits
-    with mp.workprec(bits):
+    with workprec(mp, bits):
         half = x / 2
         square, logarithm = int(mp.ldexp(half * half, bits)), int(mp.ldexp(2 * (mp.log(half) + mp.euler), bits))
         unit = 1 << bits
@@ -234,7 +235,7 @@ def _k_moment_digits(mp: Any, x: Any, order: int) -> Any:
         return mp.inf if x == 0 else mp.nan
     if x > 1000:
         return mp.sqrt(mp.pi) * prod(range(1, 2 * order, 2)) * mp.hyperu(order + mp.mpf(1) / 2, order + 1, 2 * x)
-    with mp.workprec(mp.prec + 20 + order * max(10, mp.mag(x) + 5)):
+    with workprec(mp, mp.prec + 20 + order * max(10, mp.mag(x) + 5)):
         powers = [mp.fsum(comb(j, i) * _k_digits(mp, x, abs(j - 2 * i)) for i in range(j + 1)) / 2**j for j in range(order + 1)]
         return mp.exp(x) * mp.fsum((-1) ** (order - j) * comb(order, j) * power for j, power in enumerate(powers))
 

@@ -14,6 +14,7 @@ from symgrad.carriers.special.elementary import product_error
 from symgrad.carriers.special.expansions import BERNOULLI
 from symgrad.carriers.special.gammas import lgamma_digits, psi_digits
 from symgrad.carriers.special.printed_integrals import with_gammas
+from symgrad.types.restoring import workprec
 
 __all__ = ["ROWS"]
 
@@ -178,7 +179,7 @@ def _beta_derivative(special: Any, a: Any, b: Any, m: int, n: int) -> Any:
 def _more_digits(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of many digits that cancel where one number is large, or small, beside the other one."""
     def compute(mp: Any, a: Any, b: Any, *order: int) -> Any:
-        with mp.workprec(mp.prec + 64 + abs(int(mp.mag(a) - mp.mag(b)) if a and b and mp.isfinite(a) and mp.isfinite(b) else 0)):
+        with workprec(mp, mp.prec + 64 + abs(int(mp.mag(a) - mp.mag(b)) if a and b and mp.isfinite(a) and mp.isfinite(b) else 0)):
             y = function(mp, a, b, *order)
         return +y
 

@@ -12,6 +12,7 @@ import numpy as np
 from symgrad.carriers.special.arb import arb_module
 from symgrad.carriers.special.carlson import Duplication
 from symgrad.carriers.special.expansions import PI
+from symgrad.types.restoring import workprec
 
 __all__ = ["ROWS"]
 
@@ -188,13 +189,9 @@ class Numbers:
         """A function of these rules, numbers and parameters."""
         if not self.flint:
             return function(self.rules, *xs, *params)
-        before = self.flint.ctx.prec
-        self.flint.ctx.prec = self.mp.prec
-        try:
+        with workprec(self.flint.ctx, self.mp.prec):
             found = function(self.rules, *map(self.number, xs), *params).mid()
             return self.mp.mpf(tuple(map(int, found.man_exp())))
-        finally:
-            self.flint.ctx.prec = before
 
 
 def _exact_complete(mp: Any, p: Any, m: Any, kind: int, n: int) -> Any:
@@ -212,7 +209,7 @@ def _with_digits(function: Any) -> Any:
     """The function with guard digits; its last results are kept."""
     @lru_cache(4096)
     def kept(mp: Any, bits: int, *args: Any) -> Any:
-        with mp.workprec(bits):
+        with workprec(mp, bits):
             return function(mp, *args)
 
     def call(mp: Any, *args: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.carriers.special.expansions import BERNOULLI
 from symgrad.carriers.special.pieces import Pieces, piecewise
+from symgrad.types.restoring import workprec
 
 __all__ = ["ROWS", "lgamma_digits", "psi_digits"]
 
@@ -68,7 +69,7 @@ def _digits(function: Any) -> Any:
             from symgrad.carriers.digits import Undecided  # imports mpmath, which is loaded on first use
 
             raise Undecided("more digits of a gamma function than can be computed in a second")
-        with mp.workprec(precision):
+        with workprec(mp, precision):
             return function(mp, *order, x)
 
     return lambda mp, x, *order: +computed(mp, -(-mp.prec // 512) * 512, x, order)
@@ -82,7 +83,7 @@ def _next_to_pole(mp: Any, x: Any, n: int) -> Any:
     total = (-1) ** (n + 1) * mp.factorial(n) * (x ** (-n - 1) + (mp.zeta(n + 1) if n else mp.euler)) if n >= 0 else -mp.log(x) - mp.euler * x
     size, bits = -mp.mag(x), mp.prec + 20
     for k in range(n + 2 if n >= 0 else 2, 3 + n + bits // size):
-        with mp.workprec(max(30, bits - (k - 1) * size)):
+        with workprec(mp, max(30, bits - (k - 1) * size)):
             term = (-1) ** k * mp.zeta(k) * (mp.ff(k - 1, n) if n >= 0 else 1 / mp.mpf(k))
         total += term * x ** (k - 1 - n)
     return total

@@ -12,6 +12,8 @@ import functools
 import math
 from typing import Any
 
+from symgrad.types.restoring import workprec
+
 __all__ = ["density", "lower", "order_derivative", "upper"]
 
 GUARD = 40  # more bits than those asked for
@@ -80,9 +82,9 @@ def _reciprocal(mp: Any, a: Any, precision: int) -> Any:
 def _factor(mp: Any, a: Any, x: Any, count: int, bits: int) -> tuple[Any, list[int]]:
     """xᵃ e⁻ˣ / Γ(a + 1), and its series divided by it. DLMF 5.11.1, after steps of 5.5.1."""
     if count == 1:
-        with mp.workprec(bits + 20 + 2 * max(0, mp.mag(a), mp.mag(x))):
+        with workprec(mp, bits + 20 + 2 * max(0, mp.mag(a), mp.mag(x))):
             return mp.exp(a * mp.log(x) - x) * _reciprocal(mp, a, mp.prec), [1 << bits]
-    with mp.workprec(bits + 20 + 2 * max(0, mp.mag(a), mp.mag(x))):
+    with workprec(mp, bits + 20 + 2 * max(0, mp.mag(a), mp.mag(x))):
         steps = max(0, bits // 4 - int(min(a, bits)))
         short = _short(bits, a)
         z, first, product, scale = a + 1 + steps, _fixed(a, short), [1 << bits] + [0] * (count - 1), 0
@@ -196,7 +198,7 @@ def _settled(mp: Any, compute: Any, bits: int) -> Any:
     bits += target + GUARD
     while True:
         bits = -(-bits // STEP) * STEP
-        with mp.workprec(bits + 20):
+        with workprec(mp, bits + 20):
             y, error = compute(bits)
             missing = target + mp.mag(error) - (mp.mag(y) if y else -bits)
         if missing <= 0 or bits > 40 * target + 10_000:

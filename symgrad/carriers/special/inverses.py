@@ -17,6 +17,7 @@ import numpy as np
 from symgrad.carriers.special.erfcx import of_positive, scaled
 from symgrad.carriers.special.expansions import PI
 from symgrad.carriers.special.pieces import Pieces
+from symgrad.types.restoring import workprec
 
 __all__ = ["ROWS", "sources"]
 
@@ -90,14 +91,14 @@ def _exact_inverse(mp: Any, x: Any, rest: Any) -> Any:
         return (x - mp.erf(y)) * slope if x < MIDDLE else mp.log(mp.erfc(y) / rest) * mp.erfc(y) * slope
 
     target, digits = mp.prec, 64
-    with mp.workprec(digits):
+    with workprec(mp, digits):
         y, change = mp.sqrt(mp.pi) / 2 * x, mp.one
         while abs(change) > mp.ldexp(y, 10 - digits):
             change = step(y)
             y += change
     while digits < target:
         digits = min(2 * digits - 20, target)
-        with mp.workprec(digits):
+        with workprec(mp, digits):
             y += step(y)
     return y
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.carriers.special.arb import arb_module
 from symgrad.carriers.special.zeta_sum import bernoulli, by_sum, product, times_linear
+from symgrad.types.restoring import workprec
 
 __all__ = ["ROWS"]
 
@@ -102,19 +103,16 @@ def _by_arb(flint: Any, mp: Any, s: Any, q: Any, count: int, bits: int) -> Row:
         sign, mantissa, exponent, _ = x._mpf_
         return flint.arb((int(-mantissa if sign else mantissa), exponent))
 
-    before, guard = flint.ctx.prec, bits + 30
-    try:
-        while True:
-            flint.ctx.prec = guard
+    guard = bits + 30
+    while True:
+        with workprec(flint.ctx, guard):
             found = flint.arb_series([ball(s), flint.arb(1)], prec=count).zeta(ball(q))
             coefficients = [found[k] for k in range(count)]
             if all(c.rel_accuracy_bits() >= bits for c in coefficients):
                 return [mp.mpf(tuple(map(int, c.mid().man_exp()))) for c in coefficients]
-            guard *= 2
-            if guard > 64 * (bits + 64):
-                return [mp.nan] * count
-    finally:
-        flint.ctx.prec = before
+        guard *= 2
+        if guard > 64 * (bits + 64):
+            return [mp.nan] * count
 
 
 def _digits(mp: Any, x: Any, q: Any, n: int, m: int) -> Any:
@@ -122,7 +120,7 @@ def _digits(mp: Any, x: Any, q: Any, n: int, m: int) -> Any:
     if not (x > 1 and q > 0 and mp.isfinite(x) and mp.isfinite(q)):
         return mp.inf if x == 1 and not n and not m else mp.nan
     bits = mp.prec + 30
-    with mp.workprec(bits + max(0, -mp.mag(x - 1))):
+    with workprec(mp, bits + max(0, -mp.mag(x - 1))):
         found = _mixed(x, _exact_series(mp, x + m, q, n + 1, bits), n, m)
     return +found
 

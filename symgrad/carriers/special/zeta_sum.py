@@ -7,6 +7,8 @@ from functools import cache
 from math import factorial
 from typing import Any
 
+from symgrad.types.restoring import workprec
+
 __all__ = ["bernoulli", "by_sum", "product", "times_linear"]
 
 Row = list[Any]
@@ -45,7 +47,7 @@ def _tail(s: Any, a: Any, log: Any, power: Any, count: int, numbers: list[Any]) 
 def by_sum(mp: Any, s: Any, q: Any, count: int, bits: int) -> Row:
     """The first Taylor coefficients of ζ(s + ε, q) to so many bits, by the Euler-Maclaurin formula in numbers of mpmath. DLMF 25.11.7."""
     terms = int(0.35 * bits) + 1
-    with mp.workprec(bits + 60 + max(0, mp.mag(s)) + mp.mag(mp.log(q) + 1)):
+    with workprec(mp, bits + 60 + max(0, mp.mag(s)) + mp.mag(mp.log(q) + 1)):
         least = (s + 2 * terms) * 0.43
         total = [mp.zero] * count
         while q < least:

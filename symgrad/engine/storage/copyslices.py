@@ -105,10 +105,11 @@ def _copy_slices(meta: View, piece: Node, t: Tensor, before: Any) -> Node:
     view, base = t._value, meta.base
     old, array, flags = base._node, meta.base_meta.array, piece.flags & thread.modes.recorder.flags
     flags |= 0 if old is None else old.flags & thread.modes.recorder.flags
-    units, source = recast(array if before is None else before, old, view.dtype, flags)
-    place, beyond = meta.geometry(view)
+    other = view.dtype != array.dtype and (view.dtype.kind == "c") == (array.dtype.kind == "c")  # not the parts of complex numbers
+    place, beyond = (None, True) if other else meta.geometry(view)
     if beyond is not None:
         raise RuntimeError("a view whose base got other memory, by `.data` or set_, cannot be written in place in a graph; clone() the view first")
+    units, source = recast(array if before is None else before, old, view.dtype, flags)
     node = CopySlices((units, piece.value, place), (source, piece), base._value, flags)
     node.view = weakref.ref(t)
     if view.dtype == array.dtype:

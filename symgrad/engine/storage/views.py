@@ -331,7 +331,7 @@ def is_leaf_unrefreshed(self: Tensor) -> bool:
     node = self._node_slot
     if isinstance(node, Stale):
         return node.recorded is None
-    return node is None or isinstance(node, Leaf) or not node.requires_grad
+    return node is None or node.in_inference or isinstance(node, Leaf) or not node.requires_grad
 
 
 METHODS = MethodTable(

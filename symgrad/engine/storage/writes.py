@@ -15,7 +15,6 @@ from symgrad.carriers.recorded import is_recorded
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special, thread
-from symgrad.graph.node import INFERENCE, Node
 from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
 from symgrad.types.promotion import category
 from symgrad.types.strides import address, dense, overlaps
@@ -58,9 +57,10 @@ class InferenceError(RuntimeError):
     """An inference tensor is used where only an ordinary tensor can be."""
 
 
-def refuse_inference(node: Node | None) -> None:
+def refuse_inference(tensor: Tensor) -> None:
     """Raise torch's error for a write to an inference tensor outside of inference mode."""
-    if node is INFERENCE and not thread.modes.inference:
+    place = tensor._node_slot
+    if place is not None and place.in_inference and not thread.modes.inference:
         raise InferenceError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
                              "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
 
@@ -192,7 +192,7 @@ def _target(out: Tensor, result: Tensor, name: str) -> Any:
     target = out._array()
     if isinstance(out._value, DuckArray) or isinstance(value, DuckArray):
         raise _in_batch(f"{name} with out=")
-    refuse_inference(out._node)
+    refuse_inference(out)
     _check_out(name, target, value.dtype)
     if name in ("all", "any"):
         value = value.astype(target.dtype)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Container, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from symgrad.engine.tasks import queue_callback
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import UninitializedParameter
+from symgrad.types.restoring import changed
 
 __all__ = ["DistributedDataParallel"]
 
@@ -131,14 +132,9 @@ class DistributedDataParallel(Module):
                     t.register_hook(lambda g: self._queue())  # also where this process uses none of the parameters
         return out
 
-    @contextlib.contextmanager
-    def no_sync(self) -> Iterator[None]:
+    def no_sync(self) -> AbstractContextManager[None]:
         """In the block, gradients are not sent; they add up in each process."""
-        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
-        try:
-            yield
-        finally:
-            self.require_backward_grad_sync = before
+        return changed(self, "require_backward_grad_sync", False)
 
     def _queue(self) -> None:
         if not self._queued:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from symgrad.autograd.modes import no_grad
@@ -13,6 +14,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.nn.modules.container import ModuleDict, ModuleList
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
+from symgrad.types.restoring import restored
 
 __all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
            "transfer_parametrizations_and_params", "type_before_parametrizations"]
@@ -30,8 +32,7 @@ class _Cache(threading.local):
 _cache = _Cache()
 
 
-@contextmanager
-def cached() -> Iterator[None]:
+def cached() -> AbstractContextManager[None]:
     """Compute each parametrized tensor once within the block, and keep it: for modules that read one several times.
 
     >>> import symgrad
@@ -41,13 +42,14 @@ def cached() -> Iterator[None]:
     ...     layer.weight is layer.weight
     True
     """
-    _cache.depth += 1
-    try:
-        yield
-    finally:
-        _cache.depth -= 1
-        if not _cache.depth:
+    before = _cache.depth
+
+    def restore() -> None:
+        _cache.depth = before
+        if not before:
             _cache.tensors.clear()
+
+    return restored(restore, partial(setattr, _cache, "depth", before + 1))
 
 
 def _register(module: Any, name: str, tensor: Tensor) -> None:

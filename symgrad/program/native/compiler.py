@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -9,6 +10,7 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from pathlib import Path
 
 from symgrad.program.native.mathematics import libraries, vector_functions
 from symgrad.program.native.nodes import Unsupported
-from symgrad.program.native.store import stored
+from symgrad.program.native.store import stored, warn_once
 
 __all__ = ["compiled", "find_compiler"]
 
@@ -24,7 +26,8 @@ CANDIDATES = ("cc", "clang", "gcc")
 # NaN, infinities, signed zeros and the order of operations are those of NumPy: products and sums are not fused, and nothing is reassociated.
 FLAGS = ("-O2", "-shared", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-w",
          "-x", "c")
-SECONDS = 300
+LONG, FLAGS_OF_LONG = 200_000, ("-fno-ivopts",)  # characters of text, and what is left out there: it takes half of the time and gains nothing
+SECONDS = 120
 
 
 def find_compiler() -> list[str] | None:
@@ -32,7 +35,11 @@ def find_compiler() -> list[str] | None:
     if sys.platform == "win32":
         return None
     for command in (os.environ.get("CC"), *CANDIDATES):
-        words = shlex.split(command) if command else []
+        try:
+            words = shlex.split(command) if command else []
+        except ValueError as error:
+            warn_once(str(command), f"CC cannot be read as a command ({error}): {command!r}. Programs run by NumPy")
+            return None
         if words and (path := shutil.which(words[0])):
             return [path, *words[1:]]
     return None
@@ -43,25 +50,57 @@ def compiled(key: bytes, write: Callable[[], tuple[str, bytes]]) -> tuple[ctypes
     command = find_compiler()
     if command is None:
         raise Unsupported("no C compiler was found; CC may name one")
-    whole = repr((key, FLAGS, vector_functions(), _identity(command), _cpu()))
+    whole = repr((key, FLAGS, LONG, FLAGS_OF_LONG, vector_functions(), _identity(command), _cpu()))
 
     def build(path: Path) -> bytes:
         source, notes = write()
+        flags = *FLAGS, *FLAGS_OF_LONG * (len(source) > LONG)
         for machine in (["-march=native"], []):  # some compilers do not know the option
-            try:
-                done = subprocess.run([*command, *FLAGS, *machine, "-o", str(path), "-", *libraries(source)], input=source.encode(),
-                                      capture_output=True, timeout=SECONDS)
-            except (OSError, subprocess.TimeoutExpired) as error:
-                raise Unsupported(f"the compiler {command[0]} failed: {error}") from None
-            if not done.returncode:
+            code, said = _run([*command, *flags, *machine, "-o", str(path), "-", *libraries(source)], source.encode())
+            if not code and path.exists():
                 return notes
-        raise Unsupported(f"the compiler {command[0]} failed: {done.stderr.decode(errors='replace').strip()[:2000]}")
+        raise _failure(command, said.decode(errors="replace").strip()[:2000] or f"its exit code is {code}")
 
+    if command[0] in _hanging:
+        raise Unsupported(f"the compiler {command[0]} has not ended within {SECONDS} s before")
     path, notes = stored(hashlib.sha256(whole.encode()).hexdigest()[:40], build)
     try:
         return ctypes.CDLL(str(path)), notes
     except OSError as error:
-        raise Unsupported(f"the compiled object cannot be used: {error}") from None
+        path.unlink(missing_ok=True)
+        raise _failure(command, f"what it has written cannot be loaded: {error}") from None
+
+
+_hanging: set[str] = set()
+
+
+def _run(command: list[str], text: bytes) -> tuple[int, bytes]:
+    """The exit code of a compiler, and what it printed. No process of it goes on after an error or an interrupt."""
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    except OSError as error:
+        raise _failure(command, str(error)) from None
+    try:
+        _, said = process.communicate(text, timeout=SECONDS)
+    except BaseException as error:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for stream in (process.stdin, process.stderr):
+            with contextlib.suppress(OSError):
+                stream.close()  # type: ignore[union-attr]
+        if isinstance(error, subprocess.TimeoutExpired):
+            _hanging.add(command[0])
+            raise _failure(command, f"it has not ended within {SECONDS} s") from None
+        raise
+    return process.returncode, said
+
+
+def _failure(command: list[str], reason: str) -> Unsupported:
+    """The error for a compiler that does not work, after a warning."""
+    message = f"the compiler {command[0]} failed: {reason}"
+    warn_once(command[0], f"programs run by NumPy, for {message}")
+    return Unsupported(message)
 
 
 def _identity(command: list[str]) -> tuple:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import _ctypes
 import ctypes
-import pickle
+import json
 import sys
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class Native:
         weakref.finalize(self, _ctypes.dlclose, self._object._handle).atexit = False
         self._run = self._object.run
         self._run.argtypes, self._run.restype = [ctypes.c_void_p] * 2, ctypes.c_long
-        layout: _Layout = pickle.loads(notes)
+        layout = _Layout.read(notes)
         self._layout = layout
         self._constants = [np.asarray(program.constants[x], order="C") if type(x) is int else x for x in layout.constants]
         inputs, outputs = [Spec(tuple(x.shape), np.dtype(x.dtype)) for x in program.inputs], [program.spec(slot) for slot in program.outputs]
@@ -78,7 +78,7 @@ class Native:
         graph, outputs = lower(self._program)
         schedule = Schedule(graph, outputs, len(self._program.inputs))
         emission = Emission(schedule)
-        return emission.text, pickle.dumps(_Layout(schedule, emission))
+        return emission.text, _Layout.of(schedule, emission).written()
 
     @property
     def nbytes(self) -> int:
@@ -126,18 +126,41 @@ class Native:
         return kept
 
 
-class _Layout:
+class _Layout(NamedTuple):
     """The sizes and the places in the memory of a call."""
 
-    def __init__(self, schedule: Schedule, emission: Emission):
-        self.work, self.scratch = schedule.work + ALIGNMENT, emission.scratch + ALIGNMENT
-        self.table_size = schedule.table_size
-        self.inputs = [(node.params[0], node.place.offset, node.dtype) for node in schedule.nodes if node.op == "input" and not node.shape]
-        self.results = [(i, node.place.offset, node.dtype) for i, node in enumerate(schedule.outputs) if node.place.table is None]
-        self.first_constant = schedule.inputs
-        self.constants = [schedule.graph.numbers.get(i, schedule.graph.constants[i]) for i in schedule.constants]  # those of the program by number
-        self.blas = "blas, " in emission.text
-        self.nbytes = self.work + self.scratch
+    work: int
+    scratch: int
+    table_size: int
+    inputs: list[tuple[int, int, str]]  # the number, the offset in the work memory and the dtype of each input without dimensions
+    results: list[tuple[int, int, str]]
+    first_constant: int
+    constants: list[Any]  # those of the program by number
+    blas: bool
+
+    @classmethod
+    def of(cls, schedule: Schedule, emission: Emission) -> _Layout:
+        inputs = [(node.params[0], node.place.offset, node.dtype.str) for node in schedule.nodes if node.op == "input" and not node.shape]
+        results = [(i, node.place.offset, node.dtype.str) for i, node in enumerate(schedule.outputs) if node.place.table is None]
+        constants = [schedule.graph.numbers.get(i, schedule.graph.constants[i]) for i in schedule.constants]
+        return cls(schedule.work + ALIGNMENT, emission.scratch + ALIGNMENT, schedule.table_size, inputs, results, schedule.inputs, constants,
+                   "blas, " in emission.text)
+
+    def written(self) -> bytes:
+        """The layout as JSON, in which an array is its dtype, its shape and its bytes."""
+        arrays = [x if type(x) is int else (np.asarray(x).dtype.str, np.shape(x), np.asarray(x).tobytes().hex()) for x in self.constants]
+        return json.dumps(self._replace(constants=arrays)).encode()
+
+    @classmethod
+    def read(cls, notes: bytes) -> _Layout:
+        self = cls(*json.loads(notes))
+        arrays = [x if type(x) is int else np.frombuffer(bytes.fromhex(x[2]), x[0]).reshape(x[1]) for x in self.constants]
+        return self._replace(constants=arrays)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the memory of one call."""
+        return self.work + self.scratch
 
 
 class _Memory:

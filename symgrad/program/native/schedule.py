@@ -10,6 +10,7 @@ from symgrad.program.native.nodes import Graph, Node, Ref, literal_array
 __all__ = ["Item", "Place", "Schedule"]
 
 PART = 150  # the nodes in one function of the text: compilers take more time for longer ones
+LOOP = 400  # the nodes in one loop over vectors; with more, loops have half as many: the time and the memory of compilers grow with the square
 ALIGNMENT = 64
 SOURCES = ("input", "constant", "literal")
 REAL = ("d", "f")
@@ -90,7 +91,8 @@ class Schedule:
             elif nodes[0].lane in ("s", "g"):
                 items += [Item(nodes[0].lane, nodes[i:i + PART]) for i in range(0, len(nodes), PART)]
             else:
-                items.append(Item(nodes[0].lane, nodes))
+                length = len(nodes) if len(nodes) <= LOOP else LOOP // 2
+                items += [Item(nodes[0].lane, nodes[i:i + length]) for i in range(0, len(nodes), length)]
         part = count = 0
         for item in items:
             if count and count + len(item.nodes) > PART:

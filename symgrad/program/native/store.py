@@ -1,52 +1,90 @@
-"""Compiled objects on disk, in a private folder: written atomically, each with its notes, their size, and a check sum at its end."""
+"""Compiled objects on disk: in a folder of the user alone, written atomically, each with its notes, the key that it was built for, and a check sum.
+
+An object is code that runs when it is loaded. So what another user could have written is never read: a folder or a file that is not owned by this
+user, that others may write, or that is a link or no regular file, is left alone, with a warning, and a temporary folder takes its place.
+"""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import functools
 import hashlib
 import os
 import shutil
 import stat
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = ["clear", "contents", "folder", "stored"]
+__all__ = ["clear", "contents", "folder", "sizes", "stored", "warn_once"]
 
-LIMIT = 2**29  # bytes of objects in a folder
+LIMIT = 2**29  # bytes of files in a folder
 PART = 16  # a process counts the bytes of a folder again when it has written this part of the limit
-SUFFIX = ".symgrad.so"
+SUFFIX, LOCK, UNFINISHED = ".symgrad.so", ".lock", ".part"
 SIZE = 8  # bytes of the size of the notes
 DIGEST = hashlib.sha256().digest_size
+OTHERS = stat.S_IWGRP | stat.S_IWOTH
+OPEN = os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # of no link, and without waiting for the other end of a pipe
+
+
+class Untrusted(OSError):
+    """The reason why a file or a folder is left alone."""
 
 
 def folder() -> Path:
     """The folder of compiled objects: SYMGRAD_CACHE_DIR, or `symgrad` in XDG_CACHE_HOME or ~/.cache; a temporary one if that cannot be used."""
     chosen = chosen_folder()
-    return chosen if chosen is not None and _is_private(chosen) else _temporary()
+    if chosen is None:
+        return _temporary()
+    try:
+        _make_private(chosen)
+    except OSError as error:
+        warn_once(str(chosen), f"compiled programs are kept in a temporary folder, and not in {chosen}: {error.strerror or error}. Another folder "
+                                "may be named by the environment variable SYMGRAD_CACHE_DIR")
+        return _temporary()
+    return chosen
 
 
 def chosen_folder() -> Path | None:
-    """The folder that the environment names."""
+    """The folder that the environment names, as an absolute path."""
     if given := os.environ.get("SYMGRAD_CACHE_DIR"):
-        return Path(given)
+        return Path(given).absolute()
     with contextlib.suppress(RuntimeError):  # a user without a home
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "symgrad"
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "symgrad"  # a relative one is no valid setting
     return None
 
 
-def _is_private(path: Path) -> bool:
-    """Whether a folder, made if it is missing, can be written by this user and by nobody else."""
-    try:
-        if not path.is_dir():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.mkdir(mode=0o700, exist_ok=True)
-        found = path.stat()
-    except OSError:
-        return False
-    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and os.access(path, os.R_OK | os.W_OK | os.X_OK)
+def _make_private(path: Path) -> None:
+    """Make a folder if it is missing. Raises OSError unless this user alone can change what it names."""
+    if "$" in str(path):
+        raise Untrusted(errno.EINVAL, "the loader of the system replaces $ in a path")
+    missing = [p for p in (path, *path.parents) if not os.path.lexists(p)]
+    for p in reversed(missing):
+        with contextlib.suppress(FileExistsError):
+            p.mkdir(0o700)
+            p.chmod(0o700)  # whatever the umask
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise Untrusted(errno.ENOTDIR, "it is a link" if stat.S_ISLNK(found.st_mode) else "it is no folder")
+    if reason := _shared(found):
+        raise Untrusted(errno.EPERM, reason)
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise Untrusted(errno.EACCES, "it cannot be read and written")
+    for parent in Path(os.path.realpath(path)).parents:
+        state = parent.stat()
+        if state.st_uid not in (0, os.geteuid()) or state.st_mode & OTHERS and not state.st_mode & stat.S_ISVTX:
+            raise Untrusted(errno.EPERM, f"others may replace it, for {parent} {_shared(state) or 'belongs to another user'}".replace(" it ", " "))
+
+
+def _shared(found: os.stat_result) -> str:
+    """Why a file or a folder is not this user's alone; empty if it is."""
+    if found.st_uid != os.geteuid():
+        return "it belongs to another user"
+    return "others may write to it" if found.st_mode & OTHERS else ""
 
 
 @functools.cache
@@ -56,33 +94,75 @@ def _temporary() -> Path:
     return Path(path)
 
 
+_warned: set[str] = set()
+
+
+def warn_once(place: str, message: str) -> None:
+    """Warn of what is wrong with a folder or a compiler, once in a process."""
+    if place not in _warned:
+        _warned.add(place)
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+def _opened(path: Path, flags: int = os.O_RDONLY) -> int:
+    """A descriptor of a regular file that is this user's alone. Raises OSError for another."""
+    try:
+        number = os.open(path, flags | OPEN, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Untrusted(errno.ELOOP, "it is a link") from None
+        if error.errno in (errno.ENXIO, errno.EISDIR):
+            raise Untrusted(error.errno, "it is no regular file") from None
+        raise
+    try:
+        found = os.fstat(number)
+        if reason := "it is no regular file" if not stat.S_ISREG(found.st_mode) else _shared(found):
+            raise Untrusted(errno.EPERM, reason)
+    except BaseException:
+        os.close(number)
+        raise
+    return number
+
+
 def stored(key: str, build: Callable[[Path], bytes]) -> tuple[Path, bytes]:
     """The object with a key, and its notes.
 
     A missing or damaged one is built, by one process at a time: `build` writes it to a path, and returns the notes.
     """
-    path = folder() / (key + SUFFIX)
-    notes = _notes(path)
+    place = folder()
+    try:
+        return _stored_in(place, key, build)
+    except Untrusted as error:
+        warn_once(str(place), f"a compiled program is kept in a temporary folder, for a file in {place} is left alone: {error.strerror}. "
+                               "`symgrad cache --clear` removes the files that compiled programs are kept in")
+        return _stored_in(_temporary(), key, build)
+
+
+def _stored_in(place: Path, key: str, build: Callable[[Path], bytes]) -> tuple[Path, bytes]:
+    path = place / (key + SUFFIX)
+    notes = _notes(path, key)
     if notes is not None:
         os.utime(path)  # the time of its last use
         return path, notes
-    with _locked(path.with_suffix(".lock")):
-        notes = _notes(path)
+    with _locked(place / (key + LOCK)):
+        notes = _notes(path, key)
         if notes is None:
-            part = path.with_suffix(f".{os.getpid()}.part")
+            part = place / f"{key}.{os.getpid()}{UNFINISHED}"
             try:
                 notes = build(part)
-                with part.open("r+b") as file:
+                os.chmod(part, 0o600)  # the compiler makes it by the umask of the process
+                number = _opened(part, os.O_RDWR)
+                with open(number, "r+b") as file:
                     data = file.read()
                     tail = notes + len(notes).to_bytes(SIZE, "little")
-                    file.write(tail + hashlib.sha256(data + tail).digest())
+                    file.write(tail + _sum(data, tail, key))
                 part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
-            _uncounted[path.parent] = _uncounted.get(path.parent, LIMIT) + path.stat().st_size
-            if _uncounted[path.parent] > LIMIT // PART:
-                _trim(path.parent)
-                _uncounted[path.parent] = 0
+            _uncounted[place] = _uncounted.get(place, LIMIT) + path.stat().st_size
+            if _uncounted[place] > LIMIT // PART:
+                _trim(place)
+                _uncounted[place] = 0
     return path, notes
 
 
@@ -90,48 +170,94 @@ _uncounted: dict[Path, int] = {}
 """The bytes that this process has written to a folder since it counted all: to look at thousands of objects takes as long as to compile one."""
 
 
-def _trim(path: Path) -> None:
-    """Remove the objects of a folder that were used least recently, beyond the limit."""
-    total = 0
-    for x in sorted(path.glob("*" + SUFFIX), key=lambda x: x.stat().st_mtime_ns, reverse=True):
-        total += x.stat().st_size
-        if total > LIMIT:
-            x.unlink(missing_ok=True)
-
-
-def _notes(path: Path) -> bytes | None:
-    """The notes of an object; None if it is not there as it was written, since to load a truncated one would end the process."""
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    end = len(data) - DIGEST
-    if end < SIZE or hashlib.sha256(memoryview(data)[:end]).digest() != data[end:]:
-        return None
-    size = int.from_bytes(data[end - SIZE:end], "little")
-    return data[end - SIZE - size:end - SIZE]
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    import fcntl  # is missing on Windows, where this back end is not used
-
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
+def _trim(place: Path) -> None:
+    """Remove what killed processes have left in a folder, and the objects that were used least recently, beyond the limit."""
+    for path in place.glob(f"*{UNFINISHED}"):
+        with contextlib.suppress(OSError), _locked(place / (path.name.split(".")[0] + LOCK), wait=False):  # nobody builds it
+            path.unlink(missing_ok=True)
+    for path in place.glob(f"*{LOCK}"):
+        with contextlib.suppress(OSError), _locked(path, wait=False):
+            pass  # which removes it
+    total, found = 0, []
+    for path in contents(place):
+        with contextlib.suppress(OSError):  # another process has removed it
+            state = path.lstat()
+            found.append((state.st_mtime_ns, state.st_size, path))
+    for _, size, path in sorted(found, reverse=True):
+        total += size
+        if total > LIMIT and path.name.endswith(SUFFIX):
             path.unlink(missing_ok=True)
 
 
-def contents(path: Path) -> list[Path]:
+def _sum(data: bytes | memoryview, tail: bytes, key: str) -> bytes:
+    out = hashlib.sha256(data)
+    out.update(tail)
+    out.update(key.encode())
+    return out.digest()
+
+
+def _notes(path: Path, key: str) -> bytes | None:
+    """The notes of an object. None if it is not there as it was written for this key: to load a truncated one, or another, would end the process."""
+    try:
+        number = _opened(path)
+    except FileNotFoundError:
+        return None
+    with open(number, "rb") as file:
+        data = file.read()
+    end = len(data) - DIGEST
+    if end < SIZE:
+        return None
+    size = int.from_bytes(data[end - SIZE:end], "little")
+    start = end - SIZE - size
+    if start < 0 or _sum(memoryview(data)[:start], data[start:end], key) != data[end:]:
+        return None
+    return data[start:end - SIZE]
+
+
+@contextlib.contextmanager
+def _locked(path: Path, wait: bool = True) -> Iterator[None]:
+    """Hold the lock of a file, which is removed at the end. Raises BlockingIOError if another process has it and `wait` is false."""
+    import fcntl  # is missing on Windows, where this back end is not used
+
+    while True:
+        number = _opened(path, os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if _is_at(number, path):
+                try:
+                    yield
+                finally:
+                    path.unlink(missing_ok=True)
+                return
+        finally:
+            os.close(number)
+
+
+def _is_at(number: int, path: Path) -> bool:
+    """Whether an open file is still the one with a path, and was not removed while this process waited for it."""
+    try:
+        return os.path.samestat(os.fstat(number), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def contents(place: Path) -> list[Path]:
     """The files of the store in a folder."""
-    return sorted(x for x in path.glob("*") if x.name.endswith((SUFFIX, ".lock", ".part"))) if path.is_dir() else []
+    return sorted(x for x in place.glob("*") if x.name.endswith((SUFFIX, LOCK, UNFINISHED))) if place.is_dir() else []
 
 
-def clear(path: Path) -> list[Path]:
+def sizes(place: Path) -> dict[Path, int]:
+    """The files of the store in a folder with their bytes, but for those that another process removes meanwhile."""
+    out = {}
+    for path in contents(place):
+        with contextlib.suppress(FileNotFoundError):
+            out[path] = path.lstat().st_size
+    return out
+
+
+def clear(place: Path) -> list[Path]:
     """Remove the files of the store from a folder, and return their paths."""
-    out = contents(path)
+    out = contents(place)
     for x in out:
         x.unlink(missing_ok=True)
     return out

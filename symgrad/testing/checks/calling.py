@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import copy
 import importlib
 import pickle
@@ -10,10 +9,12 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from symgrad.engine.parted import with_modes_of_caller
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.frameworks.adapter import Adapter, Array, NotApplicable, is_active
 from symgrad.methods.extending import BUILT_IN
@@ -24,6 +25,7 @@ from symgrad.testing.checks.memory import other_example, results
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 from symgrad.testing.silence import in_a_thread
+from symgrad.types.restoring import restored
 
 __all__ = ["check_determinism", "check_errors", "check_pickling", "check_threads"]
 
@@ -150,17 +152,13 @@ def check_threads(attack: Attack, example: Example) -> None:
         except BaseException as error:
             wrong.append(error)
 
-    before = sys.getswitchinterval()
-    # In the context of the caller, which decides what a function of a Hermitian matrix reads
-    threads = [threading.Thread(target=contextvars.copy_context().run, args=(work, k)) for k in range(THREADS)]
-    sys.setswitchinterval(SWITCH_INTERVAL)
-    try:
+    # The context of the caller decides what a function of a Hermitian matrix reads
+    threads = [threading.Thread(target=with_modes_of_caller(partial(work, k))) for k in range(THREADS)]
+    with restored(partial(sys.setswitchinterval, sys.getswitchinterval()), partial(sys.setswitchinterval, SWITCH_INTERVAL)):
         for t in threads:
             t.start()
         for t in threads:
             t.join()
-    finally:
-        sys.setswitchinterval(before)
     if wrong:
         raise wrong[0]
 

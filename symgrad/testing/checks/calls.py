@@ -18,6 +18,7 @@ from symgrad.testing.checks.comparing import Sides, agree_at, as_double
 from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong
 from symgrad.types.dtypes import get_default_dtype, set_default_dtype
+from symgrad.types.restoring import restored
 
 __all__ = ["check_each_alone", "check_global_state", "check_in_other_shapes", "check_one_for_several"]
 
@@ -142,11 +143,15 @@ def check_global_state(attack: Attack) -> Iterator[None]:
         thing.before()
     before = [pickle.dumps(thing.read()) for thing in things]
     changed: list[str] = []
-    try:
-        yield
-    finally:
-        changed = [thing.what for thing, old in zip(things, before) if pickle.dumps(thing.read()) != old]
+
+    def restore() -> None:
         for thing, old in zip(things, kept):
             thing.put_back(old)
+
+    with restored(restore):
+        try:
+            yield
+        finally:
+            changed = [thing.what for thing, old in zip(things, before) if pickle.dumps(thing.read()) != old]
     if changed:
         raise Wrong(f"{' and '.join(changed)} {'is' if len(changed) == 1 else 'are'} not what was there before the call")

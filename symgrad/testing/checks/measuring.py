@@ -14,6 +14,7 @@ from symgrad.frameworks.calling import flat_names
 from symgrad.reports.numbers import ulp_text
 from symgrad.testing.attack import Attack
 from symgrad.testing.failure import Wrong
+from symgrad.types.restoring import workdps
 from symgrad.types.ulp import Ulp, ulp_of
 
 __all__ = ["compare", "report_lost_digits"]
@@ -155,7 +156,7 @@ class _ErrorMeasure:
             if order and abs(true) > largest / MARGIN and value * mpmath.sign(true) > 0:
                 return 0.0
             return 0.0 if order and self.condition() > largest / MARGIN else np.inf  # infinite terms
-        with mpmath.workdps(60):
+        with workdps(mpmath.mp, 60):
             error = mpmath.mpf(value) - true
             plain = (0.0 if abs(value) < tiny else np.inf) if true == 0 else self._ulps(error, true)
             if plain <= self.bar or self._is_strict():

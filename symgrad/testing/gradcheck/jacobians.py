@@ -17,7 +17,7 @@ from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from symgrad.engine.tensor import Size, Tensor, wrap
 from symgrad.reference.differences import differences
-from symgrad.types.restoring import restored
+from symgrad.types.restoring import changed, restored
 
 __all__ = ["Array", "FlatInputs", "FunctionAtPoint", "NotSearchable", "PointSkipped", "numerical_derivatives", "pullbacks", "push_forward",
            "random_vector", "unit_vectors"]
@@ -244,14 +244,12 @@ class FlatInputs:
     def each_output(self, most: int) -> Iterator[str]:
         """Every element of the outputs in turn, by name: while one is yielded, its weight is 1 and all others are 0."""
         weights = self.weights
-        try:
+        with changed(self, "weights", weights):
             for i, y in enumerate(self.problem.outputs):
                 for index in np.ndindex(tuple(y.shape)) if y.numel() <= most else ():
                     self.weights = [np.zeros_like(w) for w in weights]
                     self.weights[i][index] = 1
                     yield f"output {self.problem.places[i]}" + index_text(y, index)
-        finally:
-            self.weights = weights
 
 
 def index_text(x: Tensor, index: Sequence[int]) -> str:

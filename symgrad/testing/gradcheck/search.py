@@ -25,6 +25,7 @@ from symgrad.sampling.points import COMMON_VALUES, flat, random_points, special_
 from symgrad.sampling.shrink import shrink_values
 from symgrad.testing.gradcheck.jacobians import Array, FlatInputs, FunctionAtPoint, NotSearchable, PointSkipped
 from symgrad.testing.gradcheck.report import GradientAttack, GradientMismatch
+from symgrad.types.restoring import workdps
 
 __all__ = ["Search", "attack_gradients"]
 
@@ -176,7 +177,7 @@ class Search:
 
     def _beyond(self, entries: Sequence[Any]) -> Any:
         """The entry with the largest error relative to what is allowed; None if all are allowed."""
-        with mpmath.workdps(60):
+        with workdps(mpmath.mp, 60):
             pairs = [(e, mpmath.mpf(e.reference), mpmath.mpf(e.rule)) for e in entries]
             scale = max(abs(truth) for _, truth, _ in pairs)
             worst, found = mpmath.mpf(1), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import multiprocessing
 import os
 import signal
@@ -15,6 +16,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from symgrad.types.locks import reentrant_lock
+from symgrad.types.restoring import finished
 from symgrad.utils.data.workers import End, Failure, Setup, serve
 
 __all__ = ["Workers"]
@@ -46,8 +48,9 @@ class _Worker:
         """Tell the process to end."""
         with contextlib.suppress(OSError):
             self.connection.send(None)
-        self.connection.close()
-        _open.discard(self.connection)
+        with _starting:  # a process that is forked meanwhile would have a connection that is half closed
+            self.connection.close()
+            _open.discard(self.connection)
 
     def send(self, task: Any) -> None:
         """Give the process a task. One that has died is found by `receive`."""
@@ -68,8 +71,11 @@ class _Worker:
 
 def _end(workers: list[_Worker], owner: int, grace: float = GRACE) -> None:
     """End the processes: with a message, by a signal after some seconds, and by one that cannot be refused."""
-    if os.getpid() != owner:  # a process that was forked from the owner
-        return
+    if os.getpid() == owner:  # not in a process that was forked from the owner
+        finished(functools.partial(_end_each, workers, grace))
+
+
+def _end_each(workers: list[_Worker], grace: float) -> None:
     for worker in workers:
         worker.close()
     for end, stop in (grace, "terminate"), (1.0, "kill"):

@@ -1,0 +1,133 @@
+"""Random programs as a careless programmer writes them, beside torch, and what differs there on purpose: the page of differences has the reasons."""
+
+import pytest
+import torch
+
+import symgrad
+
+from .agreement import AFTER_MESSAGES, BEFORE_MESSAGES
+from .aliases import main
+
+pytestmark = [pytest.mark.usefixtures("double_precision"), pytest.mark.filterwarnings("ignore")]
+
+
+def test_random_programs_agree(capsys):
+    assert main(["--drawing", "plain", "--length", "30", "--programs", "100", "--seed", "500000", "--statistics"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("100 programs, ") and int(told.split(" programs, ")[1].split(" steps")[0]) > 1500
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("block", range(8))
+def test_eight_hundred_random_programs_agree(block):
+    assert main(["--drawing", "plain", "--length", "30", "--programs", "100", "--seed", f"{100 * block}", "--statistics"]) == 0
+
+
+def data_after_saving(t):
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    y = (x * x).sum()
+    x.data = t.tensor([5.0, 6.0])
+    y.backward()
+    return x.grad.tolist()
+
+
+def shape_after_saving(t):
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    y = x.mean()
+    x.data = t.tensor(5.0)
+    y.backward()
+
+
+def flag_of_data(t):
+    with t.inference_mode():
+        y = t.ones(2)
+    x = t.zeros(2)
+    x.data = y
+    return x.is_inference(), y.data.is_inference()
+
+
+def detach_in_inference_mode(t):
+    y = t.tensor([1.0], requires_grad=True) * 2
+    with t.inference_mode():
+        y.detach_()
+    return y.requires_grad
+
+
+def write_of_a_detached_inference_tensor(t):
+    with t.inference_mode():
+        y = t.ones(2)
+    return y.detach().add_(1).tolist()
+
+
+def second_of_a_variance_of_nothing(t):
+    x = t.tensor([2.0], requires_grad=True)
+    g, = t.autograd.grad(x.var(), x, create_graph=True)
+    return repr(t.autograd.grad(g.sum(), x, materialize_grads=True)[0].tolist()) if g.requires_grad else "constant"
+
+
+def scatter_of_the_written_tensor(t):
+    x = t.tensor([1.0, 2.0, 3.0])
+    return x.scatter_(0, t.tensor([1, 2, 0]), x).tolist()
+
+
+def derivative_of_a_scatter_that_adds(t):
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    t.zeros(2).scatter(0, t.tensor([1, 1]), x, reduce="add").sum().backward()
+    return x.grad.tolist()
+
+
+def view_with_other_data(t):
+    view = (t.ones(2, requires_grad=True) * 2).view(2)
+    view.data = t.zeros(2)
+    view.neg_()
+
+
+REFUSED = "RuntimeError"
+PURPOSE = {data_after_saving: ([10.0, 12.0], [2.0, 4.0]), shape_after_saving: (None, REFUSED), flag_of_data: ((True, True), (False, False)),
+           detach_in_inference_mode: (True, False), write_of_a_detached_inference_tensor: ([2.0, 2.0], REFUSED),
+           second_of_a_variance_of_nothing: ("constant", "[nan]"), scatter_of_the_written_tensor: (REFUSED, [3.0, 1.0, 2.0]),
+           derivative_of_a_scatter_that_adds: (REFUSED, [1.0, 1.0]), view_with_other_data: (None, REFUSED)}
+
+
+@pytest.mark.parametrize("program", PURPOSE, ids=lambda program: program.__name__)
+def test_what_differs_on_purpose(program):
+    found = []
+    for t in torch, symgrad:
+        try:
+            found.append(program(t))
+        except RuntimeError:
+            found.append(REFUSED)
+    assert tuple(found) == PURPOSE[program]
+
+
+def attempt(t, call):
+    i, x = t.tensor, t.arange(6.0).reshape(2, 3)
+    try:
+        return eval(call, {"t": t, "x": x, "i": i, "empty": lambda dtype: t.zeros(0, 3, dtype=getattr(t, dtype))}).tolist()
+    except (RuntimeError, IndexError) as error:
+        return type(error).__name__
+
+
+@pytest.mark.parametrize("call", [
+    *(f"x.{word}(0, {index}, x{part})" for word in ("index_add", "index_copy") for index, part in (
+        ("i([0, 1])", ""), ("i([0])", ""), ("i([0, 1], dtype=t.int32)", ""), ("i([0, 1], dtype=t.uint8)", ""), ("i([[0, 1]])", ""),
+        ("i([0, 1])", "[0]"), ("i([0, 1])", "[:, :2]"), ("i([0])", "[0, 0]"), ("i([0, 1])", ".long()"), ("i([0.0, 1.0])", "[:1]"))),
+    *(f"x[0].index_copy(0, i({index}), x[0, 2])" for index in ([1], [0, 1])), "x[0, 0].index_copy(0, i([0]), x[0, :1])",
+    *(f"x.index_fill({arguments})" for arguments in (
+        "0, i([1]), 5.0", "0, i([1], dtype=t.int32), 5.0", "0, i([], dtype=t.int32), 5.0", "0, i([[1]]), 5.0", "0, i([1]), x[0]",
+        "0, i([1.0]), x[0]", "1, i([True]), 5.0", "0, i([9]), 5.0", "0, i([9], dtype=t.uint8), 5.0")),
+    *(f"x.{word}(0, {index}, {source})" for word in ("scatter", "scatter_add") for index in (
+        "i([[0, 1, 1]])", "i([[0, 1, 1, 0]])", "i([[0, 9, 0, 0]])", "i([0, 1, 1])", "i([[0, 1, 1]], dtype=t.uint8)", "empty('bool')",
+        "empty('uint8')", "empty('float64')") for source in ("x", "x[:1]", "x.long()", *(["7.0"] if word == "scatter" else []))),
+    *(f"x.scatter_reduce(0, {index}, {source}, '{reduce}')" for index, source in (
+        ("i([[0, 1, 1]])", "x"), ("empty('bool')", "x"), ("i([[0, 1, 1]])", "x.long()")) for reduce in ("amax", "max", "min", "add", "best")),
+    *(f"x.scatter(0, {index}, x, reduce='{reduce}')" for index in ("i([[0, 1, 1]])", "empty('bool')") for reduce in ("add", "sum")),
+    "x.scatter(5, i([[0]]), x, reduce='sum')", "x[0].scatter(0, i(1), x[1])", "x.index_reduce(0, i([0, 1]), x, 'max')",
+    "x[0, 0].index_select(0, i([0, 0]))", "x[0, 0].index_select(0, i([0]))", "x[0, 0].index_select(0, i([3]))",
+])
+def test_an_index_that_does_not_fit_is_refused_as_in_torch(call):
+    assert attempt(symgrad, call) == attempt(torch, call)
+
+
+def test_every_rule_has_a_reason():
+    assert all(" " in reason for reason in (*BEFORE_MESSAGES, *AFTER_MESSAGES))
