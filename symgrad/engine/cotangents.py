@@ -147,6 +147,8 @@ def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequenc
                 c = out[i] = _without(xp, c, part)
             out[i] = _guarded_rule(xp, node, g, args, i, c, mask)
             continue
+        if op.name == "mul":  # a factor that is always 0
+            mask = unreached(node, i)
         if mask is not None and fits:
             c = out[i] = _without(xp, c, mask)
         if op.selects and kind == "elementwise" and callable(op.partials[i]):

@@ -15,7 +15,7 @@ from symgrad.engine.saved import read as read_saved
 from symgrad.engine.saved import read_traced, unpacking
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.engine.unmoved import Masks, drops, unmoved, unmoved_by, without, zeros_of
+from symgrad.engine.unmoved import Masks, drops, unmoved, unmoved_by, without, zeros_by_factor, zeros_of
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import PACKED, SELECTED, TRACKED, Leaf, Node
@@ -113,7 +113,8 @@ def _guarded_tangent(xp: Any, node: Node, carried: Sequence[Any], y: Any, args: 
         terms = []
         for i, moved in enumerate(carried):
             if moved is not None and (term := jvp(xp, [moved if k == i else None for k in range(len(carried))], y, args)) is not None:
-                terms.append(without(xp, term, unmoved_by(node, i, stays)))
+                mask = stays.get(node.parents[i])  # type: ignore[arg-type]
+                terms.append(without(xp, term, unmoved_by(node, i, stays), zeros_by_factor(xp, node, i, term, args, mask)))
         return functools.reduce(operator.add, terms)
     return without(xp, t, stays.get(node))
 

@@ -21,10 +21,11 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import PACKED, RELEASED, Node
 from symgrad.graph.op import Op
 from symgrad.graph.regions import values_on_regions
+from symgrad.ops.rules import steep
 from symgrad.types.restoring import restored
 
-__all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "left_out", "stilled", "unmoved", "unmoved_behind", "unmoved_by",
-           "unmoved_zeros", "without", "zeros_of"]
+__all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "left_out", "plus_zeros_by_factors", "stilled", "unmoved", "unmoved_behind",
+           "unmoved_by", "unmoved_zeros", "without", "zeros_by_factor", "zeros_of"]
 
 Masks = dict[Node, Any]
 
@@ -166,11 +167,38 @@ def drops(op: Op, moves: Sequence[bool]) -> bool:
     return saved is not None and all([moving.isdisjoint(names) for names in itertools.compress(saved, moves)])
 
 
-def without(carrier: Any, t: Any, mask: Any) -> Any:
-    """A tangent that is 0 in place of NaN where a mask is true; its other elements there are 0, too, and may depend on what another pass moves."""
+def without(carrier: Any, t: Any, mask: Any, zeros: Any = None) -> Any:
+    """A tangent that is 0 in place of NaN where a mask is true; its other elements there are 0, too, and may depend on what another pass moves.
+
+    `zeros` are zeros other than constants.
+    """
     if mask is None:
         return t
-    return carrier.where(carrier.logical_and(wrap(mask) if carrier is not xp else mask, carrier.isnan(t)), carrier.zeros_like(t), t)
+    zeros = carrier.zeros_like(t) if zeros is None else zeros
+    return carrier.where(carrier.logical_and(wrap(mask) if carrier is not xp else mask, carrier.isnan(t)), zeros, t)
+
+
+def zeros_by_factor(carrier: Any, node: Node, i: int, t: Any, args: Sequence[Any], mask: Any) -> Any:
+    """What a factor 0 makes of an infinite tangent `t` of argument i of a product, along which the factor does not move.
+
+    By the factor, which another pass may move, the derivative is infinite; not so where the argument does not move, which `mask` says. None for
+    constants.
+    """
+    if carrier is xp or node.op.name != "mul" or node.parents[1 - i] is None:
+        return None
+    zero = carrier.eq(args[1 - i], 0)
+    if mask is not None:
+        zero = carrier.logical_and(zero, wrap(xp.logical_not(mask)))
+    return carrier.where(zero, steep(carrier, args[1 - i], zero), carrier.zeros_like(t))
+
+
+def plus_zeros_by_factors(carrier: Any, node: Node, moving: Sequence[int], found: Any, args: Sequence[Any], masks: Mapping[Node, Any]) -> Any:
+    """A tangent, or a coefficient of a series, without the products by factors 0 that do not move, with their derivatives by these factors."""
+    for i in moving:
+        mask = masks.get(node.parents[i])  # type: ignore[arg-type]
+        zeros = None if found is None else zeros_by_factor(carrier, node, i, found, args, mask)
+        found = found if zeros is None else found + zeros
+    return found
 
 
 def stilled(carrier: Any, t: Any, mask: Any) -> Any:

@@ -68,7 +68,7 @@ class Passed(list[Node]):
             for p, mask in _masks(newest, masks[newest], parents):
                 self._send(p, self._fit(newest, p, mask))
         mask = masks.get(node)
-        if mask is not None and i is not None:
+        if i is not None and (mask is not None or node.op.name == "mul"):
             parent: Any = node.parents[i]
             mask = dict(_masks(node, mask, [p if k == i else None for k, p in enumerate(node.parents)])).get(parent)
         return mask if mask is not None and truth(mask).any() else None

@@ -21,7 +21,7 @@ from symgrad.carriers.recorded import Recorded
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.engine.unmoved import drops, stilled, unmoved, unmoved_by, without
+from symgrad.engine.unmoved import drops, plus_zeros_by_factors, stilled, unmoved, unmoved_by, without
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.second import gradient_tangents
 from symgrad.graph.derivative import DerivativeNode
@@ -115,7 +115,9 @@ class _CollapsedPass:
             masks = [None if t is None and s is None else unmoved_by(node, i, self.stays) for i, (t, s) in enumerate(zip(ts, ss))]
             if any([m is not None for m in masks]):
                 still_ts, still_ss = ([stilled(self.xp, x, m) for x, m in zip(xs, masks)] for xs in (ts, ss))
-                others = self.propagate(node, still_ts, still_ss, wanted, read)
+                others: Sequence[Any] = self.propagate(node, still_ts, still_ss, wanted, read)
+                still = [i for i, m in enumerate(masks) if m is not None]
+                others = [plus_zeros_by_factors(self.xp, node, still, x, read(node)[1], self.stays) for x in others]
                 found = [x if x is None else self.xp.where(self.xp.isnan(x), other, x) for x, other in zip(found, others)]
         return found if mask is None else [None if x is None else without(self.xp, self.broadcast(x, node.value), mask) for x in found]
 

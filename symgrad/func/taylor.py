@@ -27,7 +27,7 @@ from symgrad.engine.recording import NUMBERS, core
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.engine.unmoved import drops, stilled, unmoved, unmoved_by, without, zeros_of
+from symgrad.engine.unmoved import drops, plus_zeros_by_factors, stilled, unmoved, unmoved_by, without, zeros_of
 from symgrad.func.curves import coefficient_node
 from symgrad.func.evaluation import Evaluation, evaluate, function_name, unshared_results
 from symgrad.func.transformed import transform
@@ -125,6 +125,8 @@ def _guarded(carrier: SeriesCarrier, compute: Callable[[Sequence[Any]], Any], te
         masks = {i: unmoved_by(node, i, stays) for i in moving}
         if any([m is not None for m in masks.values()]):
             others = terms([stilled(xp, value(t), masks[i]) for i in moving for t in tensors[i].terms[1:]])
+            args, still = [x.terms[0] if type(x) is Series else x for x in tensors], [i for i, m in masks.items() if m is not None]
+            others = [plus_zeros_by_factors(xp, node, still, other, args, stays) for other in others]
             checked = [xp.where(xp.isnan(t), other, t) for t, other in zip(checked, others)]
     if (mask := stays.get(node)) is not None:
         checked = [without(xp, t, mask) for t in checked]

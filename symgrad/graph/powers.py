@@ -29,7 +29,7 @@ def note_class(cls: Any) -> None:
     op = cls.op
     if op.square or op.name == "sqrt":
         LENGTHS.add(cls)
-    if op.square or op.name == "sqrt" or op.name in (*SUMS, *WEIGHTED, "dot") or op.exponent is not None or op.view:
+    if op.square or op.name == "sqrt" or op.name in (*SUMS, *WEIGHTED, "dot", "power_of_length") or op.exponent is not None or op.view:
         BASES.add(cls)
 
 
@@ -55,7 +55,12 @@ def smooth_power(op: Op, args: tuple, parents: tuple, make: Callable[..., Any]) 
     if not (degree := _degree_of_squares(squares)):
         return None
     x, p = (base.args[0], exponent / 2) if root else (y, exponent)
-    return ("pow", (x, p), (squares, None)) if p % 1 == 0 else ("power_of_squares", (x, p, math.ceil(degree * p) - 1), (squares,))
+    if p % 1 == 0:
+        return "pow", (x, p), (squares, None)
+    order = math.ceil(degree * p) - 1
+    if (along := _sum_of_roots(squares, make, {})) is not None:
+        squares = make("edge_of_squares", (x, x, order - 1), (squares, along), x, squares.flags)
+    return "power_of_squares", (x, p, order), (squares,)
 
 
 def _is_same(p: Any, q: Any) -> bool:
@@ -100,10 +105,7 @@ def _degree_of_squares(node: Any) -> float:
         if at is None or not at.parents or not at.args or getattr(at.value, "dtype", np.dtype(float)).kind == "c":
             return 0
         op, parents = at.op, at.parents
-        exponent: Any = at.args[-1] if op.name == "power_of_length" else op.exponent(at.args) if op.exponent is not None else None
-        if op.name in ("mul", "dot") and _is_same(*parents):
-            exponent = 2
-        if type(exponent) in (int, float) and exponent % 2 == 0 and exponent > 0:
+        if exponent := _even_exponent(at):
             degree = min(degree, exponent)
             continue
         if op.name not in (*SUMS, *WEIGHTED) and not op.view:
@@ -113,3 +115,45 @@ def _degree_of_squares(node: Any) -> float:
             return 0
         below += [p for p in parents if p is not None]
     return 0
+
+
+def _even_exponent(node: Any) -> float:
+    """The exponent of an even power, or 2 for a product of two equal factors; 0 for another node."""
+    op, args = node.op, node.args
+    exponent: Any = args[-1] if op.name == "power_of_length" else op.exponent(args) if op.exponent is not None else None
+    if op.name in ("mul", "dot") and _is_same(*node.parents):
+        exponent = 2
+    return exponent if type(exponent) in (int, float) and exponent % 2 == 0 and exponent > 0 else 0
+
+
+def _sum_of_roots(node: Any, make: Callable[..., Any], known: dict[Any, Any]) -> Any:
+    """The node of a sum of even powers with the numbers themselves in place of their powers; None if these are complex, or have other shapes.
+
+    It says how the numbers move where they are 0, and their powers do not. Its value is that of the sum of powers: none other is used than 0.
+    """
+    if node not in known:
+        if _even_exponent(node):
+            root = _root(node, make)
+            alike = root is not None and np.shape(root.value) == np.shape(node.value) and root.value.dtype == node.value.dtype
+            known[node] = root if alike else None
+        else:
+            parents = tuple([p and _sum_of_roots(p, make, known) for p in node.parents])
+            broken = node.op.view == "many" or any([p is not None and q is None for p, q in zip(node.parents, parents)])
+            known[node] = None if broken else make(node.op.name, node.args, parents, node.value, node.flags)
+    return known[node]
+
+
+def _root(node: Any, make: Callable[..., Any]) -> Any:
+    """The node of which a node is an even power; for one of a length the sum of the coordinates. None if it has another shape than its value says."""
+    if node.op.name == "power_of_length":
+        node = node.parents[1]
+    op, parents, args = node.op, node.parents, node.args
+    for p, a in zip(parents, args):
+        if p is not None and np.shape(p.value) != np.shape(a):
+            return None
+    if op.name == "square_of_hypot":
+        return make("add", args[:2], parents, node.value, node.flags)
+    if op.name in ("dot", "square_of_norm"):
+        dim, keepdim = ((0,), False) if op.name == "dot" else args[1:3]
+        return make("sum", (args[0], dim, keepdim), parents[:1], node.value, node.flags)
+    return parents[0]

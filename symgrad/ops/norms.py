@@ -16,6 +16,7 @@ from symgrad.ops.rules import (
     steep,
     unsqueeze_reduced,
 )
+from symgrad.types.domains import POSITIVE, REAL
 from symgrad.types.exponents import has_predecessor
 from symgrad.types.failures import UnsupportedDtype
 from symgrad.types.layouts import is_plain
@@ -124,6 +125,22 @@ def _square_of_norm_jvp(xp, t, y, x, dim, keepdim, order):
 primitive("square_of_norm", lambda xp, input, dim, keepdim, order: xp.sum(squared_size(xp, input), dim, keepdim), public=False,
           vjp=_square_of_norm_vjp, jvp=_square_of_norm_jvp, examples=(((0,), False, None), ((0, 1), True, None)), shapes=((2, 2),), layout="rows",
           node_name="LinalgVectorNorm", doc="Σ|x|² of what is raised to a power; `order` is that of the edge of the power, if it has one.")
+
+
+def _edge_of_squares_vjp(xp, g, y, x, along, order):
+    edge = edge_of_length(xp, y, along, order)
+    return g, None if edge is None else g * edge
+
+
+def _edge_of_squares_jvp(xp, t, moved, y, x, along, order):
+    edge = edge_of_length(xp, y, along, order)
+    return t if edge is None else t + edge * moved
+
+
+primitive("edge_of_squares", lambda xp, input, along, order: xp.copy(input), arity=2, vjp=_edge_of_squares_vjp, jvp=_edge_of_squares_jvp,
+          public=False, domain=(POSITIVE, REAL), saved=("along result", "along result"), examples=((1,), (2,)), shapes=((2, 2), (2, 2)),
+          layout="operands", node_name="Alias",
+          doc="A sum of squares that is raised to a power, and the sum of what is squared, by which the power has an edge of this order at 0.")
 
 
 def _p_norm_slope(xp, y, x, p, dim, keepdim):

@@ -12,7 +12,7 @@ import pytest
 import symgrad
 from tests.support.routes import GRADIENTS, HESSIANS, TRACES, array
 
-tensor, where = symgrad.tensor, symgrad.where
+func, tensor, where = symgrad.func, symgrad.tensor, symgrad.where
 STEEP = {  # functions with an infinite slope at a point, with the point and the value there
     "sqrt": (lambda u: u.sqrt(), 0.0), "third": (lambda u: u ** (1 / 3), 0.0), "power": (lambda u: u**0.37, 0.0),
     "root of abs": (lambda u: u.abs().sqrt(), 0.0), "asin": (lambda u: u.asin() - math.pi / 2, 1.0), "acos": (lambda u: u.acos(), 1.0),
@@ -93,3 +93,71 @@ def test_a_zero_at_a_point_times_an_infinite_slope_by_all_routes(flat):
     for steep in STEEP:
         other = list(OTHERS)[rng.integers(len(OTHERS))]
         assert not finite_and_wrong(*function(steep, flat, other)), (steep, other)
+
+
+PRODUCTS = {
+    "product": lambda c, y: c * y, "of a sum": lambda c, y: (c * y + y * c.sin()) / 3, "twice": lambda c, y: y * (c * 1.7) * (2.3 - c),
+    "inner product": lambda c, y: symgrad.stack([c, 0 * c]) @ symgrad.stack([y, y]), "vector": lambda c, y: (c * symgrad.stack([y, 2.0 * y])).sum(),
+    "expm1": lambda c, y: c.expm1() * y,
+}
+NESTED = ("hessian", "jacrev of jacrev", "jacrev of jacfwd", "jacfwd of jacrev", "jacfwd of jacfwd")
+
+
+def check_factor(steep, product, other, names):
+    """The mixed derivative of c g(u) is infinite at c = 0; along u alone the function is 0."""
+    g, at = STEEP[steep]
+    f = lambda v: OTHERS[other](PRODUCTS[product](v[2], g(v[0])), v[1])  # noqa: E731
+    with np.errstate(all="ignore"):
+        for name in names:
+            found = array(HESSIANS[name](f, tensor([at, 0.6, 0.0])))
+            assert not np.isfinite([found[0, 2], found[2, 0]]).any(), f"{name}: {found}"
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_factor_that_is_zero_at_a_point_has_an_infinite_derivative_along_itself(other):
+    rng = np.random.default_rng(len(other))
+    for product in rng.permutation(list(PRODUCTS))[:3]:
+        check_factor(rng.choice(list(STEEP)), product, other, NESTED)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("steep", STEEP)
+def test_a_factor_that_is_zero_at_a_point_by_all_routes(steep):
+    rng = np.random.default_rng(len(steep))
+    check_factor(steep, rng.choice(list(PRODUCTS)), rng.choice(list(OTHERS)), HESSIANS)
+
+
+ALONG = {  # sums of derivatives along u, and coefficients of series
+    "laplacian": lambda f, u: func.laplacian(lambda x: f(x[0]))(u[None]), "derivatives": lambda f, u: func.derivatives(f, 2)(u)[2],
+    "jet": lambda f, u: func.jet(f, (u,), ([tensor(1.0), tensor(0.0)],))[1][1], "jvp": lambda f, u: func.jvp(f, (u,), (tensor(-0.7),))[1],
+}
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_derivatives_of_sums_and_series_by_a_factor_that_is_zero_at_a_point(along):
+    rng = np.random.default_rng(len(along))
+    with np.errstate(all="ignore"):
+        for steep in rng.permutation(list(STEEP))[:4]:
+            g, at = STEEP[steep]
+            of = lambda c: ALONG[along](lambda u: OTHERS["term"](PRODUCTS["product"](c, g(u)), c + 0.3), tensor(at))  # noqa: B023, E731
+            for transform in (func.grad, func.jacfwd):
+                assert not math.isfinite(transform(of)(tensor(0.0)).item()), (steep, transform)
+
+
+SELECTED = {  # factors that are 0 on a neighbourhood of -0.3, since an op did not select what is in them
+    "where": lambda x: where(x > 1.0, x, 0.0), "relu": lambda x: x.relu(), "masked_fill": lambda x: x.masked_fill(x < 1.0, 0.0),
+    "threshold": lambda x: symgrad.nn.functional.threshold(x, 0.3, 0.0), "clamp": lambda x: x.clamp(0.0, 2.0), "product": lambda x: x.relu() * x.exp(),
+}
+
+
+@pytest.mark.parametrize("selected", SELECTED)
+def test_a_factor_that_is_always_zero_has_the_derivative_zero_behind_an_infinite_slope(selected):
+    """The function is constant where the factor is 0, and its derivative is 0 and not NaN."""
+    factor = SELECTED[selected]
+    functions = {"root": lambda x: (factor(x) * (2.3 + x)).sqrt(), "first": lambda x: ((1.7 - x) * factor(x)).sqrt() * x,
+                 "power": lambda x: (factor(x) * x.exp()) ** 0.37, "root of root": lambda x: (x * factor(x)).abs().sqrt()}
+    for at, f in functions.items():
+        with np.errstate(all="ignore"):
+            for name, route in GRADIENTS.items():
+                found = array(route(lambda v, f=f: f(v[0]), tensor([-0.3])))
+                assert (found == 0).all(), f"{at}, {name}: {found}"

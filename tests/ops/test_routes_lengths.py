@@ -369,14 +369,32 @@ SEVERAL_VARIABLES = {
     "hypot": lambda x: symgrad.hypot(x[0], x[1] / 3), "modulus": lambda x: symgrad.complex(x[0], 2 * x[1]).abs(),
     "complex numbers": lambda x: symgrad.complex(x, 2 * x).norm(), "distance": lambda x: symgrad.cdist(x[None], ZERO),
 }
+SUMS = {  # of squares
+    "products": lambda x: x[0] * x[0] + 2.3 * x[1] * x[1], "weighted": lambda x: (x * x * tensor([0.7, 1.9])).sum(),
+    "powers": lambda x: (x**2).mean() + x[1].square() / 3, "inner product": lambda x: x @ x,
+    "each": lambda x: (symgrad.stack([x, 2 * x]) ** 2).sum(1), "row": lambda x: (symgrad.stack([2 * x, x + 1.3]) ** 2).mean(1, keepdim=True),
+    "view": lambda x: (x * x).reshape(2, 1).sum(0)[None].expand(2, 1), "square of a norm": lambda x: x.norm() ** 2,
+    "square of hypot": lambda x: symgrad.hypot(x[0], 2 * x[1]).square() * 0.3, "squares of moduli": lambda x: (x.abs() ** 2).sum(),
+}
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("power", [2 + 1 / 3, 2.9999])
 @pytest.mark.parametrize("length", SEVERAL_VARIABLES)
 def test_mixed_third_derivatives_above_the_power_are_not_finite(length, power):
+    check_mixed(lambda x: SEVERAL_VARIABLES[length](x) ** power)
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("power", [1 + 1 / 6, 1.49995, "root"])
+@pytest.mark.parametrize("squares", SUMS)
+def test_mixed_third_derivatives_above_the_power_of_sums_of_squares_are_not_finite(squares, power):
+    check_mixed(lambda x: SUMS[squares](x).sqrt() ** 2.71 if power == "root" else SUMS[squares](x) ** power)
+
+
+def check_mixed(power):
     """Along one axis the other slope of a length is 0, and the second derivative along the other axis is infinite."""
-    f, x = (lambda x: (SEVERAL_VARIABLES[length](x) ** power).reshape(-1)[0]), symgrad.zeros(2)
+    f, x = (lambda x: power(x).reshape(-1)[0]), symgrad.zeros(2)
     with np.errstate(all="ignore"):
         assert not func.hessian(f)(x).any() and not func.jacfwd(func.jacfwd(f))(x).any()
         for third in (func.jacfwd(func.jacfwd(func.jacfwd(f))), func.jacfwd(func.hessian(f)), func.hessian(func.grad(f)),
