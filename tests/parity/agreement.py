@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from .asked import memory
 from .step_modes import SAVING
-from .steps import KEPT, PASSES, SHAPES_KEPT, TURNED, Step
+from .steps import KEPT, PASSES, SHAPES_KEPT, TURNED, Ref, Step
 
 CONSTANT = ("argsort", "argmax", "argmin", "gt", "le", "eq", "ne", "all", "any", "count_nonzero")
 PLACING = ("masked_fill_", "index_fill_", "scatter_", "masked_scatter_", "index_put_", "index_copy_", "index_add_", "scatter_add_", "fill_",
@@ -32,6 +33,11 @@ class Case(NamedTuple):
     program: Sequence[Step]
     tensors: dict[str, Any]
     reset: bool = False  # whether a tensor that a graph may have saved has got other data, unseen by its version
+
+    def reads_itself(self) -> bool:
+        """Whether an operand shares the memory of the tensor that is written."""
+        written, *others = (memory(self.tensors[name]) if self.tensors[name].numel() else name for name in self.step.needs())
+        return written in others or sum(isinstance(a, Ref) and a.name in self.step.needs() for a in self.step.args) > len(self.step.needs())
 
     def one_memory(self) -> bool:
         """Whether the operands are the same elements of the same memory, up to dimensions of size 1."""
@@ -58,21 +64,22 @@ BEFORE_MESSAGES: dict[str, Callable[[Case], bool]] = {  # where these hold, mess
     "there are two reasons to refuse":
         lambda c: bool(c.theirs and c.ours) and ("cannot be saved" in c.theirs and any(mode in c.step.mode for mode in SAVING)
                                                  or "no such tensor" in c.theirs and "not packed" in c.step.mode
-                                                 or c.step.form == "assign" and re.search("is a view and|A view was created", c.theirs) is not None
+                                                 or re.search("is a view and|A view was created", c.theirs) is not None and "view" not in c.ours
                                                  or c.step.word in PLACING and "more than one element of the written-to" in c.ours),
     "a value that overlaps is computed before it is written":
-        lambda c: c.step.form == "assign" and _raises_alone(c, "refer to a single memory") or (
-            c.step.word in PLACING and "refer to a single memory" in c.theirs),
+        lambda c: c.step.form == "assign" and _raises_alone(c, "refer to a single memory") or c.step.word in PLACING and c.reads_itself(),
     "what detach() gives of an inference tensor is one, too, and not written outside of the mode":
         lambda c: "Inplace update to inference tensor" in c.ours and "Inplace update to inference tensor" not in c.theirs,
     "a leaf whose sizes have changed gets no gradient of the former ones": lambda c: c.step.form in PASSES and "but its leaf has shape" in c.ours,
     "torch saves an operand for its shape alone": lambda c: _raises_alone(c, "modified by an inplace") and any(
         step.word.rstrip("_") in SHAPES_KEPT | KEPT | {"scatter_reduce"} for step in c.program),
+    "a change of sizes leaves the elements that a graph has saved":
+        lambda c: _raises_alone(c, "modified by an inplace") and any(step.word in TURNED and step.mode for step in c.program),
     "of integers a converted copy is saved": lambda c: _raises_alone(c, r"modified by an inplace operation: \[torch.(Long|Int|Bool)Tensor"),
     "torch has several errors for an index out of range": lambda c: bool(OUTSIDE.search(c.theirs) and OUTSIDE.search(c.ours)),
-    "scatter_reduce is composed of operations that save less":
+    "scatter_reduce, and a scatter of nothing, are composed of operations that save less":
         lambda c: "output 0 of ScatterReduce" in c.theirs or _raises_alone(c, "cannot be saved|second time") and any(
-            step.word.startswith("scatter_reduce") for step in c.program),
+            step.word.startswith("scatter") for step in c.program),
     "a graph keeps the values that it has used, where torch takes what its tensors got later by .data": lambda c: c.reset and c.step.form in PASSES,
     "torch writes a view whose base got other data, with a gradient of the former":
         lambda c: not c.theirs and "whose base got other memory" in c.ours,
