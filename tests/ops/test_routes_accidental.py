@@ -146,7 +146,8 @@ def test_derivatives_of_sums_and_series_by_a_factor_that_is_zero_at_a_point(alon
 
 SELECTED = {  # factors that are 0 on a neighbourhood of -0.3, since an op did not select what is in them
     "where": lambda x: where(x > 1.0, x, 0.0), "relu": lambda x: x.relu(), "masked_fill": lambda x: x.masked_fill(x < 1.0, 0.0),
-    "threshold": lambda x: symgrad.nn.functional.threshold(x, 0.3, 0.0), "clamp": lambda x: x.clamp(0.0, 2.0), "product": lambda x: x.relu() * x.exp(),
+    "threshold": lambda x: symgrad.nn.functional.threshold(x, 0.3, 0.0), "clamp": lambda x: x.clamp(0.0, 2.0),
+    "product": lambda x: x.relu() * x.exp(),
 }
 
 
