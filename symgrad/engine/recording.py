@@ -320,7 +320,7 @@ def _one(op: Op, general: Lifted, op_of_node: Op) -> Lifted:
 
 def _product(op: Op) -> Lifted:
     """As `_general`, for a product of two tensors."""
-    general, forward, finish, arrange = _general(op), op.forward, _finishing(op), LAYOUTS[op.layout]
+    general, forward, finish, rows = _general(op), op.forward, _finishing(op), op.layout == "rows"
 
     def function(input: Any, other: Any) -> Tensor:
         if not isinstance(input, Tensor) or not isinstance(other, Tensor):
@@ -332,8 +332,8 @@ def _product(op: Op) -> Lifted:
             y = forward(numeric, x, z) if not computers else computed(op, forward, numeric, x, z)
         except ValueError as error:
             raise explain(op, error, [x, z]) from None
-        if arrange is not None and type(y) is ndarray:
-            y = arrange(y, (x, z))
+        if rows and type(y) is ndarray and not y.flags.c_contiguous:
+            y = row_major(y)
         return finish((x, z), (p, q), y, (0 if p is None else p.flags) | (0 if q is None else q.flags))
 
     return function
