@@ -45,6 +45,8 @@ from symgrad.methods.operators import index_without_tensors, split_index
 from symgrad.ops.indexing import DTYPES_DIFFER
 from symgrad.ops.rules import expect_dtype
 from symgrad.types.dtypes import DTYPES
+from symgrad.types.errorstate import again
+from symgrad.types.errorstate import run as run_quietly
 from symgrad.types.indices import index_message, is_broadcastable, is_full_index, is_mask
 
 __all__ = ["augmented", "in_place"]
@@ -161,7 +163,10 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
             old = x.copy() if p is None or first or second and q is not None else released(x)
             node = make((old, z), (p, q), x, flags)
             try:
-                call(x, z, x)
+                try:
+                    run_quietly(call, x, z, x)
+                except RuntimeError as error:
+                    again(error, call, x, z, x)
                 if view:
                     rebase_history(self, p, node)
                     return self
@@ -172,7 +177,10 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
             if all_threads.hooked:
                 move_retained(self, p, node)
         else:
-            call(x, z, x)
+            try:
+                run_quietly(call, x, z, x)
+            except RuntimeError as error:
+                again(error, call, x, z, x)
         return self
 
     def unary(self: Tensor) -> Tensor:
@@ -190,7 +198,10 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
         if flags:
             node = make((x.copy() if first else released(x),), (p,), x, flags)
             try:
-                call(x, x)
+                try:
+                    run_quietly(call, x, x)
+                except RuntimeError as error:
+                    again(error, call, x, x)
                 self._node_slot = node
             except BaseException:
                 interrupt(self)
@@ -198,7 +209,10 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
             if all_threads.hooked:
                 move_retained(self, p, node)
         else:
-            call(x, x)
+            try:
+                run_quietly(call, x, x)
+            except RuntimeError as error:
+                again(error, call, x, x)
         return self
 
     method: Any = specialized(unary if op.arity == 1 else binary)
