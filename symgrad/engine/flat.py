@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.engine.finishing import tensors
 from symgrad.engine.kernels import transpose_of_numbers
-from symgrad.engine.recording import tensors
 from symgrad.engine.saved import traced_args
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced

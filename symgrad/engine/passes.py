@@ -99,8 +99,9 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
     parted = xp is numeric and read is None
     try:
         while True:
-            computed_outside(_pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None, guarded, parted, held, passed_selecting := []))
-            (guarded,) = passed_selecting
+            selecting: list[int] = []
+            computed_outside(_pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None, guarded, parted, held, selecting))
+            (guarded,) = selecting
             if not heap or heap[0][1] is mark:
                 break
             found = pull_parts(functools.partial(_pull_part, release, held), pending, heap, zeros, wanted, keep, guarded)
@@ -119,12 +120,12 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
 
 def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Read | None, wanted: set[Node] | None,
           ends: Container[Node], release: bool, hooked: bool, guarded: int, parted: bool, held: Passed,
-          passed_selecting: list[int]) -> Generator[Callable[[], Any], Any, None]:
+          selecting: list[int]) -> Generator[Callable[[], Any], Any, None]:
     """The clean loop: `pending` holds the cotangents of reached nodes, the heap those of them that have parents, newest first.
 
     It stops at a hooked node (if `hooked`), at packed tensors, at an undefined gradient, and at an output of a part of a batch (if `parted`),
     and leaves the rest in the heap. It yields the calls of rules that are a user's code, to be made by `computed_outside`,
-    and adds to `passed_selecting` whether it passed a selecting op: INFINITE if there was an infinite cotangent, too.
+    and adds to `selecting` whether it passed a selecting op: INFINITE if there was an infinite cotangent, too.
     """
     owned: set[Node] = set()  # nodes whose cotangent is a sum made here, which may be added to in place
     written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked | PARTED * parted, MARKED | PACKED | HOOKED * hooked | PARTED * parted
@@ -141,7 +142,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
     while True:
         if node is None:  # else it is the newest pending node, a parent of the last one: it bypasses the heap
             if not heap:
-                passed_selecting.append(guarded)
+                selecting.append(guarded)
                 return
             node = heappop(heap)[1]
             g = pending.pop(node, None)
@@ -153,7 +154,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                         heappush(heap, MARK)
                     if node is not mark:
                         send(pending, heap, node, g)
-                    passed_selecting.append(guarded)
+                    selecting.append(guarded)
                     return
                 parents = receivers(node, wanted)
                 if not any(parents) or node in ends or flags & RELEASED and not any_recorded(node, parents):
@@ -248,8 +249,8 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
 
 def _pull_part(release: bool, held: Passed, pending: Cotangents, heap: Heap, zeros: list[Node], wanted: set[Node] | None, ends: Container[Node],
                guarded: int) -> int:
-    computed_outside(_pull(numeric, pending, heap, zeros, None, wanted, ends, release, False, guarded, False, held, passed_selecting := list[int]()))
-    return passed_selecting[0]
+    computed_outside(_pull(numeric, pending, heap, zeros, None, wanted, ends, release, False, guarded, False, held, selecting := list[int]()))
+    return selecting[0]
 
 
 def is_short(seeds: Sequence[tuple[Node, Any]]) -> bool:

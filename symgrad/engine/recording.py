@@ -17,6 +17,7 @@ import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.carriers.recorded import Recorded
 from symgrad.engine.data import as_value
+from symgrad.engine.finishing import finishing, tensors
 from symgrad.engine.inference import recorded
 from symgrad.engine.kernels import by_transforms, with_kernel
 from symgrad.engine.operands import (
@@ -41,13 +42,12 @@ from symgrad.engine.residuals import with_residual
 from symgrad.engine.storage.views import MANY, register_view
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.closures import blanks, specialized
+from symgrad.graph.closures import specialized
 from symgrad.graph.modes import computed, computers, special, thread
 from symgrad.graph.node import BARRED, NAMED, TRACKED, Node, constructor, node_class
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.types.dtypes import dtype_of, get_default_dtype
-from symgrad.types.errorstate import again, quietly
-from symgrad.types.errorstate import run as run_quietly
+from symgrad.types.errorstate import again, quietly, run_quietly
 from symgrad.types.layouts import in_image_format, row_major, with_torch_layout
 from symgrad.types.promotion import result_dtype
 
@@ -57,7 +57,6 @@ float64, ndarray = np.float64, np.ndarray
 LAYOUTS = {"operands": with_torch_layout, "first": lambda y, xs: with_torch_layout(y, xs[:1]),
            "last": lambda y, xs: with_torch_layout(y, xs[::-1]), "rows": row_major, "images": in_image_format, "": None}
 PLAIN = (float, int)  # NumPy ignores these numbers in the dtype of a real or complex result
-tensors = blanks(Tensor)
 
 
 def convert(x: Tensor, dtype: Any) -> Tensor:
@@ -210,28 +209,11 @@ def _unary(op: Op, call: Lifted) -> Lifted:
 BOUNDS = frozenset(("min", "max", "other"))  # parameters that are numbers of the kind of the tensor, which they promote
 
 
-def _finishing(op: Op) -> Lifted:
-    """The last step of an op: the Tensor of a value, with its node."""
-    make, mask = constructor(node_class(op)), TRACKED if op.differentiable else NAMED
-
-    def finish(args: tuple, parents: tuple, y: Any, flags: int) -> Tensor:
-        out = next(tensors)
-        out._value, out._node_slot, out._view = y, None, None
-        flags &= mask
-        if flags and (not special or thread.modes.plain):
-            out._node_slot = make(args, parents, y, flags)
-        elif special or flags is BARRED:
-            out._node_slot = recorded(op, args, parents, y)
-        return out
-
-    return finish
-
-
 def _general(op: Op) -> Lifted:
     """The function of any op, called with the arguments of the rule: tensors (or one sequence of them), then parameters."""
     plain, arity, arrange, registered = op.forward, op.arity, LAYOUTS[op.layout], op
     forward, op = rounded_rules(op)
-    finish, first = _finishing(op), int(op.name == "where" or op.name.startswith("power_of_"))  # a condition and a length keep their dtype
+    finish, first = finishing(op), int(op.name == "where" or op.name.startswith("power_of_"))  # a condition and a length keep their dtype
     bounded = op.kind == "elementwise" and any(p.name in BOUNDS for p in op.parameters)
     promotes = op.kind == "elementwise" and (bounded or not op.integers)
     numbers = op.kind == "elementwise" and not bounded and bool(op.parameters)
@@ -338,7 +320,7 @@ def _one(op: Op, general: Lifted, op_of_node: Op) -> Lifted:
 
 def _product(op: Op) -> Lifted:
     """As `_general`, for a product of two tensors."""
-    general, forward, finish, run = _general(op), op.forward, _finishing(op), running(op)
+    general, forward, finish, run = _general(op), op.forward, finishing(op), running(op)
 
     def function(input: Any, other: Any) -> Tensor:
         if not isinstance(input, Tensor) or not isinstance(other, Tensor):

@@ -368,9 +368,10 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     found = _classes.get(key)
     if found is None:
         vjp = None if op.vjp is None else staticmethod(op.vjp)
-        words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "reads_saved": op.saves and op.kind != "linear",
-                 "selects": op.selects, "calls_code": op.kind == "function", "outside": op.outside or op.kind == "function", "__doc__": op.doc,
-                 "__module__": "symgrad"}
+        words: dict[str, Any] = {
+            "__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "reads_saved": op.saves and op.kind != "linear",
+            "selects": op.selects, "calls_code": op.kind == "function", "outside": op.outside or op.kind == "function", "__doc__": op.doc,
+            "__module__": "symgrad"}
         if op.saves and op.may_drop:
             words["saves"] = HELD
         if op.saves and op.saved is not None and (not all(op.saved) or "index" in op.saved):

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-__all__ = ["again", "computed_outside", "quiet", "quietly", "run", "run_long"]
+__all__ = ["again", "computed_outside", "quiet", "quietly", "run_long", "run_quietly"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -30,13 +30,13 @@ def _new_context() -> contextvars.Context:
 
 
 _idle: list[contextvars.Context] = []  # contexts that nobody is inside of
-run = _new_context().run  # run(f, *args) is f(*args), or a RuntimeError for `again`: for an operation
+run_quietly = _new_context().run  # run_quietly(f, *args) is f(*args), or a RuntimeError for `again`: for an operation
 run_long = _new_context().run  # for a pass or a program, so that it does not stand in the way of the operations of other threads
 END: Any = object()
 
 
 def again(error: RuntimeError, function: Callable[..., Any], *args: Any) -> Any:
-    """The result of run(function, *args), which raised `error`: in another context if the shared one was in use; other errors are raised again."""
+    """The result of run_quietly(function, *args), which raised `error`: in another context if the shared one was in use; else `error` is raised."""
     if not str(error).startswith("cannot enter context"):
         raise error
     return quietly(function, *args)

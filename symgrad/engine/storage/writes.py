@@ -18,8 +18,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import INFERENCE, Node
 from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
-from symgrad.types.errorstate import again
-from symgrad.types.errorstate import run as run_quietly
+from symgrad.types.errorstate import again, run_quietly
 from symgrad.types.promotion import category
 from symgrad.types.strides import address, dense, overlaps
 
