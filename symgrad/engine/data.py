@@ -15,7 +15,7 @@ from symgrad.graph.node import TRACKED
 from symgrad.types.dtypes import DTYPES, get_default_dtype, numpy_dtype
 from symgrad.types.errorstate import quietly
 
-__all__ = ["READABLE", "as_value", "copied", "from_python", "has_graph", "number_in", "operand_value", "python_number", "unreadable"]
+__all__ = ["READABLE", "as_value", "cast", "copied", "from_python", "has_graph", "number_in", "operand_value", "python_number", "unreadable"]
 
 
 def as_value(data: Any, dtype: Any = None) -> Any:
@@ -30,10 +30,10 @@ def as_value(data: Any, dtype: Any = None) -> Any:
         value = from_python(data, dtype is None)
     if value.dtype not in READABLE:
         raise unreadable(value.dtype)
-    return value if dtype is None else _cast(value, numpy_dtype(dtype))
+    return value if dtype is None else cast(value, numpy_dtype(dtype))
 
 
-def _cast(value: Any, dtype: np.dtype) -> Any:
+def cast(value: Any, dtype: np.dtype) -> Any:
     """The value in a dtype: itself, if it has that."""
     return value if value.dtype is dtype else quietly(functools.partial(value.astype, dtype, copy=False))
 
@@ -148,9 +148,9 @@ def from_python(data: Any, by_default: bool = True) -> Any:
     if kind == "O" or kind == "f" and value.size and _begins_with_integer(data) and not np.abs(value).max() < 2**63:
         value = _of_large_integers(data, by_default)
     if by_default and (value.dtype == np.float64 or not value.size):
-        value = _cast(value, get_default_dtype().numpy)
+        value = cast(value, get_default_dtype().numpy)
     elif by_default and value.dtype == np.complex128:
-        value = _cast(value, get_default_dtype().to_complex().numpy)
+        value = cast(value, get_default_dtype().to_complex().numpy)
     return value if value.ndim else value[()]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd import is_grad_enabled, set_grad_enabled
+from symgrad.carriers.triangles import as_the_caller_reads
 from symgrad.types.dtypes import get_default_dtype, set_default_dtype
 
 __all__ = ["in_a_thread", "silence"]
@@ -42,7 +43,7 @@ def in_a_thread(function: Callable[[], Any]) -> Any:
         except BaseException as error:
             raised.append(error)
 
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,))
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(as_the_caller_reads(work),))
     thread.start()
     thread.join()
     if raised:

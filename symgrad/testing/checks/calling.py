@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.triangles import as_the_caller_reads
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.frameworks.adapter import Adapter, Array, NotApplicable, is_active
 from symgrad.methods.extending import BUILT_IN
@@ -152,7 +153,7 @@ def check_threads(attack: Attack, example: Example) -> None:
 
     before = sys.getswitchinterval()
     # In the context of the caller, which decides what a function of a Hermitian matrix reads
-    threads = [threading.Thread(target=contextvars.copy_context().run, args=(work, k)) for k in range(THREADS)]
+    threads = [threading.Thread(target=contextvars.copy_context().run, args=(as_the_caller_reads(work), k)) for k in range(THREADS)]
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         for t in threads:
