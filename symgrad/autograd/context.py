@@ -206,7 +206,7 @@ class FunctionNode(Node):
                  "materialize", "places", "needs", "call", "inner", "span", "outputs", "saved", "saved_for_jvp", "last_push", "_op")
     broadcasts = selects = False
     saves = None  # `release` decides
-    calls_code = none_is_undefined = True  # an undefined cotangent does not change `.grad`
+    calls_code = outside = none_is_undefined = True  # an undefined cotangent does not change `.grad`
     function: type[Any]  # the Function
     context: type[FunctionCtx]
     places: tuple[int, ...]  # the positions of the tensors among the arguments

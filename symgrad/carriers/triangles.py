@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import functools
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers.lapack import adjoint, hermitian
-from symgrad.types.restoring import restored
+from symgrad.types.restoring import changed
 
-__all__ = ["hermitian_cells", "hermitian_parts", "one_triangle"]
+__all__ = ["as_the_caller_reads", "hermitian_cells", "hermitian_parts", "one_triangle"]
 
-_parts: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("hermitian parts", default=None)
+class _Thread(threading.local):
+    parts: list[str] | None = None  # the functions that read a Hermitian part. Not a context variable: rules are computed in another context
+
+
+_thread = _Thread()
 
 
 @contextlib.contextmanager
@@ -26,13 +30,25 @@ def hermitian_parts() -> Iterator[list[str]]:
     compared with the function itself, element by element, the function must be that of the Hermitian part, which is the same for Hermitian matrices.
     """
     seen: list[str] = []
-    with restored(functools.partial(_parts.set, _parts.get()), functools.partial(_parts.set, seen)):
+    with changed(_thread, "parts", seen):
         yield seen
+
+
+def as_the_caller_reads(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function for another thread, in which Hermitian matrices are read as in this one."""
+    parts = _thread.parts
+
+    @functools.wraps(function)
+    def call(*args: Any) -> Any:
+        _thread.parts = parts
+        return function(*args)
+
+    return call
 
 
 def one_triangle(name: str, a: Any, conjugate: bool = True) -> Any:
     """The matrix, whose lower triangle LAPACK reads, or within `hermitian_parts` the Hermitian part; without `conjugate` the symmetric one."""
-    seen = _parts.get()
+    seen = _thread.parts
     if seen is None:
         return a
     part = hermitian(a) if conjugate else (a + a.swapaxes(-1, -2)) / 2
@@ -56,7 +72,7 @@ def hermitian_cells(cls: Any, a: Any, conjugate: bool = True) -> Any:
     out, cells, turned = a.copy(), cls.lift(a), cls.lift(a.T)
     turned = cls.carrier.conj(turned) if conjugate else turned
     part = ((cells + turned) / 2).view(np.ndarray)
-    if _parts.get() is not None:
+    if _thread.parts is not None:
         return np.array(part)
     above = np.triu_indices(len(a), 1)
     out[above] = turned.view(np.ndarray)[above]

@@ -53,6 +53,7 @@ from symgrad.compiled.contents import (
 )
 from symgrad.factories.generators import Generator
 from symgrad.graph.op import Op
+from symgrad.types.errorstate import run_quietly
 
 __all__ = ["Kind", "State", "is_library", "is_plain_object", "kind_of", "state_of"]
 
@@ -192,7 +193,7 @@ KINDS: tuple[tuple[Any, Kind], ...] = (
     (weakref.ref, Kind(lambda x: [Part("()", x(), x, loose=True)])),
     (contextvars.ContextVar, Kind(_value_in_context)),
     (np.ufunc, Kind(lambda x: elements_of([y for y in gc.get_referents(x) if callable(y)]))),  # the function of np.frompyfunc
-    (C_FUNCTIONS, Kind(lambda x: [] if isinstance(getattr(x, "__self__", None), types.ModuleType) else fields("__self__")(x))),
+    (C_FUNCTIONS, Kind(lambda x: [] if isinstance(getattr(x, "__self__", None), types.ModuleType) or x == run_quietly else fields("__self__")(x))),
     (Op, Kind(_rules)),
     (RANDOM, CONSTANT),  # drawing from one is seen by its state
     (BaseException, Kind(lambda x: [part._replace(loose=True) for part in fields("args")(x)])),

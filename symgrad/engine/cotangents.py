@@ -25,6 +25,7 @@ from symgrad.graph.freed import freed
 from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, SELECTED, Node, guarded_class
 from symgrad.graph.op import REGISTRY
 from symgrad.types.dtypes import dtype_of
+from symgrad.types.errorstate import quietly
 
 __all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "any_recorded", "bare", "conjugated", "fitted", "guarded_vjp", "in_dtype", "is_complex",
            "mark", "mark_as_guarded", "receivers", "release_node", "send", "shape_of"]
@@ -62,7 +63,7 @@ def send(pending: Cotangents, heap: Heap, node: Node, g: Any) -> None:
         if pending[node] is UNDEFINED:
             pending[node] = g
     elif g is not UNDEFINED:
-        pending[node] = pending[node] + g
+        pending[node] = quietly(operator.add, pending[node], g)
 
 
 def conjugated(xp: Any, node: Any, y: Any, args: Any) -> tuple[Any, tuple]:
@@ -100,7 +101,7 @@ def in_dtype(g: Any, x: Any) -> Any:
     value, dtype = g._value if isinstance(g, Tensor) else g, x.dtype
     if value.dtype is dtype or value.dtype.itemsize <= dtype.itemsize or value.dtype.kind == "c" or dtype.kind == "c":
         return g
-    return g.to(dtype_of(dtype)) if isinstance(g, Tensor) else value.astype(dtype)
+    return g.to(dtype_of(dtype)) if isinstance(g, Tensor) else quietly(value.astype, dtype)
 
 
 def bare(x: Any) -> Any:

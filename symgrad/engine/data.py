@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special
 from symgrad.graph.node import TRACKED
 from symgrad.types.dtypes import DTYPES, get_default_dtype, numpy_dtype
+from symgrad.types.errorstate import quietly
 
-__all__ = ["READABLE", "as_value", "copied", "from_python", "has_graph", "number_in", "operand_value", "python_number", "unreadable"]
+__all__ = ["READABLE", "as_value", "cast", "copied", "from_python", "has_graph", "number_in", "operand_value", "python_number", "unreadable"]
 
 
 def as_value(data: Any, dtype: Any = None) -> Any:
@@ -28,7 +30,12 @@ def as_value(data: Any, dtype: Any = None) -> Any:
         value = from_python(data, dtype is None)
     if value.dtype not in READABLE:
         raise unreadable(value.dtype)
-    return value if dtype is None else value.astype(numpy_dtype(dtype), copy=False)
+    return value if dtype is None else cast(value, numpy_dtype(dtype))
+
+
+def cast(value: Any, dtype: np.dtype) -> Any:
+    """The value in a dtype: itself, if it has that."""
+    return value if value.dtype is dtype else quietly(functools.partial(value.astype, dtype, copy=False))
 
 
 def _without_class(array: np.ndarray) -> np.ndarray:
@@ -92,7 +99,7 @@ def number_in(number: Any, dtype: np.dtype) -> Any:
         number = bool(number)
     elif isinstance(number, int) and abs(number) >= 2**63:
         number = float(number)
-    return np.asarray(number, dtype)[()]
+    return quietly(np.asarray, number, dtype)[()]
 
 
 def operand_value(data: Any) -> Any:
@@ -141,9 +148,9 @@ def from_python(data: Any, by_default: bool = True) -> Any:
     if kind == "O" or kind == "f" and value.size and _begins_with_integer(data) and not np.abs(value).max() < 2**63:
         value = _of_large_integers(data, by_default)
     if by_default and (value.dtype == np.float64 or not value.size):
-        value = value.astype(get_default_dtype().numpy, copy=False)
+        value = cast(value, get_default_dtype().numpy)
     elif by_default and value.dtype == np.complex128:
-        value = value.astype(get_default_dtype().to_complex().numpy, copy=False)
+        value = cast(value, get_default_dtype().to_complex().numpy)
     return value if value.ndim else value[()]
 
 

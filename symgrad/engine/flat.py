@@ -8,20 +8,19 @@ the terms record, without a Tensor for each. A rule that calls helpers, which ma
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.engine.finishing import tensors
 from symgrad.engine.kernels import transpose_of_numbers
-from symgrad.engine.recording import make_tensor
 from symgrad.engine.saved import traced_args
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
-from symgrad.graph.closures import specialized
-from symgrad.graph.node import BARRED, TRACKED, Node, constructor, next_sequence, node_class
+from symgrad.graph.closures import blanks, specialized
+from symgrad.graph.node import BARRED, TRACKED, Node, constructor, node_class, sequence
 from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["FLOAT32", "FLOAT64", "float64", "ndarray", "sum_of_tensors", "write_rules"]
@@ -145,11 +144,11 @@ def _of_tensors(op: Op, terms: list[Any], call: str) -> Rule:
         values, nodes, flags = zip(*map(step, term.args))
         count += 1
         v, m, f, make = (f"{letter}_{count}" for letter in ("v", "m", "f", "make"))
-        words[make] = functools.partial(object.__new__, node_class(op, broadcasts=False))
+        words[make] = blanks(node_class(op, broadcasts=False))
         words[op.name] = getattr(numeric, op.name)
-        inside.extend([f"{v} = {_applied(op.name, values)}", f"{f} = {' | '.join(flags)}", f"{m} = None", f"if {f}:", f" {m} = {make}()",
+        inside.extend([f"{v} = {_applied(op.name, values)}", f"{f} = {' | '.join(flags)}", f"{m} = None", f"if {f}:", f" {m} = next({make})",
                        f" {m}.args, {m}.parents, {m}.value = ({', '.join(values)},), ({', '.join(nodes)},), {v}",
-                       f" {m}.flags, {m}.sequence_nr = {f}, next_sequence()"])
+                       f" {m}.flags, {m}.sequence_nr = {f}, next(sequence)"])
         return v, m, f
 
     found = []
@@ -159,7 +158,7 @@ def _of_tensors(op: Op, terms: list[Any], call: str) -> Rule:
         if v in ("None", "gv"):
             found.append(v[:-1] if v == "gv" else v)
             continue
-        inside += [f"t{i} = make_tensor()", f"t{i}._value, t{i}._node_slot, t{i}._view = {v}, {m}, None"]
+        inside += [f"t{i} = next(tensors)", f"t{i}._value, t{i}._node_slot, t{i}._view = {v}, {m}, None"]
         lines += inside if len(terms) == 1 else [f"t{i} = None", f"if parents[{i}] is not None:", *[f" {line}" for line in inside]]
         found.append(f"t{i}")
     return _written(op, lines, f"return {', '.join(found)}", call, words)
@@ -172,17 +171,17 @@ def _written(op: Op, lines: list[str], result: str, call: str, words: dict[str, 
     return words.pop("pull")
 
 
-def write_rules(cls: type[Node], numbers: bool) -> tuple[bool, Rule, int | None]:
+def write_rules(cls: type[Node], numbers: bool) -> tuple[bool | None, Rule, int | None]:
     """Set the pullback `by_numbers` or `by_tensors` of a class of nodes.
 
-    It is a tuple: whether there is one parent, the pullback, which is called as `pull(node, g)` for one parent and as `pull(node, g, parents)` for
-    several, and `saves` of the class.
+    It is a tuple: whether there is one parent (None if the rule may call a user's code), the pullback, which is called as `pull(node, g)` for one
+    parent and else as `pull(node, g, parents)`, and `saves` of the class.
     """
     op, kind = cls.op, "numbers" if numbers else "tensors"
-    single = not cls.calls_code and op.arity == 1 and not cls.broadcasts
+    single: bool | None = None if cls.outside else op.arity == 1 and not cls.broadcasts
     name = f"{'one' if single else 'all'}_{kind}"
     rule = WORDS[name]
-    if not (cls.calls_code or cls.broadcasts and not numbers) and cls.vjp is op.vjp and (terms := _cotangents(op)) is not None:
+    if not (cls.outside or cls.broadcasts and not numbers) and cls.vjp is op.vjp and (terms := _cotangents(op)) is not None:
         with contextlib.suppress(LookupError):
             rule = (_of_numbers if numbers else _of_tensors)(op, terms, f"{name}(node, g)" if single else f"{name}(node, g, parents)")
     if numbers and single and cls.vjp is op.vjp and (transpose := transpose_of_numbers(op)) is not None:
@@ -214,7 +213,7 @@ def sum_of_tensors(a: Tensor, b: Tensor) -> Tensor:
     if flags is BARRED or not (type(x) is type(z) is float64 or type(x) is type(z) is ndarray and x.dtype is z.dtype is FLOAT64
                                and x.shape == z.shape):
         return a + b  # which regenerates the node of a stale view
-    out, y = make_tensor(), x + z
+    out, y = next(tensors), x + z
     out._value, out._node_slot, out._view = y, _make_sum((x, z), (p, q), y, flags) if flags else None, None
     return out
 
@@ -233,5 +232,5 @@ def _traced(node: Node, g: Any, parents: Any) -> Any:
 WORDS: dict[str, Any] = {
     "all_numbers": _called, "one_numbers": lambda node, g: _called(node, g, node.parents)[0],
     "all_tensors": _traced, "one_tensors": lambda node, g: _traced(node, g, node.parents)[0],
-    "float64": float64, "ndarray": ndarray, "FLOAT64": FLOAT64, "TRACKED": TRACKED, "BARRED": BARRED, "make_tensor": make_tensor,
-    "next_sequence": next_sequence, "__name__": __name__}
+    "float64": float64, "ndarray": ndarray, "FLOAT64": FLOAT64, "TRACKED": TRACKED, "BARRED": BARRED, "tensors": tensors,
+    "sequence": sequence, "__name__": __name__}

@@ -7,6 +7,7 @@ sees the slot, so that a hook may refer to its own tensor or node.
 from __future__ import annotations
 
 import copy
+import operator
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.common import CommonNode
 from symgrad.graph.node import GRADIENT, HOOKED, Leaf, Node, all_threads
+from symgrad.types.errorstate import quietly
 from symgrad.types.handles import Hook, RemovableHandle, add_hook
 from symgrad.types.locks import after_fork, reentrant_lock
 from symgrad.types.weakkeys import WeakKeys
@@ -360,7 +362,7 @@ def _add(t: Tensor, g: Any) -> None:
     else:
         array = old._array()
         try:
-            array += g
+            quietly(operator.iadd, array, g)
         except ValueError:
             try:
                 words = f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(np.broadcast_shapes(array.shape, g.shape))}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Container, Sequence
 from heapq import heappop
 from typing import Any
@@ -31,6 +32,7 @@ from symgrad.graph.common import Bundle, CommonNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import HOOKED, PACKED, RELEASED, Node, all_threads
 from symgrad.graph.order import upstream
+from symgrad.types.errorstate import quietly
 
 __all__ = ["pull_instrumented"]
 
@@ -90,10 +92,12 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
             return None
         y, args = (node.value, node.args) if read is None and not node.flags & PACKED else (read or read_saved)(node)
         if is_complex(g):
-            y, args = conjugated(xp, node, y, args)
+            y, args = quietly(conjugated, xp, node, y, args)
         guarded = guarded or int(node.selects)
-        found = guarded_vjp(xp, node, g, y, args, parents, held.unreached) if guarded else node.vjp(xp, g, y, args, parents)
-        return _settled(xp, node, parents, found, hooked, held if guarded else None)
+        call = functools.partial(guarded_vjp, xp, node) if guarded else functools.partial(node.vjp, xp)
+        rest = (g, y, args, parents, held.unreached) if guarded else (g, y, args, parents)
+        found = call(*rest) if node.outside else quietly(call, *rest)
+        return quietly(_settled, xp, node, parents, found, hooked, held if guarded else None)
 
     def send_back(node: Node, g: Any, parents: Sequence[Node | None], found: Sequence[Any] | None, own: Any) -> None:
         """Run the posthooks, and send the cotangents to the arguments."""
@@ -161,7 +165,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
                 pulled.append((node, cotangents))
         below = {p for node in outputs for p in node.parents}
         parents = tuple([p if p in below else None for p in receivers(call, wanted)])
-        send_back(call, g if pulled else absent, parents, call.added(pulled) if pulled else None, own)
+        send_back(call, g if pulled else absent, parents, quietly(call.added, pulled) if pulled else None, own)
         for node in outputs if release else ():
             release_one(node)
 

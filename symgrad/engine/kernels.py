@@ -18,6 +18,7 @@ from symgrad.graph.freed import freed
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TRACKED, Node, node_class
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.types.errorstate import quietly
 
 __all__ = ["by_transforms", "transpose_of_numbers", "with_kernel"]
 
@@ -76,7 +77,7 @@ def with_kernel(op: Op, plain: Lifted) -> Lifted:
                 return plain(input, *rest)
             args, parents = (x, *values, *args[arity:]), (p, *[z._node_slot if isinstance(z, Tensor) else None for z in operands])
             flags = functools.reduce(operator.or_, [q.flags for q in parents if q is not None], 0)
-        if not flags & GRADIENT or any([isinstance(z, Tensor) for z in args]) or (found := value(*args)) is None:
+        if not flags & GRADIENT or any([isinstance(z, Tensor) for z in args]) or (found := quietly(value, *args)) is None:
             return plain(input, *rest)
         y, kept = found
         node = _kernel_class(plain_class, kernel)(args, parents, y, flags & TRACKED)

@@ -19,6 +19,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.node import Node
 from symgrad.graph.op import Op
 from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
+from symgrad.types.errorstate import quietly
 from symgrad.types.failures import UnsupportedDtype
 from symgrad.types.indices import index_message
 from symgrad.types.layouts import row_major
@@ -259,11 +260,13 @@ def with_number(op: Op, call: Lifted) -> Lifted:
 
     def function(x: Any, p: Node | None, z: Any, q: Node | None) -> Tensor:
         dtype = (z if type(x) in NUMBERS else x).dtype
-        if compares:
-            y = call(*[np.asarray(e).astype(dtype) if type(e) in NUMBERS else e for e in (x, z)])
-        else:
-            y = kept_narrow(call(*_widened((x, z), dtype)), dtype)
+        y = compute(x, z, dtype) if op.outside else quietly(compute, x, z, dtype)
         return wrap(y, recorded(narrow, (x, z), (p, q), y))
+
+    def compute(x: Any, z: Any, dtype: np.dtype) -> Any:
+        if compares:
+            return call(*[np.asarray(e).astype(dtype) if type(e) in NUMBERS else e for e in (x, z)])
+        return kept_narrow(call(*_widened((x, z), dtype)), dtype)
 
     return function
 

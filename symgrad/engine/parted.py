@@ -9,6 +9,7 @@ from functools import partial
 from heapq import heapify
 from typing import Any
 
+from symgrad.carriers.triangles import as_the_caller_reads
 from symgrad.engine.cotangents import MARK, Cotangents, Heap, send
 from symgrad.graph.modes import thread
 from symgrad.graph.node import CALLS, HOOKED, PACKED, PARTED, RELEASED, Node
@@ -46,7 +47,7 @@ def mark_parts(start: int, outputs: Sequence[Sequence[Node]]) -> None:
 
 def with_modes_of_caller(compute: Callable[[], Any]) -> Callable[[], Any]:
     """The function with the modes and the context of this thread, to be called once in another one."""
-    modes, context = thread.modes, contextvars.copy_context()
+    modes, context, compute = thread.modes, contextvars.copy_context(), as_the_caller_reads(compute)
 
     def call() -> Any:
         thread.modes = modes

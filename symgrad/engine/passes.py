@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -55,6 +55,7 @@ from symgrad.graph.node import (
     all_threads,
 )
 from symgrad.graph.order import upstream
+from symgrad.types.errorstate import again, computed_outside, run_long
 
 __all__ = ["ONE", "along_paths", "is_short", "pullback"]
 
@@ -98,7 +99,9 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
     parted = xp is numeric and read is None
     try:
         while True:
-            guarded = _pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None, guarded, parted, held)
+            selecting: list[int] = []
+            computed_outside(_pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None, guarded, parted, held, selecting))
+            (guarded,) = selecting
             if not heap or heap[0][1] is mark:
                 break
             found = pull_parts(functools.partial(_pull_part, release, held), pending, heap, zeros, wanted, keep, guarded)
@@ -116,11 +119,13 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
 
 
 def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Read | None, wanted: set[Node] | None,
-          ends: Container[Node], release: bool, hooked: bool, guarded: int, parted: bool, held: Passed) -> int:
+          ends: Container[Node], release: bool, hooked: bool, guarded: int, parted: bool, held: Passed,
+          selecting: list[int]) -> Generator[Callable[[], Any], Any, None]:
     """The clean loop: `pending` holds the cotangents of reached nodes, the heap those of them that have parents, newest first.
 
     It stops at a hooked node (if `hooked`), at packed tensors, at an undefined gradient, and at an output of a part of a batch (if `parted`),
-    and leaves the rest in the heap. Returns whether it passed a selecting op: INFINITE if there was an infinite cotangent, too.
+    and leaves the rest in the heap. It yields the calls of rules that are a user's code, to be made by `computed_outside`,
+    and adds to `selecting` whether it passed a selecting op: INFINITE if there was an infinite cotangent, too.
     """
     owned: set[Node] = set()  # nodes whose cotangent is a sum made here, which may be added to in place
     written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked | PARTED * parted, MARKED | PACKED | HOOKED * hooked | PARTED * parted
@@ -137,7 +142,8 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
     while True:
         if node is None:  # else it is the newest pending node, a parent of the last one: it bypasses the heap
             if not heap:
-                return guarded
+                selecting.append(guarded)
+                return
             node = heappop(heap)[1]
             g = pending.pop(node, None)
         flags, parents = node.flags, node.parents
@@ -148,7 +154,8 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                         heappush(heap, MARK)
                     if node is not mark:
                         send(pending, heap, node, g)
-                    return guarded
+                    selecting.append(guarded)
+                    return
                 parents = receivers(node, wanted)
                 if not any(parents) or node in ends or flags & RELEASED and not any_recorded(node, parents):
                     pending[node], node = g, None
@@ -162,7 +169,8 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
             y = node.value
             single, rule, saves = (node.by_numbers if numbers else node.by_tensors) or write_rules(type(node), numbers)
             try:
-                found = rule(node, g) if single else rule(node, g, parents)
+                found = rule(node, g) if single else rule(node, g, parents) if single is False else (
+                    yield functools.partial(rule, node, g, parents))
             except TypeError:
                 _expect_values(node)
                 raise
@@ -170,14 +178,17 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                     seen := _not_finite(node, g, (found,) if single else found, guarded)):
                 guarded = INFINITE
                 if seen is NAN:
-                    single, found = False, guarded_vjp(xp, node, g, y, node.args, parents, held.unreached)
+                    call = functools.partial(guarded_vjp, xp, node, g, y, node.args, parents, held.unreached)
+                    single, found = False, (yield call) if node.outside else call()
         else:
             single, saves = False, node.saves
             y, args = (node.value, node.args) if read is None else read(node)
             if is_complex(g):
                 y, args = conjugated(xp, node, y, args)
             guarded = guarded or node.selects  # the graphs of other carriers have no flag of it
-            found = guarded_vjp(xp, node, g, y, args, parents, held.unreached) if guarded else node.vjp(xp, g, y, args, parents)
+            call = (functools.partial(guarded_vjp, xp, node, g, y, args, parents, held.unreached) if guarded else
+                    functools.partial(node.vjp, xp, g, y, args, parents))
+            found = (yield call) if node.outside else call()
         if release:
             if saves and not flags & NAMED:
                 if guarded and saves is HELD:
@@ -238,7 +249,8 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
 
 def _pull_part(release: bool, held: Passed, pending: Cotangents, heap: Heap, zeros: list[Node], wanted: set[Node] | None, ends: Container[Node],
                guarded: int) -> int:
-    return _pull(numeric, pending, heap, zeros, None, wanted, ends, release, False, guarded, False, held)
+    computed_outside(_pull(numeric, pending, heap, zeros, None, wanted, ends, release, False, guarded, False, held, selecting := list[int]()))
+    return selecting[0]
 
 
 def is_short(seeds: Sequence[tuple[Node, Any]]) -> bool:
@@ -247,7 +259,14 @@ def is_short(seeds: Sequence[tuple[Node, Any]]) -> bool:
 
 
 def along_paths(seeds: Sequence[tuple[Node, Any]], release: bool) -> Cotangents:
-    """As `pullback` of numbers without hooks, for one seed or for those that `is_short` allows."""
+    """As `pullback` of numbers without hooks and a user's code, for one seed or for those that `is_short` allows."""
+    try:
+        return run_long(_along_paths, seeds, release)
+    except RuntimeError as error:
+        return again(error, _along_paths, seeds, release)
+
+
+def _along_paths(seeds: Sequence[tuple[Node, Any]], release: bool) -> Cotangents:
     ends: Cotangents = {}
     for node, g in seeds if len(seeds) == 1 else sorted(seeds, key=_newest):
         if node.flags & SELECTED and any([p is not None and p.parents for p in node.parents]):  # otherwise the seed is all that is passed

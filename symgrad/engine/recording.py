@@ -6,6 +6,7 @@ The closures for one and two arguments are the hot path of the library, so they 
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +17,7 @@ import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.carriers.recorded import Recorded
 from symgrad.engine.data import as_value
+from symgrad.engine.finishing import finishing, tensors
 from symgrad.engine.inference import recorded
 from symgrad.engine.kernels import by_transforms, with_kernel
 from symgrad.engine.operands import (
@@ -39,12 +41,13 @@ from symgrad.engine.operands import (
 from symgrad.engine.residuals import with_residual
 from symgrad.engine.storage.views import MANY, register_view
 from symgrad.engine.storage.writes import into
-from symgrad.engine.tensor import Tensor, new, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.closures import specialized
 from symgrad.graph.modes import computed, computers, special, thread
 from symgrad.graph.node import BARRED, NAMED, TRACKED, Node, constructor, node_class
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.types.dtypes import dtype_of, get_default_dtype
+from symgrad.types.errorstate import again, quietly, run_quietly
 from symgrad.types.layouts import in_image_format, row_major, with_torch_layout
 from symgrad.types.promotion import result_dtype
 
@@ -54,7 +57,6 @@ float64, ndarray = np.float64, np.ndarray
 LAYOUTS = {"operands": with_torch_layout, "first": lambda y, xs: with_torch_layout(y, xs[:1]),
            "last": lambda y, xs: with_torch_layout(y, xs[::-1]), "rows": row_major, "images": in_image_format, "": None}
 PLAIN = (float, int)  # NumPy ignores these numbers in the dtype of a real or complex result
-make_tensor = functools.partial(new, Tensor)
 
 
 def convert(x: Tensor, dtype: Any) -> Tensor:
@@ -63,7 +65,7 @@ def convert(x: Tensor, dtype: Any) -> Tensor:
     if x.dtype is target:
         return x
     if not (target.is_floating_point or target.is_complex):
-        return wrap(numeric.astype(x._value, target.numpy))
+        return wrap(quietly(numeric.astype, x._value, target.numpy))
     return _to_copy(x, target.numpy, x._value.dtype)
 
 
@@ -92,12 +94,17 @@ def _settle(op: Op, input: Any, other: Any) -> tuple[Any, Node | None, Any, Node
     return *value_and_node(a), *value_and_node(b)
 
 
+def running(op: Op) -> Lifted:
+    """What calls the rule of an op: in the error state of the library, or in that of the caller for a rule that is a user's code."""
+    return operator.call if op.outside else run_quietly
+
+
 def _binary(op: Op, call: Lifted) -> Lifted:
     with_float = with_number(op, call)
     make, make_broadcast = constructor(node_class(op, broadcasts=False)), constructor(node_class(op))
     mask = TRACKED if op.differentiable else NAMED
     keeps, refuses = op.integers, op.refuses.lower()
-    plain = "df" if "c" in refuses else "dfDF"
+    plain, run = "df" if "c" in refuses else "dfDF", running(op)
 
     @specialized
     def function(input: Any, other: Any, out: Any = None) -> Tensor:
@@ -123,12 +130,14 @@ def _binary(op: Op, call: Lifted) -> Lifted:
                 alike = False
         except Deferred:
             return NotImplemented
-        out = make_tensor()
+        out = next(tensors)
+        out._view = None
         try:
-            out._value = y = call(x, z)
-            out._view = None
+            out._value = y = run(call, x, z)
         except (ValueError, TypeError) as error:
             raise explain(op, error, [x, z]) from None
+        except RuntimeError as error:
+            out._value = y = again(error, call, x, z)
         if type(y) is float64:
             alike = True
         elif not alike and y.ndim > 1 and type(x) is ndarray and not x.flags.c_contiguous:  # else NumPy's order is torch's
@@ -161,6 +170,7 @@ def _unary(op: Op, call: Lifted) -> Lifted:
     make = constructor(node_class(op))
     mask = TRACKED if op.differentiable else NAMED
     keeps, refuses = op.integers, "" if op.name == "neg" else op.refuses  # NumPy refuses to negate booleans, which `explain` words
+    run = running(op)
 
     @specialized
     def function(input: Any, out: Any = None) -> Tensor:
@@ -170,17 +180,19 @@ def _unary(op: Op, call: Lifted) -> Lifted:
         if isinstance(input, Tensor):
             x, p = input._value, input._node_slot
             if p is None and not keeps and x.dtype.kind in "biu":
-                x = numeric.astype(x, get_default_dtype().numpy)
+                x = quietly(numeric.astype, x, get_default_dtype().numpy)
             elif refuses and x.dtype.kind in refuses:
                 x = admitted(op, x)
         else:
             x, p = value_and_node(_promoted(op, [operand(op, input)])[0])
-        out = make_tensor()
+        out = next(tensors)
+        out._view = None
         try:
-            out._value = y = call(x)
-            out._view = None
+            out._value = y = run(call, x)
         except TypeError as error:
             raise explain(op, error, [x]) from None
+        except RuntimeError as error:
+            out._value = y = again(error, call, x)
         if p is not None and (flags := p.flags & mask) and (not special or thread.modes.plain):
             out._node_slot = make((x,), (p,), y, flags)
         elif special or p is not None and p.flags is BARRED:
@@ -197,32 +209,16 @@ def _unary(op: Op, call: Lifted) -> Lifted:
 BOUNDS = frozenset(("min", "max", "other"))  # parameters that are numbers of the kind of the tensor, which they promote
 
 
-def _finishing(op: Op) -> Lifted:
-    """The last step of an op: the Tensor of a value, with its node."""
-    make, mask = constructor(node_class(op)), TRACKED if op.differentiable else NAMED
-
-    def finish(args: tuple, parents: tuple, y: Any, flags: int) -> Tensor:
-        out = make_tensor()
-        out._value, out._node_slot, out._view = y, None, None
-        flags &= mask
-        if flags and (not special or thread.modes.plain):
-            out._node_slot = make(args, parents, y, flags)
-        elif special or flags is BARRED:
-            out._node_slot = recorded(op, args, parents, y)
-        return out
-
-    return finish
-
-
 def _general(op: Op) -> Lifted:
     """The function of any op, called with the arguments of the rule: tensors (or one sequence of them), then parameters."""
     plain, arity, arrange, registered = op.forward, op.arity, LAYOUTS[op.layout], op
     forward, op = rounded_rules(op)
-    finish, first = _finishing(op), int(op.name == "where" or op.name.startswith("power_of_"))  # a condition and a length keep their dtype
+    finish, first = finishing(op), int(op.name == "where" or op.name.startswith("power_of_"))  # a condition and a length keep their dtype
     bounded = op.kind == "elementwise" and any(p.name in BOUNDS for p in op.parameters)
     promotes = op.kind == "elementwise" and (bounded or not op.integers)
     numbers = op.kind == "elementwise" and not bounded and bool(op.parameters)
     refuses = op.refuses if op.parameters else ""
+    quiet_run = running(op)
 
     @specialized
     def function(*args: Any) -> Tensor:
@@ -236,15 +232,17 @@ def _general(op: Op) -> Lifted:
         values, parents, flags, dtype = gathered(given) or gathered(settle(given), True)  # type: ignore[misc]
         if refuses and values[0].dtype.kind in refuses:
             raise refused(op, [values[0]])  # type: ignore[misc]
-        call = plain
+        call, run = plain, quiet_run
         if dtype is None or dtype.char not in "df":
             call, rest = forward, within(op, rest, values)
         if computers:
-            call = functools.partial(computed, op, call)
+            call, run = functools.partial(computed, op, call), operator.call
         try:
-            y = call(numeric, *values, *rest) if arity is not None else call(numeric, values, *rest)
+            y = run(call, numeric, *values, *rest) if arity is not None else run(call, numeric, values, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, list(values), *rest[:1]) from None
+        except RuntimeError as error:
+            y = again(error, call, numeric, *values, *rest) if arity is not None else again(error, call, numeric, values, *rest)
         if arrange is not None and type(y) is ndarray and y.ndim > 1:
             y = arrange(y, values)
         return finish(values + rest, parents, y, flags)
@@ -287,7 +285,7 @@ def _one(op: Op, general: Lifted, op_of_node: Op) -> Lifted:
     """As `general`, for one tensor, of floats that need no conversion unless the op is linear."""
     forward, arrange, anything = by_transforms(op), LAYOUTS[op.layout], op.kind == "linear" and op is op_of_node
     quick = "dfDF" if op.kind == "primitive" else "df"
-    make, mask = constructor(node_class(op_of_node)), TRACKED if op.differentiable else NAMED
+    make, mask, run = constructor(node_class(op_of_node)), TRACKED if op.differentiable else NAMED, running(op)
 
     @specialized
     def function(input: Any, *rest: Any) -> Tensor:
@@ -301,12 +299,14 @@ def _one(op: Op, general: Lifted, op_of_node: Op) -> Lifted:
                 if isinstance(z, Tensor):
                     return general(input, *rest)
         try:
-            y = forward(numeric, x, *rest) if not computers else computed(op, forward, numeric, x, *rest)
+            y = run(forward, numeric, x, *rest) if not computers else computed(op, forward, numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, [x]) from None
+        except RuntimeError as error:
+            y = again(error, forward, numeric, x, *rest)
         if arrange is not None and type(y) is ndarray and y.ndim > 1:
             y = arrange(y, (x,))
-        out = make_tensor()
+        out = next(tensors)
         out._value, out._node_slot, out._view = y, None, None
         flags = 0 if p is None else p.flags & mask
         if flags and (not special or thread.modes.plain):
@@ -320,7 +320,7 @@ def _one(op: Op, general: Lifted, op_of_node: Op) -> Lifted:
 
 def _product(op: Op) -> Lifted:
     """As `_general`, for a product of two tensors."""
-    general, forward, finish, rows = _general(op), op.forward, _finishing(op), op.layout == "rows"
+    general, forward, finish, run, rows = _general(op), op.forward, finishing(op), running(op), op.layout == "rows"
 
     def function(input: Any, other: Any) -> Tensor:
         if not isinstance(input, Tensor) or not isinstance(other, Tensor):
@@ -329,9 +329,11 @@ def _product(op: Op) -> Lifted:
         if x.dtype is not z.dtype:
             return general(input, other)
         try:
-            y = forward(numeric, x, z) if not computers else computed(op, forward, numeric, x, z)
+            y = run(forward, numeric, x, z) if not computers else computed(op, forward, numeric, x, z)
         except ValueError as error:
             raise explain(op, error, [x, z]) from None
+        except RuntimeError as error:
+            y = again(error, forward, numeric, x, z)
         if rows and type(y) is ndarray and not y.flags.c_contiguous:
             y = row_major(y)
         return finish((x, z), (p, q), y, (0 if p is None else p.flags) | (0 if q is None else q.flags))
@@ -356,7 +358,7 @@ def _view(op: Op) -> Lifted:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, [x], *rest[:1]) from None
-        out = make_tensor()
+        out = next(tensors)
         out._value, out._node_slot, out._view = y, None, None
         flags = 0 if p is None else p.flags & mask
         if flags and (not special or thread.modes.plain):

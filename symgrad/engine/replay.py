@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from symgrad.carriers import numeric
@@ -20,6 +20,7 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import PACKED, SELECTED, TRACKED, Leaf, Node
 from symgrad.graph.order import upstream
+from symgrad.types.errorstate import computed_outside, quietly
 
 __all__ = ["arguments", "call_rule", "push", "pushforward", "replay"]
 
@@ -37,6 +38,12 @@ def replay(xp: Any, roots: Sequence[Node], leaf: Callable[[Leaf], Any], constant
            memo: dict[Node, Any] | Any = None) -> dict[Node, Any]:
     """Evaluate the graph in another carrier, where `leaf` and `constant` convert its leaves and constants."""
     values: Any = {} if memo is None else memo
+    computed_outside(_replayed(values, xp, roots, leaf, constant))
+    return values
+
+
+def _replayed(values: Any, xp: Any, roots: Sequence[Node], leaf: Callable[[Leaf], Any],
+              constant: Callable[[Any], Any]) -> Generator[Callable[[], Any], Any, None]:
     for node in upstream(roots):
         if node in values:
             continue
@@ -45,8 +52,8 @@ def replay(xp: Any, roots: Sequence[Node], leaf: Callable[[Leaf], Any], constant
         elif type(node) is DerivativeNode:
             values[node] = constant(node.value) if node.parents[0] is None else values[node.parents[0]]
         else:
-            values[node] = call_rule(xp, node, arguments(node, values, constant), node.args or ())
-    return values
+            call = functools.partial(call_rule, xp, node, arguments(node, values, constant), node.args or ())
+            values[node] = (yield call) if node.outside else call()
 
 
 def arguments(node: Node, values: Mapping[Node, Any], constant: Callable[[Any], Any]) -> tuple:
@@ -66,17 +73,16 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
     path = upstream(roots) if nodes is None else nodes
     selects = selects or any([node.selects for node in path])
     with unpacking():
-        out = _pushed(xp, path, tangents, read, selects)
+        computed_outside(_pushed(out := dict(tangents), xp, path, read, selects))
         if (selects or roots) and any([has_nan(xp, t) for node in roots or path if (t := out.get(node)) is not None and not isinstance(t, tuple)]):
             moving = masks(tangents) if masks is not None else {node: zeros_of([t]) for node, t in tangents.items() if t is not None}
-            return _pushed(xp, path, tangents, read, selects, unmoved(path, moving))
+            computed_outside(_pushed(out := dict(tangents), xp, path, read, selects, quietly(unmoved, path, moving)))
     return out
 
 
-def _pushed(xp: Any, path: Sequence[Node], tangents: Mapping[Node, Any], read: Read | None, selects: bool,
-            stays: Mapping[Node, Any] | None = None) -> dict[Node, Any]:
-    """The tangents of all nodes on the way; guarded, if the elements that stay are given."""
-    out: dict[Node, Any] = dict(tangents)
+def _pushed(out: dict[Node, Any], xp: Any, path: Sequence[Node], read: Read | None, selects: bool,
+            stays: Mapping[Node, Any] | None = None) -> Generator[Callable[[], Any], Any, None]:
+    """Add to the tangents `out` those of all nodes on the way; guarded, if the elements that stay are given. Yields the calls of a user's code."""
     for node in path:
         if node in out or not node.parents or not node.flags & TRACKED:
             continue
@@ -87,19 +93,22 @@ def _pushed(xp: Any, path: Sequence[Node], tangents: Mapping[Node, Any], read: R
             raise RuntimeError(FREED)
         if node.op.jvp is None:
             continue
-        y, args = (node.value, node.args) if read is None and not node.flags & PACKED else (read or read_saved)(node)
+        if node.flags & PACKED:
+            y, args = yield functools.partial(read or read_saved, node)
+        else:
+            y, args = (node.value, node.args) if read is None else read(node)
         jvp: Any = node.op.jvp
         if node.residual_jvp is not None and xp is numeric and stays is None:
             t = node.residual_jvp(carried[0])
         else:
-            t = jvp(xp, carried, y, args)
+            t = (yield functools.partial(jvp, xp, carried, y, args)) if node.outside else jvp(xp, carried, y, args)
             if stays is not None and t is not None and not isinstance(t, tuple) and node.op.kind != "function":
-                t = _guarded_tangent(xp, node, carried, y, args, t, stays, selects)
+                call = functools.partial(_guarded_tangent, xp, node, carried, y, args, t, stays, selects)
+                t = (yield call) if node.outside else call()
             if selects:
                 mark_as_guarded(t)
         if t is not None:
             out[node] = t if isinstance(t, tuple) or has_shape_of(t, y) else xp.broadcast_to(t, tuple(y.shape))
-    return out
 
 
 def _guarded_tangent(xp: Any, node: Node, carried: Sequence[Any], y: Any, args: tuple, t: Any, stays: Mapping[Node, Any], selects: bool) -> Any:

@@ -14,6 +14,7 @@ from symgrad.graph.freed import freed
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TRACKED, Node, node_class
 from symgrad.graph.op import Op
+from symgrad.types.errorstate import quietly
 
 __all__ = ["with_residual"]
 
@@ -55,7 +56,7 @@ def with_residual(op: Op, plain: Lifted, pair: Lifted, slope: Lifted, bend: Lift
         x, p = input._value, input._node_slot
         if type(x) is not np.ndarray or x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or special and not thread.modes.plain:
             return plain(input)
-        y, residual = pair(x)
+        y, residual = quietly(pair, x)
         node = make((x,), (p,), y, p.flags & TRACKED)
         node.residual = residual  # type: ignore[attr-defined]
         return wrap(y, node)

@@ -15,9 +15,6 @@ from symgrad.types.failures import kind_name
 
 __all__ = ["NOT_A_LEAF", "Size", "Tensor", "wrap"]
 
-# Overflow to inf is a valid result, as in torch; the filter covers warnings from this package's own frames only.
-warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"symgrad\.")
-
 new = object.__new__
 NOT_A_LEAF = ("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require "
               "differentiation use var_no_grad = var.detach().")

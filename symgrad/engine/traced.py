@@ -25,6 +25,7 @@ from symgrad.graph.closures import specialized
 from symgrad.graph.common import join
 from symgrad.graph.op import REGISTRY, Op, signature_of
 from symgrad.graph.slopes import RECORDERS
+from symgrad.types.errorstate import quietly
 from symgrad.types.promotion import common_dtype, result_dtype
 
 __all__ = ["FUNCTIONS", "METHODS", "by_ranks", "install", "lift", "methods_of", "public_signature", "traced"]
@@ -112,7 +113,7 @@ def _public_function(op: Op, core: Lifted, signature: inspect.Signature) -> Lift
                 if name == names[0] and type(given[name]) in NUMBERS:
                     beside = [x._value for x in map(given.get, names[1:arity]) if isinstance(x, Tensor)]
                     array = as_value(given[name])
-                    given[name] = wrap(array.astype(result_dtype((given[name], *beside))) if beside else array)
+                    given[name] = wrap(quietly(array.astype, result_dtype((given[name], *beside))) if beside else array)
         return bound.args, bound.kwargs
 
     @specialized

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.duck import DuckArray
-from symgrad.engine.data import READABLE, as_value, from_python, number_in, python_number, unreadable
+from symgrad.engine.data import READABLE, as_value, cast, from_python, number_in, python_number, unreadable
 from symgrad.engine.escapes import constant_made
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, expect_integer, factory_function, like_function, new_leaf, sharing, sizes_of
@@ -77,7 +77,7 @@ def read_data(data: Any, dtype: Any = None) -> Any:
     if not is_array and target.numpy.kind in "iu" and value.size and value.dtype.kind in "iuf":
         for extreme in (value.min(), value.max()):  # NaN is both
             number_in(extreme.item(), target.numpy)
-    return value.astype(target.numpy, copy=False)
+    return cast(value, target.numpy)
 
 
 def _ragged_error(data: Any, dim: int = 0) -> str | None:

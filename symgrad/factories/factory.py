@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import reprlib
@@ -20,6 +21,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.types.devices import FORMATS, check_cpu, check_not_pinned, check_strided
 from symgrad.types.dtypes import dtype_of, numpy_dtype
+from symgrad.types.errorstate import again, quietly, run_quietly
 from symgrad.types.failures import kind_name
 from symgrad.types.layouts import empty_in_format, empty_like
 from symgrad.types.limits import SHORT
@@ -92,7 +94,7 @@ def write_out(name: str, out: Any, value: np.ndarray, warning: str = "") -> Tens
         array = resize_array(array, value.shape)
         out._rebind(array)
     stamp(array, name)
-    array[...] = value.astype(array.dtype, copy=False)
+    quietly(np.copyto, array, value, "unsafe")
     return out
 
 
@@ -114,15 +116,17 @@ def factory_function(compute: Callable[..., Any]) -> Callable[..., Tensor]:
         target = None if dtype is None else dtype_of(dtype)
         if out is None:
             try:
-                value = compute(target, *args, **rest)
+                value = run_quietly(compute, target, *args, **rest)
             except TypeError as error:
                 raise of_wrong_kind(name, error, (*args, *rest.values())) from None
+            except RuntimeError as error:
+                value = again(error, functools.partial(compute, **rest), target, *args)
             return new_leaf(value if value.ndim else value[()], requires_grad, symbol)
         if not isinstance(out, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
         if target is not None and target is not out.dtype:
             raise RuntimeError(f"dtype {target.scalar_type} does not match dtype of out parameter ({out.dtype.scalar_type})")
-        value = compute(out.dtype, *args, **rest)
+        value = quietly(functools.partial(compute, **rest), out.dtype, *args)
         warning = ""
         if name == "arange":
             warning = (f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the computed "
@@ -190,7 +194,7 @@ def like_function(fill: Callable[..., Any], doc: str, name: str) -> Callable[...
             value = empty_in_format(given.shape, given.dtype if kind is None else kind, memory_format)
         else:
             value = empty_like(given, kind) if type(given) is np.ndarray else np.empty_like(given, kind, "C")
-        fill(value, *args, **rest)
+        quietly(functools.partial(fill, **rest), value, *args)
         return new_leaf(value if value.ndim else value[()], requires_grad, symbol)
 
     make.__name__ = make.__qualname__ = name

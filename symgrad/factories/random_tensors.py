@@ -16,6 +16,7 @@ from symgrad.factories.factory import factory_function, like_function, new_leaf,
 from symgrad.factories.generators import BatchedGenerator, numpy_generator
 from symgrad.types.devices import check_cpu
 from symgrad.types.dtypes import DType, dtype_of, finfo, numpy_dtype
+from symgrad.types.errorstate import quiet, quietly
 
 __all__ = ["bernoulli", "binomial", "gamma_numbers", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn",
            "randn_like", "random_integers", "randperm"]
@@ -129,7 +130,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     else:
         shape, target = sizes_of("normal", (size,)), out.dtype if dtype is None and out is not None else dtype_of(numpy_dtype(dtype))
     _floating_dtype("normal_kernel_cpu", target)
-    value = _as_array(mu + sigma * _normal(shape, target.numpy, generator)).astype(target.numpy)
+    value = quietly(lambda: _as_array(mu + sigma * _normal(shape, target.numpy, generator)).astype(target.numpy))
     if out is None:
         return new_leaf(value if value.ndim else value[()], requires_grad)
     return write_out("normal", out, value, RESIZE_WARNING.format(list(out.shape), list(shape)) if size is None else "")
@@ -169,6 +170,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     return new_leaf(value if value.ndim else value[()])
 
 
+@quiet
 def gamma_numbers(concentration: Any, generator: Any) -> Any:
     """The values of numbers from gamma distributions with scale 1, at least the smallest normal number of their dtype.
 
@@ -182,6 +184,7 @@ def gamma_numbers(concentration: Any, generator: Any) -> Any:
     return value.astype(concentration.dtype)
 
 
+@quiet
 def _drawn(name: str, source: Any, x: Any) -> Any:
     """Numbers of a distribution of NumPy with a parameter, of its shape and dtype."""
     if type(x) is Batched or isinstance(source, BatchedGenerator):
@@ -203,7 +206,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     source = numpy_generator(generator)
     if type(n) is Batched or type(p) is Batched or isinstance(source, BatchedGenerator):
         raise RuntimeError("binomial: vmap has no random numbers of batched counts; draw them outside of it")
-    value = np.asarray(source.binomial(n.astype(np.int64), p.astype(np.float64))).astype(n.dtype)
+    value = quietly(lambda: np.asarray(source.binomial(n.astype(np.int64), p.astype(np.float64))).astype(n.dtype))
     return new_leaf(value if value.ndim else value[()])
 
 
@@ -240,18 +243,19 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     weights = np.atleast_2d(x).astype(np.float64)
     if not np.all(raw(np.isfinite(weights) & (weights >= 0))):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if np.any(raw(weights.sum(-1) <= 0)):
+    if np.any(raw(quietly(weights.sum, -1) <= 0)):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    source = numpy_generator(generator)
+    value = quietly(_sampled, weights, num_samples, replacement, numpy_generator(generator)).astype(np.int64).reshape((*x.shape[:-1], num_samples))
+    return wrap(value) if out is None else write_out("multinomial", out, value)
+
+
+def _sampled(weights: Any, num_samples: int, replacement: bool, source: Any) -> Any:
     if replacement:
         ends = np.cumsum(weights, -1)
         drawn = source.random((weights.shape[0], num_samples)) * ends[:, -1:]
-        value = np.add.reduce(ends[:, None, :] <= drawn[:, :, None], axis=-1, dtype=np.int64)
-    else:  # sorting exponential times with these rates samples without replacement
-        with np.errstate(divide="ignore"):
-            value = np.argsort(source.standard_exponential(tuple(weights.shape)) / weights, -1)[:, :num_samples]
-    value = value.astype(np.int64).reshape((*x.shape[:-1], num_samples))
-    return wrap(value) if out is None else write_out("multinomial", out, value)
+        return np.add.reduce(ends[:, None, :] <= drawn[:, :, None], axis=-1, dtype=np.int64)
+    # sorting exponential times with these rates samples without replacement
+    return np.argsort(source.standard_exponential(tuple(weights.shape)) / weights, -1)[:, :num_samples]
 
 
 # Like another tensor

@@ -10,6 +10,7 @@ import numpy as np
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, expect_integer, new_leaf
 from symgrad.types.dtypes import dtype_of, get_default_dtype
+from symgrad.types.errorstate import quietly
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
@@ -26,8 +27,8 @@ def _window(name: str, window_length: int, periodic: bool, shape: Callable[[np.n
     check_placement(device, layout, pin_memory)
     window_length = int(window_length)
     count = window_length + bool(periodic)
-    value = np.ones(window_length) if window_length < 2 else shape(np.arange(count) / (count - 1))[:window_length]
-    return new_leaf(value.astype(target.numpy), requires_grad)
+    value = np.ones(window_length) if window_length < 2 else quietly(shape, np.arange(count) / (count - 1))[:window_length]
+    return new_leaf(quietly(value.astype, target.numpy), requires_grad)
 
 
 def _real(name: str, word: str, given: Any) -> float:

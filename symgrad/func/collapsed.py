@@ -7,7 +7,8 @@ sums of the arguments, so the single second derivatives are never computed. The 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,10 @@ from symgrad.func.evaluation import Evaluation
 from symgrad.func.second import gradient_tangents
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import in_mode
-from symgrad.graph.node import Node
+from symgrad.graph.node import PACKED, Node
 from symgrad.graph.op import Op
 from symgrad.program.passes import PassProgram, fits, recording
+from symgrad.types.errorstate import computed_outside, quietly
 
 __all__ = ["CollapsedProgram", "is_linear", "sums_of_second_derivatives"]
 
@@ -88,24 +90,30 @@ class _CollapsedPass:
         """The sum of the second derivatives of each output."""
         found = self.sums(ev, dict(tangents), read)
         if any([s is not None and not isinstance(s, tuple) and has_nan(self.xp, s) for s in found]):
-            self.stays, self.selects = unmoved(ev.path, dict.fromkeys(ev.nodes)), any([node.selects for node in ev.path])
+            self.stays, self.selects = quietly(unmoved, ev.path, dict.fromkeys(ev.nodes)), any([node.selects for node in ev.path])
             found = self.sums(ev, dict(tangents), read)
         return [s if s is None else self.broadcast(s, y) for s, y in zip(found, ev.outputs)]
 
     def sums(self, ev: Evaluation, tangents: dict[Any, Any], read: Read) -> list[Any]:
         """The sums of the outputs, before they are broadcast; guarded, if the elements that stay are known."""
         sums: dict[Any, Any] = {}
+        computed_outside(self._add_sums(sums, ev, tangents, read))
+        return [sums.get(y._node) for y in ev.outputs]
+
+    def _add_sums(self, sums: dict[Any, Any], ev: Evaluation, tangents: dict[Any, Any], read: Read) -> Generator[Callable[[], Any], Any, None]:
         wanted = _nodes_with_tangents(ev)
         for node in ev.path:
             parents = node.parents
             ts, ss = [tangents.get(p) for p in parents], [sums.get(p) for p in parents]
             if any([x is not None for x in ts]) or any([x is not None for x in ss]):
-                found = self.propagate(node, ts, ss, node in wanted, read)
-                tangents[node], sums[node] = found if self.stays is None else self.guarded(node, ts, ss, node in wanted, read, found)
-        return [sums.get(y._node) for y in ev.outputs]
+                call = functools.partial(self.guarded, node, ts, ss, node in wanted, read)
+                tangents[node], sums[node] = (yield call) if node.outside or node.flags & PACKED else call()
 
-    def guarded(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read, found: Any) -> Sequence[Any]:
-        """What `propagate` found, without the products of elements that stay."""
+    def guarded(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> Sequence[Any]:
+        """What `propagate` finds; in a guarded pass, without the products of elements that stay."""
+        found: Any = self.propagate(node, ts, ss, wanted, read)
+        if self.stays is None:
+            return found
         count, mask = len(ts), self.stays.get(node)
         if node.op.kind == "function" or any([isinstance(x, tuple) for x in found]):
             return found

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,9 @@ from symgrad.func.curves import coefficient_node
 from symgrad.func.evaluation import Evaluation, evaluate, function_name, unshared_results
 from symgrad.func.transformed import transform
 from symgrad.graph.derivative import DerivativeNode
-from symgrad.graph.node import Node, all_threads
+from symgrad.graph.node import PACKED, Node, all_threads
 from symgrad.graph.op import Op
+from symgrad.types.errorstate import computed_outside, quietly
 from symgrad.types.trees import LEAF
 
 __all__ = ["derivatives", "directional_derivatives", "jet"]
@@ -68,10 +69,31 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, calle
 
     `stays` are the elements that do not move, for a guarded pass.
     """
+    known: dict[Any, Any] = {}
+    computed_outside(_propagation(known, ev, paths, order, caller, stays))
+    return known
+
+
+def _propagation(known: dict[Any, Any], ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, caller: str,
+                 stays: Any) -> Generator[Callable[[], Any], Any, None]:
     tracked = ev.tracked
     carrier = SeriesCarrier(traced, order, _core, wrap) if tracked else SeriesCarrier(numeric, order)
     reading = read_traced if tracked else read
-    known: dict[Any, Any] = {node: carrier.polynomial(path) for node, path in zip(ev.nodes, paths)}
+    known.update((node, carrier.polynomial(path)) for node, path in zip(ev.nodes, paths))
+
+    def series(node: Any, tensors: Sequence[Any], y: Any, args: tuple) -> Any:
+        op, count = node.op, len(node.parents)
+        if op.kind == "function":
+            found = _first_order(carrier, node, tensors, y, args, caller)
+        else:
+            first = _outputs(node.value, node) if tracked and isinstance(node.value, tuple) else y
+            found = carrier.apply(op, tensors, args[count:], first=first)
+            if stays is not None:
+                again = functools.partial(carrier.apply, op, parameters=args[count:], first=first)
+                found = _guarded(carrier, again, tensors, found, node, selects and drops(op, [*map(known.__contains__, node.parents)]), stays)
+        carrier.solve()
+        return found
+
     finished, selects = _last_uses(ev), stays is not None and any([node.selects for node in ev.path])
     for node in ev.path:
         if node in known:
@@ -81,24 +103,16 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, calle
             known[node] = known.get(parents[0]) or carrier.lift_value(node.value)
             continue
         written = node.sequence_nr < all_threads.written
-        y, args = reading(node, [p if p in known else None for p in parents] if written else None)
-        op, count = node.op, len(parents)
+        read_it = functools.partial(reading, node, [p if p in known else None for p in parents] if written else None)
+        y, args = (yield read_it) if node.flags & PACKED else read_it()
         tensors = [known[p] if p in known else a if type(a) in NUMBERS else carrier.lift_value(a) for p, a in zip(parents, args)]
         if written:  # a parent's value may have been written since, but the node saved the former value
             tensors = [carrier.polynomial([a, *x.terms[1:]]) if p in known and type(x) is Series else x for p, a, x in zip(parents, args, tensors)]
-        if op.kind == "function":
-            known[node] = _first_order(carrier, node, tensors, y, args, caller)
-        else:
-            first = _outputs(node.value, node) if tracked and isinstance(node.value, tuple) else y
-            known[node] = carrier.apply(op, tensors, args[count:], first=first)
-            if stays is not None:
-                again = functools.partial(carrier.apply, op, parameters=args[count:], first=first)
-                known[node] = _guarded(carrier, again, tensors, known[node], node, selects and drops(op, [*map(known.__contains__, parents)]), stays)
-        carrier.solve()
+        call = functools.partial(series, node, tensors, y, args)
+        known[node] = (yield call) if node.outside else call()
         for p in finished.get(node, ()):
             known.pop(p, None)
     carrier.close()
-    return known
 
 
 def _guarded(carrier: SeriesCarrier, compute: Callable[[Sequence[Any]], Any], tensors: Sequence[Any], y: Any, node: Node, selects: bool,
@@ -233,19 +247,22 @@ def _propagated_coefficients(func: Callable[..., Any], primals: Sequence[Any], s
         found = coefficient_node(ev, ev.outputs[0], given, factors) if len(ev.outputs) == 1 else None
         if found is not None:
             return ev, [unshared_results(ev, found, [c for row in given for c in row])]
-        paths = [[x, *(c if f == 1 else c / f for c, f in zip(row, factors))] for x, row in zip(ev.inputs, given)]
+        paths = [[x, *_divided(row, factors)] for x, row in zip(ev.inputs, given)]
     else:
-        paths = [[x._value, *(c if f == 1 else c / f for c, f in zip(_without_trailing_zeros([c._value for c in row]), factors))]
-                 for x, row in zip(ev.inputs, given)]
+        paths = [[x._value, *quietly(_divided, _without_trailing_zeros([c._value for c in row]), factors)] for x, row in zip(ev.inputs, given)]
     known = _propagate(ev, paths, order, caller)
     ends = [known[y._node].terms[1:] if y._node in known else () for y in ev.outputs]
     xp = ev.xp
     if any([has_nan(xp, value(t)) for terms in ends for t in terms]):
-        known = _propagate(ev, paths, order, caller, unmoved(ev.path, {node: zeros_of(path[1:]) for node, path in zip(ev.nodes, paths)}))
+        known = _propagate(ev, paths, order, caller, quietly(unmoved, ev.path, {node: zeros_of(path[1:]) for node, path in zip(ev.nodes, paths)}))
         ends = [known[y._node].terms[1:] if y._node in known else () for y in ev.outputs]
-    rows = [_result_coefficients(ev, y, terms, factors) for y, terms in zip(ev.outputs, ends)]
+    rows = [quietly(_result_coefficients, ev, y, terms, factors) for y, terms in zip(ev.outputs, ends)]
     del known, paths, ends
     return ev, [unshared_results(ev, row, [c for row in given for c in row]) for row in rows]
+
+
+def _divided(coefficients: Sequence[Any], factors: Sequence[float]) -> list[Any]:
+    return [c if f == 1 else c / f for c, f in zip(coefficients, factors)]
 
 
 def _result_coefficients(ev: Evaluation, y: Tensor, terms: Sequence[Any], factors: Sequence[float]) -> list[Tensor]:

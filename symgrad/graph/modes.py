@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import operator
 import threading
 import weakref
 from typing import Any
 
 from symgrad.graph.node import NAMED, TRACKED, Node, make_node
 from symgrad.graph.op import Op
+from symgrad.types.errorstate import quietly
 
 __all__ = ["DEFAULT", "UNCHANGED", "Modes", "ImmediateScope", "Recorder", "Scope", "computed", "computers", "in_mode", "node_by_flags", "observed",
            "special", "thread", "turn_hot_path_off"]
@@ -230,8 +232,8 @@ UNCHANGED = contextlib.nullcontext()  # the scope that sets no modes
 
 def computed(op: Op, call: Any, xp: Any, *args: Any) -> Any:
     """The value call(xp, *args) of an op by what computes in this thread: NumPy, unless `Modes.computing` is set."""
-    computing = thread.modes.computing
-    return call(xp, *args) if computing is None else computing.compute(op, functools.partial(call, xp), args)
+    computing, compute = thread.modes.computing, functools.partial(operator.call if op.outside else quietly, call, xp)
+    return compute(*args) if computing is None else computing.compute(op, compute, args)
 
 
 def node_by_flags(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.graph.closures import specialized
+from symgrad.graph.closures import blanks, specialized
 from symgrad.graph.freed import freed, released
 from symgrad.graph.names import NamedAsInTorch
 from symgrad.graph.op import REGISTRY, Op
@@ -23,7 +23,7 @@ from symgrad.graph.powers import BASES, LENGTHS, note_class, smooth_power
 
 __all__ = ["BARRED", "CALLS", "DETACHED", "GRADIENT", "HELD", "HOOKED", "INFERENCE", "InferenceNode", "Leaf", "NAMED", "PACKED", "PARTED", "RELEASED",
            "IN_FORWARD", "TANGENT", "TRACKED", "TRANSFORMED", "Node", "REASONS", "SELECTED", "SMALL", "all_threads", "constructor", "guarded_class",
-           "make_node", "next_sequence", "node_class"]
+           "make_node", "next_sequence", "node_class", "sequence"]
 
 GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED, SELECTED, CALLS, PACKED, PARTED = 1, 2, 4, 8, 16, 32, 64, 256, 512, 1024, 2048
 TRANSFORMED = 128  # below 256, since Python makes no new object for small integers
@@ -31,7 +31,8 @@ REASONS = GRADIENT | NAMED | TANGENT  # the flags for which an op is recorded
 TRACKED = REASONS | SELECTED | CALLS | TRANSFORMED  # the flags that a node inherits
 HELD = 2  # saved values that tell which elements do not reach the outputs of a guarded pass
 SMALL = 4096  # bytes; smaller values are not worth releasing
-next_sequence = itertools.count(1).__next__
+sequence = itertools.count(1)  # `next` of it takes less time than a call of its method
+next_sequence = sequence.__next__
 
 
 class _AllThreads:
@@ -67,7 +68,8 @@ class Node(NamedAsInTorch):
     vjp: Any
     broadcasts: bool
     selects = False
-    calls_code = False  # whether its rule may call a user's code
+    calls_code = False  # whether it is a call of a Function, whose rule is a user's code
+    outside = False  # whether its rules may call a user's code, so that they run outside of the error state of the library
     saves: int | None  # whether the rule reads saved values, so that a pullback empties the node, at its end if HELD; None if `release` decides
     output_index: int | None = None  # the output number, if this node is only one output of its only parent
     residual_jvp: Any = None  # the numeric jvp from a residual of the forward, if it kept one
@@ -258,8 +260,8 @@ def _with_own_index(args: tuple, at: int) -> tuple:
 
 def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
     """The function that makes the nodes of a class, as a call of the class does, in less time."""
-    allocate = functools.partial(object.__new__, cls)
-    own = SELECTED * cls.selects | CALLS * cls.calls_code
+    allocated = blanks(cls)
+    own = SELECTED * cls.selects | CALLS * cls.outside
     if cls.op.exponent is not None:
         op = cls.op
 
@@ -269,12 +271,12 @@ def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
             if (base in LENGTHS or type(args[-1]) is float and base in BASES) and (
                     node := _smooth_power(op, args, parents, value, flags)) is not None:
                 return node
-            node = allocate()
+            node = next(allocated)
             node.args = args
             node.parents = parents
             node.value = value
             node.flags = flags
-            node.sequence_nr = next_sequence()
+            node.sequence_nr = next(sequence)
             return node
 
         @specialized
@@ -282,12 +284,12 @@ def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
             p, q = parents
             if p is q and type(p) in LENGTHS and (node := _smooth_power(op, args, parents, value, flags)) is not None:
                 return node
-            node = allocate()
+            node = next(allocated)
             node.args = args
             node.parents = parents
             node.value = value
             node.flags = flags
-            node.sequence_nr = next_sequence()
+            node.sequence_nr = next(sequence)
             return node
 
         return make_product if op.name == "mul" else make_power
@@ -295,12 +297,12 @@ def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
     if own:
         @specialized
         def make_flagged(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
-            node = allocate()
+            node = next(allocated)
             node.args = args
             node.parents = parents
             node.value = value
             node.flags = flags | own
-            node.sequence_nr = next_sequence()
+            node.sequence_nr = next(sequence)
             return node
 
         return make_flagged
@@ -310,24 +312,24 @@ def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
 
         @specialized
         def make_with_index(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
-            node = allocate()
+            node = next(allocated)
             node.args = _with_own_index(args, place + len(parents))
             node.parents = parents
             node.value = value
             node.flags = flags
-            node.sequence_nr = next_sequence()
+            node.sequence_nr = next(sequence)
             return node
 
         return make_with_index
 
     @specialized
     def make(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
-        node = allocate()
+        node = next(allocated)
         node.args = args
         node.parents = parents
         node.value = value
         node.flags = flags
-        node.sequence_nr = next_sequence()
+        node.sequence_nr = next(sequence)
         return node
 
     return make
@@ -365,13 +367,15 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     found = _classes.get(key)
     if found is None:
         vjp = None if op.vjp is None else staticmethod(op.vjp)
-        words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "reads_saved": op.saves and op.kind != "linear",
-                 "selects": op.selects, "calls_code": op.kind == "function", "__doc__": op.doc, "__module__": "symgrad"}
+        words: dict[str, Any] = {
+            "__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "reads_saved": op.saves and op.kind != "linear",
+            "selects": op.selects, "calls_code": op.kind == "function", "outside": op.outside or op.kind == "function", "__doc__": op.doc,
+            "__module__": "symgrad"}
         if op.saves and op.may_drop:
             words["saves"] = HELD
         if op.saves and op.saved is not None and (not all(op.saved) or "index" in op.saved):
             words |= {"saves": None, "release": _release_saved}
-        own = SELECTED * op.selects | CALLS * (op.kind == "function")
+        own = SELECTED * op.selects | CALLS * words["outside"]
         if own:
             words["__init__"] = lambda self, args, parents, value, flags: Node.__init__(self, args, parents, value, flags | own)
         elif op.saves and any([p.name == "index" for p in op.parameters]):

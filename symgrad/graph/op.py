@@ -67,6 +67,7 @@ class Op:
     - `slope`: of a derivative of an op that selects, which may jump: that op, and the arguments by which it is differentiated.
     - `takes_out`: the numeric carrier's function has no parameters and writes into an array given last, so that `name_` needs no temporary.
     - `elementwise`: a composite that works element by element, so that it stands in formulas.
+    - `outside`: its rules are, or call, a user's code, which runs in the error state of its own (see `symgrad.types.errorstate`).
     - `layout`: the order in memory of the elements of a new result: "operands" and "last" follow the operands, from the first or the last on,
       "first" the first operand, "rows" is row by row, "images" the format of images where all operands of as many dimensions have it, else row by
       row.
@@ -106,6 +107,7 @@ class Op:
     slope: tuple[Op, tuple[int, ...]] | None = None
     takes_out: bool = False
     elementwise: bool = False
+    outside: bool = False
     layout: str = ""
     joined: str = ""
     usage: str = ""

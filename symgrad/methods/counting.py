@@ -23,6 +23,7 @@ from symgrad.methods.inplace import in_place
 from symgrad.ops.rules import constant
 from symgrad.types import return_types
 from symgrad.types.dtypes import dtype_of
+from symgrad.types.errorstate import quietly
 from symgrad.types.layouts import row_major
 from symgrad.types.promotion import common_dtype
 
@@ -182,8 +183,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     given = as_value(weights)
     if given.shape != value.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    out = np.bincount(value, given.astype(np.float64), minlength)
-    return wrap(out.astype(np.float32) if given.dtype == np.float32 else out)
+    out = quietly(np.bincount, value, given.astype(np.float64), minlength)
+    return wrap(quietly(out.astype, np.float32) if given.dtype == np.float32 else out)
 
 
 @taking_tensors
@@ -259,7 +260,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if low == high:
         low, high = low - 1, high + 1
     inside = value[(value >= low) & (value <= high)].astype(np.float64)
-    at = np.minimum((bins * (inside - low) / (high - low)).astype(np.int64), bins - 1)
+    at = quietly(lambda: np.minimum((bins * (inside - low) / (high - low)).astype(np.int64), bins - 1))
     return wrap(np.bincount(at, minlength=bins).astype(value.dtype))
 
 

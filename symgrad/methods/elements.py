@@ -15,6 +15,7 @@ from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.inplace import in_place
 from symgrad.methods.layout import METHODS as LAYOUT
 from symgrad.ops.rules import axes, sizes
+from symgrad.types.errorstate import quietly
 from symgrad.types.layouts import order_of_strides, row_major
 
 __all__ = ["dim_order", "hash_tensor", "is_distributed", "slice_inverse"]
@@ -34,7 +35,7 @@ def _mapped(name: str, self: Tensor, function: Callable[..., Any], *others: Tens
     if arrays[0].shape != tuple(self.shape):
         raise RuntimeError(f"{name}: the shape {list(arrays[0].shape)} of the arguments does not fit into the shape {list(self.shape)}")
     found = [function(*numbers) for numbers in zip(*(x.ravel().tolist() for x in arrays))]
-    return self.copy_(np.array(found).reshape(self.shape).astype(self._value.dtype))
+    return self.copy_(quietly(np.array(found).reshape(self.shape).astype, self._value.dtype))
 
 
 @METHODS.define

@@ -107,7 +107,7 @@ def _keep_bfloat16(op: Op) -> Op:
             t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
         return t if t is None or not _is_bfloat16(y) or _is_bfloat16(t) else xp.astype(t, y.dtype)
 
-    return replace(op, forward=forward, vjp=op.vjp and vjp, jvp=op.jvp and jvp)
+    return replace(op, forward=forward, vjp=op.vjp and vjp, jvp=op.jvp and jvp, outside=True)
 
 
 def _unregister(name: str) -> None:

@@ -14,6 +14,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories import random_tensors
 from symgrad.factories.generators import numpy_generator
 from symgrad.factories.random_tensors import random_integers
+from symgrad.types.errorstate import quiet
 from symgrad.types.strides import address
 
 __all__ = ["bernoulli", "bernoulli_", "cauchy_", "exponential_", "fill_diagonal_", "geometric_", "log_normal_", "multinomial",
@@ -34,6 +35,7 @@ def _floats(self: Tensor, message: str, error: type[Exception] = NotImplementedE
 
 
 @METHODS.define
+@quiet
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill the tensor with numbers from a normal distribution; returns it.
 
@@ -54,6 +56,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
 
 
 @METHODS.define
+@quiet
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **words: float) -> Tensor:
     """Fill the tensor with uniform random numbers from [from, to); returns it.
 
@@ -68,6 +71,7 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
 
 
 @METHODS.define
+@quiet
 def random_(self: Tensor, from_: int | None = None, to: int | None = None, *, generator: Any = None, **words: int) -> Tensor:
     """Fill the tensor with random integers from [from, to): `random_(to)` starts at 0, `random_()` uses the range of the dtype.
 
@@ -99,6 +103,7 @@ def multinomial(self: Tensor, num_samples: int, replacement: bool = False, *, ge
 
 
 @METHODS.define
+@quiet
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill the tensor with 1 with probability `p`, a number or a tensor, and else with 0; returns it.
 
@@ -111,6 +116,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 
 
 @METHODS.define
+@quiet
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill the tensor with numbers from the exponential distribution of density λ exp(-λ x); returns it.
 
@@ -124,6 +130,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> 
 
 
 @METHODS.define
+@quiet
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fill the tensor with the numbers of trials up to the first success of probability `p`; returns it.
 
@@ -135,6 +142,7 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
 
 
 @METHODS.define
+@quiet
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Fill the tensor with numbers whose logarithms have a normal distribution; returns it.
 
@@ -147,6 +155,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
 
 
 @METHODS.define
+@quiet
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill the tensor with numbers from a Cauchy distribution; returns it.
 

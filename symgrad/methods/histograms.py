@@ -13,6 +13,7 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.types import return_types
+from symgrad.types.errorstate import quiet, quietly
 
 __all__ = ["histogram", "histogramdd"]
 
@@ -77,10 +78,11 @@ def _histogram(name: str, points: Tensor, bins: Sequence[Any], ranges: Sequence[
     if density:
         hist = hist / hist.sum()
         for k, ends in enumerate(edges):
-            hist = hist / wrap(np.diff(ends).reshape((-1,) + (1,) * (len(edges) - 1 - k)))
+            hist = hist / wrap(quietly(np.diff, ends).reshape((-1,) + (1,) * (len(edges) - 1 - k)))
     return hist, tuple(map(wrap, edges))
 
 
+@quiet
 def _edges(name: str, x: np.ndarray, bins: Any, ends: Sequence[float] | None, k: int) -> np.ndarray:
     """The ends of the bins along one coordinate."""
     if isinstance(bins, Tensor) and not bins.ndim:

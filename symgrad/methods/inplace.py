@@ -45,6 +45,7 @@ from symgrad.methods.operators import index_without_tensors, split_index
 from symgrad.ops.indexing import DTYPES_DIFFER
 from symgrad.ops.rules import expect_dtype
 from symgrad.types.dtypes import DTYPES
+from symgrad.types.errorstate import again, run_quietly
 from symgrad.types.indices import index_message, is_broadcastable, is_full_index, is_mask
 
 __all__ = ["augmented", "in_place"]
@@ -143,8 +144,7 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
         x, p = self._value, self._node_slot
         if (type(x) is not ndarray or special or alpha is not None or rounding_mode is not None
                 or (view := x.base is not None) and not _is_simple_view(self._view, x, p)):
-            words = {"alpha": alpha, "rounding_mode": rounding_mode}
-            return general(self, other, **{word: given for word, given in words.items() if given is not None})
+            return general(self, other, **{word: x for word, x in (("alpha", alpha), ("rounding_mode", rounding_mode)) if x is not None})
         if isinstance(other, Tensor):
             z, q = other._value, other._node_slot
             if z.dtype is not x.dtype or z.shape != x.shape or (np.may_share_memory(x, z) if view else z.base is x or z is x):
@@ -157,29 +157,29 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
         if flags is BARRED or (not view and (self._view is not None or type(p) is Leaf) if flags else not integers and x.dtype.kind in "biu"):
             return general(self, other)
         stamp(x, name)
+        node = None
         if flags:
-            old = x.copy() if p is None or first or second and q is not None else released(x)
-            node = make((old, z), (p, q), x, flags)
+            node = make((x.copy() if p is None or first or second and q is not None else released(x), z), (p, q), x, flags)
+        try:
             try:
-                call(x, z, x)
+                run_quietly(call, x, z, x)
+            except RuntimeError as error:
+                again(error, call, x, z, x)
+            if node is not None:
                 if view:
                     rebase_history(self, p, node)
                     return self
                 self._node_slot = node
-            except BaseException:
+        except BaseException:
+            if node is not None:
                 interrupt(self)
-                raise
-            if all_threads.hooked:
-                move_retained(self, p, node)
-        else:
-            call(x, z, x)
+            raise
+        if node is not None and all_threads.hooked:
+            move_retained(self, p, node)
         return self
 
     def unary(self: Tensor) -> Tensor:
-        try:
-            x = self._value
-        except AttributeError:
-            return general(self)
+        x = getattr(self, "_value", None)
         if type(x) is not ndarray or x.base is not None or special or x.dtype.kind != "f":
             return general(self)
         p = self._node_slot
@@ -187,18 +187,20 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
         if flags is BARRED or flags and (self._view is not None or type(p) is Leaf):
             return general(self)
         stamp(x, name)
-        if flags:
-            node = make((x.copy() if first else released(x),), (p,), x, flags)
+        node = make((x.copy() if first else released(x),), (p,), x, flags) if flags else None
+        try:
             try:
-                call(x, x)
+                run_quietly(call, x, x)
+            except RuntimeError as error:
+                again(error, call, x, x)
+            if node is not None:
                 self._node_slot = node
-            except BaseException:
+        except BaseException:
+            if node is not None:
                 interrupt(self)
-                raise
-            if all_threads.hooked:
-                move_retained(self, p, node)
-        else:
-            call(x, x)
+            raise
+        if node is not None and all_threads.hooked:
+            move_retained(self, p, node)
         return self
 
     method: Any = specialized(unary if op.arity == 1 else binary)

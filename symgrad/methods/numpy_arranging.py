@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from symgrad.engine.escapes import constant_made
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.numpy_functions import as_tensor, floats
+from symgrad.types.errorstate import quietly
 
 __all__ = ["ARRANGING"]
 
@@ -268,7 +270,7 @@ def _on_values(function: Any) -> Callable[..., Any]:
     def plain(x: Any) -> Any:
         return _plain(x) if isinstance(x, Tensor) else type(x)(map(plain, x)) if type(x) in (list, tuple) else x
 
-    return lambda *args, **words: function(*map(plain, args), **{key: plain(value) for key, value in words.items()})
+    return lambda *args, **words: quietly(functools.partial(function, **{key: plain(value) for key, value in words.items()}), *map(plain, args))
 
 
 def _histograms(function: Any) -> Callable[..., Any]:

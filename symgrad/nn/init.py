@@ -15,6 +15,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.creation import eye as eye_matrix
 from symgrad.factories.random_tensors import rand, randn
 from symgrad.types.dtypes import DTYPES
+from symgrad.types.errorstate import quiet
 
 __all__ = ["calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_", "kaiming_uniform",
            "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse", "sparse_", "trunc_normal_", "uniform",
@@ -36,6 +37,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
 
 @no_grad()
+@quiet
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None) -> Tensor:
     """Fill with normal numbers under the condition that they lie in [a, b].
 

@@ -13,6 +13,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.optim.optimizer import Optimizer
 from symgrad.optim.rules import check_options
 from symgrad.optim.vectors import flat, gradients, write
+from symgrad.types.errorstate import quietly
 
 __all__ = ["LBFGS"]
 
@@ -66,12 +67,15 @@ class LBFGS(Optimizer):
         def evaluate(t: float = 0.0) -> _Point:
             """The loss and the gradient at x + t d, where the parameters are then."""
             if t:
-                write(params, x + t * d, "LBFGS.step")
+                write_along(t)
             state["func_evals"] += 1
             with enable_grad():
                 losses.append(closure())
             g = gradients(params)
-            return _Point(t, float(losses[-1]), g, float(g @ d) if t else 0.0)
+            return _Point(t, float(losses[-1]), g, quietly(_product, g, d) if t else 0.0)
+
+        def write_along(t: float) -> None:
+            write(params, quietly(_along, x, t, d), "LBFGS.step")
 
         losses: list[Any] = []
         point = evaluate()
@@ -83,29 +87,41 @@ class LBFGS(Optimizer):
         for i in range(1, max_iter + 1):
             state["n_iter"] += 1
             g, x = point.gradient, flat(params)
-            d = memory.direction(g)
-            previous = point = _Point(0.0, point.loss, g, float(g @ d))
+            d = quietly(memory.direction, g)
+            previous = point = _Point(0.0, point.loss, g, quietly(_product, g, d))
             memory.gradient, memory.loss = g, point.loss
-            memory.t = t = min(1.0, 1.0 / abs(g).sum()) * lr if state["n_iter"] == 1 else lr
+            memory.t = t = quietly(_first_step, g) * lr if state["n_iter"] == 1 else lr
             if point.slope > -tolerance:
                 break
             before = len(losses)
             if group["line_search_fn"] == "strong_wolfe":
                 point = _strong_wolfe(evaluate, point, t, abs(d).max(), max_eval - evaluations)
                 memory.t = t = point.t
-                write(params, x + t * d, "LBFGS.step")
+                write_along(t)
             elif group["line_search_fn"] is not None:
                 raise RuntimeError("only 'strong_wolfe' is supported")
             elif i != max_iter:
                 point = evaluate(t)
             else:  # the loss there is not needed
-                write(params, x + t * d, "LBFGS.step")
+                write_along(t)
             evaluations += len(losses) - before
             if (i == max_iter or evaluations >= max_eval or abs(point.gradient).max() <= group["tolerance_grad"]
-                    or abs(t * d).max() <= tolerance or abs(point.loss - previous.loss) < tolerance):
+                    or quietly(_along, 0.0, t, abs(d)).max() <= tolerance or abs(point.loss - previous.loss) < tolerance):
                 break
         memory.save(state)
         return first
+
+
+def _along(x: Any, t: float, d: Any) -> Any:
+    return x + t * d
+
+
+def _product(g: np.ndarray, d: np.ndarray) -> float:
+    return float(g @ d)
+
+
+def _first_step(g: np.ndarray) -> float:
+    return min(1.0, float(1.0 / abs(g).sum()))
 
 
 class _Point(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from symgrad.optim.models import Model, checked, of_loss
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.rules import check_options
 from symgrad.optim.vectors import flat, write
+from symgrad.types.errorstate import quiet, quietly
 
 __all__ = ["Newton", "NewtonCG"]
 
@@ -59,7 +61,7 @@ class _Problem:
         self.model: Model = of_loss(self.loss, self.params, optimizer._plans, self.name)
         self.x, self.decay = flat(self.params).astype(np.float64), self.spread("weight_decay")
         self.value = self._total(self.model.value, self.x)
-        self.gradient = checked(lambda: self.model.gradient, "gradient", self.name) + self.decay * self.x
+        self.gradient = quietly(_along, checked(lambda: self.model.gradient, "gradient", self.name), self.decay, self.x)
 
     def spread(self, name: str) -> np.ndarray:
         """An option of the groups for every element."""
@@ -70,24 +72,27 @@ class _Problem:
         with enable_grad():
             return self._closure()
 
+    @quiet
     def _total(self, loss: float, x: np.ndarray) -> float:
         return loss + 0.5 * float(self.decay @ (x * x))
 
     def hessian(self) -> np.ndarray:
         """The Hessian of the loss with the weight decay."""
         found = checked(lambda: self.model.hessian, "Hessian", self.name)
-        found[np.diag_indices_from(found)] += self.decay
+        found[np.diag_indices_from(found)] = quietly(operator.add, found.diagonal(), self.decay)
         return found
 
     def product(self, v: np.ndarray) -> np.ndarray:
         """The product of that Hessian with a vector."""
-        return checked(lambda: self.model.product(v), "product of the Hessian with a vector", self.name) + self.decay * v
+        found = checked(lambda: self.model.product(v), "product of the Hessian with a vector", self.name)
+        return quietly(_along, found, self.decay, v)
 
     def move(self, step: np.ndarray) -> float:
         """Write x + step into the parameters, and give the loss there; not finite is infinite. Where it raises, they stay at x."""
-        write(self.params, self.x + step, f"{self.name}.step")
+        there = quietly(operator.add, self.x, step)
+        write(self.params, there, f"{self.name}.step")
         try:
-            value = self._total(float(self._call()), self.x + step)
+            value = self._total(float(self._call()), there)
         except BaseException:
             self.restore()
             raise
@@ -140,17 +145,17 @@ class Newton(_SecondOrder):
         problem = self._start(closure)
         group, g = self.param_groups[0], problem.gradient
         direction, modified = _newton_direction(problem.hessian(), g)
-        scaled = problem.spread("lr") * direction
-        slope = float(g @ scaled)
+        scaled = quietly(operator.mul, problem.spread("lr"), direction)
+        slope = float(quietly(operator.matmul, g, scaled))
         if slope > 0:  # several learning rates may turn the direction upwards
-            scaled = min(float(each["lr"]) for each in self.param_groups) * direction
-            slope = float(g @ scaled)
+            scaled = quietly(operator.mul, min(float(each["lr"]) for each in self.param_groups), direction)
+            slope = float(quietly(operator.matmul, g, scaled))
         t = 1.0
         if group["line_search_fn"] is None:
-            write(problem.params, problem.x + scaled, "Newton.step")
+            write(problem.params, quietly(operator.add, problem.x, scaled), "Newton.step")
         else:
             for _ in range(group["max_backtracks"] + 1):
-                if problem.move(t * scaled) <= problem.value + 1e-4 * t * slope + problem.rounding:
+                if problem.move(quietly(operator.mul, t, scaled)) <= problem.value + 1e-4 * t * slope + problem.rounding:
                     break
                 t /= 2
             else:
@@ -160,6 +165,11 @@ class Newton(_SecondOrder):
         return problem.loss
 
 
+def _along(x: Any, t: Any, d: Any) -> Any:
+    return x + t * d
+
+
+@quiet
 def _newton_direction(hessian: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, bool]:
     """-H⁻¹ g, and whether H was made positive definite for it."""
     try:
@@ -212,11 +222,11 @@ class NewtonCG(_SecondOrder):
         problem = self._start(closure)
         group, state = self.param_groups[0], self.state[self.param_groups[0]["params"][0]]
         radius, g = float(state["radius"] if "radius" in state else group["radius"]), problem.gradient
-        size = float(np.linalg.norm(g))
+        size = float(quietly(np.linalg.norm, g))
         way = _steihaug(problem.product, g, radius, min(0.5, size**0.5) * size, group["max_cg"] or g.size) if size > 0 else []
         for _ in range(group["max_trials"] if way else 0):
             s, hs = _within(way, radius)
-            length, predicted = float(np.linalg.norm(s)), -float(g @ s + 0.5 * (s @ hs))
+            length, predicted = quietly(lambda s=s, hs=hs: (float(np.linalg.norm(s)), -float(g @ s + 0.5 * (s @ hs))))
             fall = problem.value - problem.move(s)
             # Where the falls are as small as the rounding of the loss, their ratio says nothing; the model is right then.
             ratio = (fall + problem.rounding) / (predicted + problem.rounding)
@@ -239,29 +249,36 @@ def _steihaug(product: Callable[[np.ndarray], np.ndarray], g: np.ndarray, radius
     Along it the model falls and the length of s grows. There is one product with H for each piece of the way.
     """
     s, hs, r = np.zeros_like(g), np.zeros_like(g), g
-    d, rr, way = -g, float(g @ g), [(s, hs)]
+    d, rr, way, inside = -g, float(quietly(operator.matmul, g, g)), [(s, hs)], True
     while len(way) <= most:
-        hd = product(d)
-        curvature = float(d @ hd)
-        alpha = rr / curvature if curvature > 0 else 0.0
-        inside = curvature > 0 and np.linalg.norm(s + alpha * d) < radius
-        if not inside:
-            alpha = _to_radius(s, d, radius)
-        s, hs, r = s + alpha * d, hs + alpha * hd, r + alpha * hd
+        s, hs, r, d, rr, inside = quietly(_next_piece, s, hs, r, d, product(d), rr, radius)
         way.append((s, hs))
-        before, rr = rr, float(r @ r)
         if not inside or rr**0.5 < tolerance:
             break
-        d = -r + (rr / before) * d
     return way
 
 
+def _next_piece(s: np.ndarray, hs: np.ndarray, r: np.ndarray, d: np.ndarray, hd: np.ndarray, rr: float,
+                radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, bool]:
+    """The next point of the way, with Hs, the residual, the next direction, the square of the residual, and whether it is inside of the radius."""
+    curvature = float(d @ hd)
+    alpha = rr / curvature if curvature > 0 else 0.0
+    inside = bool(curvature > 0 and np.linalg.norm(s + alpha * d) < radius)
+    if not inside:
+        alpha = _to_radius(s, d, radius)
+    s, hs, r = s + alpha * d, hs + alpha * hd, r + alpha * hd
+    before, rr = rr, float(r @ r)
+    return s, hs, r, -r + (rr / before) * d, rr, inside
+
+
+@quiet
 def _to_radius(s: np.ndarray, d: np.ndarray, radius: float) -> float:
     """The positive number with norm(s + number d) = radius, where s'd is not negative."""
     b, c = float(s @ d), float(s @ s) - radius**2
     return -c / (b + float(np.sqrt(b * b - float(d @ d) * c)))
 
 
+@quiet
 def _within(way: list[tuple[np.ndarray, np.ndarray]], radius: float) -> tuple[np.ndarray, np.ndarray]:
     """The last step on a way that is not longer than a radius."""
     for (s, hs), (end, h_end) in zip(way, way[1:]):

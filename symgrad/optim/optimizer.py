@@ -10,7 +10,7 @@ import functools
 import inspect
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from itertools import chain
 from types import FrameType
@@ -27,6 +27,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.methods.predicates import typename
 from symgrad.types.dtypes import dtype_of
+from symgrad.types.errorstate import quietly
 from symgrad.types.frames import user_frame
 from symgrad.types.handles import RemovableHandle, add_hook
 from symgrad.types.restoring import changed
@@ -203,8 +204,7 @@ class Optimizer:
             else:
                 numbers = {name: self._constant(name, value) for name, value in group.items() if name != "params"}
                 frame = user_frame(0)
-                for p in with_gradient:
-                    self._update_arrays(p, numbers, frame)
+                quietly(self._update_all, with_gradient, numbers, frame)
         return loss
 
     def _constant(self, name: str, value: Any) -> Any:
@@ -223,6 +223,10 @@ class Optimizer:
         state = {name: pairs(t.clone()) if isinstance(t, Tensor) else t for name, t in self.state[p].items()}
         self._update(traced, pairs(p), pairs(p.grad), state, group)  # type: ignore[arg-type]
         self.state[p] = {name: traced.view_as_complex(t) if p.is_complex() and isinstance(t, Tensor) and t.ndim else t for name, t in state.items()}
+
+    def _update_all(self, params: Sequence[Tensor], numbers: Group, frame: FrameType) -> None:
+        for p in params:
+            self._update_arrays(p, numbers, frame)
 
     def _update_arrays(self, p: Tensor, group: Group, frame: FrameType) -> None:
         """Step one parameter with arrays; complex numbers are pairs of real ones. `frame` is that of the user's code."""

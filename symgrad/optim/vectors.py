@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
+from symgrad.types.errorstate import quietly
 
 __all__ = ["flat", "gradients", "numbers", "write"]
 
@@ -42,4 +43,5 @@ def write(params: Sequence[Tensor], vector: np.ndarray, operation: str) -> None:
     for p, piece in zip(params, np.split(vector, ends[:-1])):
         array = p._array()
         stamp(array, operation)
-        array[...] = (piece.astype(array.real.dtype, copy=False).view(array.dtype) if p.is_complex() else piece).reshape(array.shape)
+        piece = piece.astype(array.real.dtype, copy=False).view(array.dtype) if p.is_complex() else piece
+        quietly(np.copyto, array, piece.reshape(array.shape), "unsafe")

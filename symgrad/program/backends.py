@@ -8,6 +8,7 @@ from typing import Any
 
 from symgrad.program.program import Program, interpreter
 from symgrad.program.source import numpy_source
+from symgrad.types.errorstate import again, run_long
 
 __all__ = ["BACKENDS", "Running", "has_compiler"]
 
@@ -31,10 +32,13 @@ class Running:
             self._run, self.backend = numpy_source(program), "numpy"
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        start = time.perf_counter() if self._may_change else 0.0
+        try:
+            out = run_long(self._run, inputs)
+        except RuntimeError as error:
+            out = again(error, self._run, inputs)
         if not self._may_change:
-            return self._run(inputs)
-        start = time.perf_counter()
-        out = self._run(inputs)
+            return out
         self.seconds += time.perf_counter() - start
         if self.seconds > max(PATIENCE[0], PATIENCE[1] * len(self.program.steps)):
             self._change()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import warnings
 from typing import Any
 
@@ -16,6 +17,7 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special, thread
 from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
+from symgrad.types.errorstate import again, run_quietly
 from symgrad.types.promotion import category
 from symgrad.types.strides import address, dense, overlaps
 
@@ -113,9 +115,13 @@ def write(target: Any, value: Any, name: str, index: Any = None) -> None:
             observer.write(target)
     stamp(target, name)
     if index is None:
-        np.copyto(target, value, casting="unsafe")
+        call: tuple[Any, ...] = np.copyto, target, value, "unsafe"
     else:
-        target[index] = value
+        call = operator.setitem, target, index, value
+    try:
+        run_quietly(*call)
+    except RuntimeError as error:
+        again(error, *call)
 
 
 STRICT = {name: "Found dtype {} but expected {}" for name in ("neg", "abs", "sign", "sgn", "floor", "ceil", "round", "trunc", "clamp", "clamp_min",
