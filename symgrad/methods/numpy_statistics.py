@@ -217,7 +217,8 @@ STATISTICS: dict[Any, Callable[..., Any]] = {
     np.percentile: _quantile_like("quantile", 100.0), np.nanquantile: _quantile_like("nanquantile", 1.0),
     np.nanpercentile: _quantile_like("nanquantile", 100.0), np.median: _median("quantile"), np.nanmedian: _median("nanquantile"),
     np.ptp: lambda a, axis=None, out=None, keepdims=False: traced.amax(as_tensor(a), axis, keepdims) - traced.amin(as_tensor(a), axis, keepdims),
-    np.average: _average, np.cov: _cov, np.corrcoef: _corrcoef, np.gradient: _gradient, np.cumulative_sum: _cumulative("cumsum"),
-    np.cumulative_prod: _cumulative("cumprod"), np.polyval: _polyval, np.vander: _vander, np.correlate: _correlate, np.ediff1d: _ediff1d,
-    np.unwrap: _unwrap, np.i0: lambda x: traced.i0(as_tensor(x)),
+    np.average: _average, np.cov: _cov, np.corrcoef: _corrcoef, np.gradient: _gradient, np.polyval: _polyval, np.vander: _vander,
+    np.correlate: _correlate, np.ediff1d: _ediff1d, np.unwrap: _unwrap, np.i0: lambda x: traced.i0(as_tensor(x)),
 }
+if hasattr(np, "cumulative_sum"):  # NumPy 2.1
+    STATISTICS |= {np.cumulative_sum: _cumulative("cumsum"), np.cumulative_prod: _cumulative("cumprod")}

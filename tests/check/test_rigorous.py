@@ -18,7 +18,7 @@ from symgrad.reference.rigorous import carrier, enclosures
 from tests.support.points import arrays, examples, of_numbers, points
 
 ENTRANCE = {"Balls", "Maybe", "MAYBE", "Undecided", "lift_value", "precision", "arb", "acb", "ctx"}
-IMPORTED = {"annotations", "builtins", "contextlib", "np", "sys", "Any", "Iterator", "Cells", "fold"}
+IMPORTED = {"annotations", "builtins", "AbstractContextManager", "np", "sys", "Any", "Cells", "fold", "workprec"}
 ELEMENTWISE = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in REGISTRY.values()
                if op.kind == "elementwise" and of_numbers(op) for parameters in examples(op)]
 SHAPED = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in REGISTRY.values()
