@@ -1,4 +1,5 @@
-"""`python -m tests.distribution` builds the wheel and the sdist and installs both into fresh environments of each Python that is found.
+"""`python -m tests.distribution` builds the wheel and the sdist and installs both into fresh environments of each Python that is found, and into
+one with the oldest versions of what symgrad requires.
 
 A program that uses every part of symgrad runs there with the options of Python that change what code means, away from the sources, without
 optional packages and without a C compiler; nothing may be printed to standard error. Which Pythons ran is printed.
@@ -12,14 +13,17 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.distribution.building import SMOKE, VERSIONS, build
+from tests.distribution.building import ROOT, SMOKE, VERSIONS, build
 from tests.distribution.smoke import SOURCE
 
 WHEEL_RUNS = (("-W", "error", "-X", "dev"), (), ("-OO",))
 SDIST_RUNS = (("-O",),)
+OLDEST = f"{VERSIONS[0]} and the oldest versions of what is required"
 COMMANDS = ("symgrad --help", "symgrad check gas.py --quiet --points 3", 'symgrad derive "exp(sin(x))*y" --at x=1,y=2 --quiet --points 3',
             "python -m symgrad --version")
 
@@ -49,7 +53,13 @@ def run(command: list[str], folder: Path, path: str, quiet: bool = True) -> str:
     return ran.stdout
 
 
-def works(python: str, wheel: Path, sdist: Path, folder: Path) -> str:
+def oldest() -> list[str]:
+    """The requirements of symgrad, each with its oldest version."""
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        return [requirement.replace(">=", "==") for requirement in tomllib.load(file)["project"]["dependencies"]]
+
+
+def works(python: str, wheel: Path, sdist: Path, folder: Path, requirements: Sequence[str] = ()) -> str:
     """Install both into a new environment, one after the other, and run the program; return what was done."""
     start, environment, away = time.monotonic(), folder / "environment", folder / "away"
     away.mkdir(parents=True)
@@ -58,7 +68,7 @@ def works(python: str, wheel: Path, sdist: Path, folder: Path) -> str:
     bin = environment / "bin"
     counts = []
     for archive, options in ((wheel, WHEEL_RUNS), (sdist, SDIST_RUNS)):
-        run([f"{bin}/pip", "install", "--no-compile", str(archive)], away, os.defpath, quiet=False)
+        run([f"{bin}/pip", "install", "--no-compile", str(archive), *requirements], away, os.defpath, quiet=False)
         for each in options:
             run([f"{bin}/python", *each, str(SMOKE), str(environment)], away, str(away))  # a PATH without compilers
         for command in COMMANDS:
@@ -79,8 +89,10 @@ def main() -> int:
         wheel, sdist = build(Path(made))
         pythons = {version: found(version) for version in VERSIONS}
         runs = {version: pool.submit(works, python, wheel, sdist, Path(made) / version) for version, python in pythons.items() if python}
+        if first := pythons[VERSIONS[0]]:
+            runs[OLDEST] = pool.submit(works, first, wheel, sdist, Path(made) / "oldest", oldest())
         failed = False
-        for version in VERSIONS:
+        for version in (*VERSIONS, OLDEST):
             try:
                 outcome = f"passed: {runs[version].result()}" if version in runs else "skipped: not found"
             except Failed as error:
