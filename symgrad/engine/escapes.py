@@ -23,6 +23,7 @@ from symgrad.carriers.recorded import Recorded
 from symgrad.graph.modes import DEFAULT, Recorder, Scope, in_mode, special, thread
 from symgrad.graph.node import GRADIENT, TRACKED, TRANSFORMED, Leaf, Node
 from symgrad.graph.order import upstream
+from symgrad.types.errorstate import quiet
 from symgrad.types.frames import LIBRARIES, PACKAGE, line_of, outer_frame, user_frame
 
 __all__ = ["CONSTANTS", "FAR", "ArrayNeeded", "Escapes", "array_read", "array_refusal", "check_connected", "constant_made", "departure", "difference",
@@ -318,6 +319,7 @@ def departure(here: Any, call: Callable[[list[np.ndarray]], Any], far: bool = Fa
     return how and f"{how}, because numbers leave the graph by {here.escapes}"
 
 
+@quiet
 def _beside(value: np.ndarray, sign: int) -> np.ndarray:
     """A point near another: half of the digits are the same."""
     step = float(np.finfo(value.dtype).eps) ** 0.5 if value.dtype.kind == "f" else 2.0**-4

@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrad.sampling.floats import Floats
 from symgrad.types.domains import Domain, Interval
+from symgrad.types.errorstate import quiet
 
 __all__ = ["PREFIX", "PAGE", "PAGES", "edge_numbers", "parts_of", "simple_numbers", "table", "restricted_domain"]
 
@@ -100,6 +101,7 @@ def edge_numbers(domain: Domain, dtype: str = "float64", smallest: float = 0.0, 
 
 
 @functools.lru_cache(maxsize=64)
+@quiet
 def table(domain: Domain, dtype: str = "float64", smallest: float = 0.0, largest: float = math.inf) -> np.ndarray:
     """A table of numbers of a domain, in pages of 256: a read-only float64 array.
 

@@ -154,7 +154,7 @@ class Scanner:
         x = np.unique(np.concatenate([self.draw(r, 48)[0] for r in regions]))
         values = self.subject.floats(x[None], 0)[()]
         sign = np.sign(values)
-        changes = np.flatnonzero((sign[:-1] * sign[1:] < 0) & (x[:-1] * x[1:] > 0))
+        changes = np.flatnonzero((sign[:-1] * sign[1:] < 0) & (np.sign(x[:-1]) * np.sign(x[1:]) > 0))
         changes = changes[np.argsort(np.abs(np.log(np.abs(x[changes].astype(np.float64)))), kind="stable")][:CROSSINGS]
         ranks = self.floats.changes(lambda x: np.sign(self.subject.floats(x[None], 0)[()]), x[changes], x[changes + 1]) if changes.size else changes
         known = {r.beside for r in regions}

@@ -25,6 +25,7 @@ from symgrad.testing.strategies.arrays import ARRANGEMENTS, arrange, code_size, 
 from symgrad.testing.strategies.needed import require_hypothesis
 from symgrad.testing.strategies.tangents import readable
 from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, UNIT_OPEN, Domain
+from symgrad.types.errorstate import quiet
 
 __all__ = ["KINDS", "Example", "edge_examples", "outside_hypothesis", "random_examples", "search_settings", "strategy_of"]
 
@@ -156,6 +157,7 @@ def _complex(plan: Plan, real: Sequence[np.ndarray], codes: Sequence[bytes], axi
     return out
 
 
+@quiet
 def _with_ties(xs: list[np.ndarray], how: str, domains: Sequence[Domain]) -> list[np.ndarray]:
     """Later arguments equal to the first, everywhere or at some places, or next to it, as far as their domains allow."""
     if not how or len({x.shape for x in xs}) != 1:

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import symgrad
+import symgrad.testing
 from symgrad import func, nn, optim
 from symgrad.autograd import Function
+from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
 from symgrad.program.backends import has_compiler
 from symgrad.types.errorstate import quietly, run_quietly
@@ -203,6 +205,21 @@ ELSEWHERE = {
 def test_elsewhere(name, capfd):
     check(ELSEWHERE[name])
     assert capfd.readouterr().err == ""
+
+
+TOOLS = {
+    "accuracy": lambda: type(symgrad.accuracy(lambda x: x.relu() / x, (-700.0, 1e308), points=100)).__name__,
+    "gradgradcheck": lambda: symgrad.autograd.gradgradcheck(
+        lambda x: x.log() * 1e200, tensor([1e-200, 1.0], requires_grad=True), raise_exception=False),
+    "check": lambda: symgrad.check(lambda x: (x - 745.0).exp() / x, 1e-300, points=4).verdict,
+    **{f"check_op({name})": lambda name=name: symgrad.testing.check_op(REGISTRY[name]) for name in ("log", "lgamma")},
+}
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", TOOLS)
+def test_tools(name):
+    check(TOOLS[name], ("warnings are errors", "raise"))
 
 
 # A user's code has the state of the program, and its context

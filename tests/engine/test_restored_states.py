@@ -50,7 +50,7 @@ def state():
                 tuple(map(id, m._parameters.values())), str(m.__dict__.get("device_ids"))) for m in model.modules()]
     groups = [(sorted(map(str, group)), tuple(map(id, group["params"]))) for group in optimizer.param_groups]
     return (modules, groups, id(optimizer.state), optimizer._stepping, scheduler._is_initial, owner.flag, mpmath.mp.prec, mpmath.mp.dps,
-            digits.context.prec, flint.ctx.prec, triangles._parts.get(), signal.getsignal(signal.SIGPROF), signal.getitimer(signal.ITIMER_PROF),
+            digits.context.prec, flint.ctx.prec, triangles._thread.parts, signal.getsignal(signal.SIGPROF), signal.getitimer(signal.ITIMER_PROF),
             signal.getsignal(signal.SIGINT), gc.isenabled(), parametrize._cache.depth, len(parametrize._cache.tensors), torch.get_default_dtype(),
             torch.is_grad_enabled(), np.geterr(), random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().numpy().tolist(),
             sys.getprofile(), list(sys.path))

@@ -24,6 +24,7 @@ from symgrad.graph.modes import in_mode, thread
 from symgrad.testing.gradcheck.jacobians import (
     Array,
     FunctionAtPoint,
+    distances,
     numerical_derivatives,
     pullbacks,
     push_forward,
@@ -90,7 +91,7 @@ def _columns(check: Check, y: Tensor, cotangents: Sequence[Array]) -> list[Array
                     raise GradcheckError("Gradient has dtype mismatch")
         blocks.append([_matrix([gradients[j] for gradients in found], x).T for j, x in enumerate(check.leaves)])
     for one, other in zip(*blocks):
-        if one.size and np.abs(one - other).max() > check.nondet_tol:
+        if one.size and distances(one, other).max() > check.nondet_tol:
             raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
                                  "values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was "
                                  f"{check.nondet_tol}.\n\nIf the function is meant to be random, give `nondet_tol`.")
@@ -208,14 +209,14 @@ def _explain(check: Check, n: Array, a: Array, message: str, i: int, j: int, num
         f"{message} for output {i} with respect to input {j},\nnumerical:{wrap(n)}\nanalytical:{wrap(a)}\n\nThe above quantities relating the "
         "numerical and analytical jacobians are computed \nin fast mode. Below, we recompute numerical and analytical jacobians in slow mode:\n\n"
         f"Numerical:\n {wrap(numbers)}\nAnalytical:\n{wrap(analytical)}\n\nThe max per-element difference (slow mode) is: "
-        f"{np.abs(numbers - analytical).max()}.\n"
+        f"{distances(numbers, analytical).max()}.\n"
         + "Fast gradcheck failed but element-wise differences are small. This means that the test might've passed in slow_mode!\n" * close
         + "\n" + _worst(check, numbers, analytical, i, j))
 
 
 def _worst(check: Check, n: Array, a: Array, i: int, j: int) -> str:
     """The line that names the entry with the largest disagreement."""
-    difference = np.abs(n - a)
+    difference = distances(n, a)
     at = int(np.argmax(np.where(np.isnan(difference), np.inf, difference)))
     row, column = divmod(at, n.shape[1])
 

@@ -17,10 +17,11 @@ from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from symgrad.engine.tensor import Size, Tensor, wrap
 from symgrad.reference.differences import differences
+from symgrad.types.errorstate import quiet, quietly
 from symgrad.types.restoring import changed, restored
 
-__all__ = ["Array", "FlatInputs", "FunctionAtPoint", "NotSearchable", "PointSkipped", "numerical_derivatives", "pullbacks", "push_forward",
-           "random_vector", "unit_vectors"]
+__all__ = ["Array", "FlatInputs", "FunctionAtPoint", "NotSearchable", "PointSkipped", "distances", "numerical_derivatives", "pullbacks",
+           "push_forward", "random_vector", "unit_vectors"]
 
 Array = Any
 
@@ -95,7 +96,17 @@ def _difference(problem: FunctionAtPoint, x: Tensor, step: Array) -> list[Array]
             if one != other:
                 raise AssertionError(f"Expected `func` to return outputs with the same {what} when inputs are perturbed {where}by {problem.eps}, but "
                                      f"got: {what}s {one} and {other}.")
-    return [((b - a) / (2 * problem.eps)).reshape(-1) if a.dtype.kind not in "biu" else np.zeros(a.size) for a, b in zip(*ends)]
+    return [quietly(_quotient, a, b, 2 * problem.eps) if a.dtype.kind not in "biu" else np.zeros(a.size) for a, b in zip(*ends)]
+
+
+def _quotient(a: Array, b: Array, width: float) -> Array:
+    return ((b - a) / width).reshape(-1)
+
+
+@quiet
+def distances(a: Array, b: Array) -> Array:
+    """|a - b|, in the library's error state."""
+    return np.abs(a - b)
 
 
 def numerical_derivatives(problem: FunctionAtPoint, x: Tensor, vectors: Sequence[Array], places: Sequence[int]) -> list[Array]:
