@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -122,6 +123,15 @@ def test_a_folder_within_one_that_others_may_change_is_not_used(tmp_path: Path, 
     assert store.folder() == shared / "mine"
 
 
+def test_links_on_the_way_are_followed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may change a link cannot change which folder is used after it was looked at."""
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir(0o700)
+    link.symlink_to(real)
+    monkeypatch.setenv("SYMGRAD_CACHE_DIR", str(link / "objects"))
+    assert run() == [0.0, 2.0, 4.0] and store.folder() == real / "objects" and len(list((real / "objects").iterdir())) == 1
+
+
 def test_a_lock_that_is_no_file_does_not_hang(objects: Path) -> None:
     run()
     [path] = objects.iterdir()
@@ -216,6 +226,9 @@ def test_a_relative_cache_home_is_no_setting(tmp_path: Path, monkeypatch: pytest
 BROKEN = {
     "fails": "echo no >&2; exit 3", "writes nothing": "exit 0", "writes rubbish": 'while [ "$1" != -o ]; do shift; done; echo rubbish > "$2"',
     "ends by a signal": "kill -9 $$", "hangs with a child": "sleep 1000 | cat",
+    "cuts off what it writes": f"""{shutil.which("cc")} "$@"; while [ "$1" != -o ]; do shift; done; truncate -s 5000 "$2\"""",
+    "leaves out the function": f"""cat > /dev/null; while [ "$1" != -o ]; do shift; done; echo 'int other;' |
+        {shutil.which("cc")} -shared -fPIC -x c -o "$2" -""",
 }
 
 
@@ -242,6 +255,14 @@ def test_numpy_serves_where_the_command_of_the_compiler_cannot_be_read(monkeypat
         for k in (2.0, 3.0):
             f = symgrad.compile(lambda x, k=k: x * k, backend="c")
             assert f(symgrad.tensor(X)).tolist() == (X * k).tolist()
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize("command", ["no-such-compiler", "/usr", "no-such-compiler; echo"])
+def test_another_compiler_is_used_where_cc_names_none(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setenv("CC", command)
+    with pytest.warns(RuntimeWarning, match="CC names no program that can be run") as caught:
+        assert [run(k) for k in (2.0, 3.0)] == [(X * k).tolist() for k in (2.0, 3.0)]
     assert len(caught) == 1
 
 

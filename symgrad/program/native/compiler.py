@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from symgrad.program.native.mathematics import libraries, vector_functions
 from symgrad.program.native.nodes import Unsupported
@@ -34,7 +35,8 @@ def find_compiler() -> list[str] | None:
     """The command of the compiler: that in the environment variable CC, or the first of cc, clang and gcc. None if there is none."""
     if sys.platform == "win32":
         return None
-    for command in (os.environ.get("CC"), *CANDIDATES):
+    given = os.environ.get("CC")
+    for command in (given, *CANDIDATES):
         try:
             words = shlex.split(command) if command else []
         except ValueError as error:
@@ -42,6 +44,8 @@ def find_compiler() -> list[str] | None:
             return None
         if words and (path := shutil.which(words[0])):
             return [path, *words[1:]]
+        if words and command is given:
+            warn_once(given, f"CC names no program that can be run: {given!r}. The first of {', '.join(CANDIDATES)} that is found compiles instead")
     return None
 
 
@@ -58,6 +62,8 @@ def compiled(key: bytes, write: Callable[[], tuple[str, bytes]]) -> tuple[ctypes
         for machine in (["-march=native"], []):  # some compilers do not know the option
             code, said = _run([*command, *flags, *machine, "-o", str(path), "-", *libraries(source)], source.encode())
             if not code and path.exists():
+                if not _is_whole(path):
+                    raise _failure(command, "what it has written is cut off")
                 return notes
         raise _failure(command, said.decode(errors="replace").strip()[:2000] or f"its exit code is {code}")
 
@@ -65,10 +71,23 @@ def compiled(key: bytes, write: Callable[[], tuple[str, bytes]]) -> tuple[ctypes
         raise Unsupported(f"the compiler {command[0]} has not ended within {SECONDS} s before")
     path, notes = stored(hashlib.sha256(whole.encode()).hexdigest()[:40], build)
     try:
-        return ctypes.CDLL(str(path)), notes
-    except OSError as error:
+        library = ctypes.CDLL(str(path))
+        library.run  # noqa: B018  its one function
+    except (OSError, AttributeError) as error:
         path.unlink(missing_ok=True)
         raise _failure(command, f"what it has written cannot be loaded: {error}") from None
+    return library, notes
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file, if it is an ELF object of 64 bits, has its last part, the table of sections: to load a truncated one ends the process."""
+    with open(path, "rb") as file:
+        header, size = file.read(64), os.fstat(file.fileno()).st_size
+    if header[:5] != b"\x7fELF\x02":
+        return True
+    order: Any = "little" if header[5:6] == b"\x01" else "big"
+    start, length, count = (int.from_bytes(header[i:j], order) for i, j in ((40, 48), (58, 60), (60, 62)))
+    return len(header) == 64 and start + length * count <= size
 
 
 _hanging: set[str] = set()

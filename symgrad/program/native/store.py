@@ -40,12 +40,11 @@ def folder() -> Path:
     if chosen is None:
         return _temporary()
     try:
-        _make_private(chosen)
+        return _private(chosen)
     except OSError as error:
         warn_once(str(chosen), f"compiled programs are kept in a temporary folder, and not in {chosen}: {error.strerror or error}. Another folder "
                                 "may be named by the environment variable SYMGRAD_CACHE_DIR")
         return _temporary()
-    return chosen
 
 
 def chosen_folder() -> Path | None:
@@ -58,26 +57,33 @@ def chosen_folder() -> Path | None:
     return None
 
 
-def _make_private(path: Path) -> None:
-    """Make a folder if it is missing. Raises OSError unless this user alone can change what it names."""
-    if "$" in str(path):
+def _private(path: Path) -> Path:
+    """The folder, made if it is missing, by a path without links. Raises OSError unless this user alone can change what that names.
+
+    A link on the given path may lead somewhere else at any time, if it is another user's; the path that is returned is the one that was looked at.
+    """
+    if "$" in str(path) + os.path.realpath(path):
         raise Untrusted(errno.EINVAL, "the loader of the system replaces $ in a path")
     missing = [p for p in (path, *path.parents) if not os.path.lexists(p)]
     for p in reversed(missing):
         with contextlib.suppress(FileExistsError):
             p.mkdir(0o700)
             p.chmod(0o700)  # whatever the umask
+    if path.is_symlink():
+        raise Untrusted(errno.ENOTDIR, "it is a link")
+    path = Path(os.path.realpath(path))
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        raise Untrusted(errno.ENOTDIR, "it is a link" if stat.S_ISLNK(found.st_mode) else "it is no folder")
+        raise Untrusted(errno.ENOTDIR, "it is no folder")
     if reason := _shared(found):
         raise Untrusted(errno.EPERM, reason)
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         raise Untrusted(errno.EACCES, "it cannot be read and written")
-    for parent in Path(os.path.realpath(path)).parents:
-        state = parent.stat()
-        if state.st_uid not in (0, os.geteuid()) or state.st_mode & OTHERS and not state.st_mode & stat.S_ISVTX:
+    for parent in path.parents:
+        state = parent.lstat()
+        if state.st_uid not in (0, os.geteuid()) or state.st_mode & OTHERS and not state.st_mode & stat.S_ISVTX or not stat.S_ISDIR(state.st_mode):
             raise Untrusted(errno.EPERM, f"others may replace it, for {parent} {_shared(state) or 'belongs to another user'}".replace(" it ", " "))
+    return path
 
 
 def _shared(found: os.stat_result) -> str:
