@@ -369,3 +369,21 @@ def test_every_word_that_moves_combines_or_reduces(dtype: Any) -> None:
         assert np.shape(a) == np.shape(b) and a.dtype == b.dtype and type(a) is type(b), name
         eps = np.finfo(dtype).eps
         np.testing.assert_allclose(a, b, 100 * eps, 20 * eps * max(1, np.max(np.abs(b), initial=0)), err_msg=name)
+
+
+@pytest.mark.parametrize("count", [9, 150])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arrays_of_many_pieces(count: int, dtype: Any) -> None:
+    """They are copied by one statement, whatever the kinds of the pieces: compilers need time with the square of the number of statements."""
+    rng = np.random.default_rng(count)
+    b = Builder()
+    x, total = b.input(rng.normal(size=6).astype(dtype)), None
+    scalars, vectors, parts = [], [], []
+    for k in range(count):
+        total = b.mul(b.sum(x, 0, False) if total is None else total, dtype(0.99))
+        scalars.append(b.add(total, dtype(k / 7)))
+        vectors.append(b.mul(x, dtype(k / 3)))
+        parts.append(vectors[-1] if k % 3 else b.getitem(vectors[-1], (slice(k % 5, 6),)))
+    program = b.program(b.stack(scalars, 0), b.stack(vectors, 0), b.stack(vectors, 1), b.cat(parts, 0))
+    run_both(program, [rng.normal(size=6).astype(dtype)])
+    assert native(program).source.count("runs[][3]") >= 3

@@ -15,11 +15,12 @@ from symgrad.program.native.mathematics import function_texts
 from symgrad.program.native.nodes import C_TYPES, Node, Ref, dimensions, row_major
 from symgrad.program.native.routines import ROUTINES, routine_text
 from symgrad.program.native.schedule import Item, Schedule
-from symgrad.program.native.writer import Writer
+from symgrad.program.native.writer import Writer, number_in_work
 
 __all__ = ["Emission"]
 
 REAL = ("d", "f")
+SEVERAL = 8  # pieces of an array that are copied by one statement each
 
 # Whether objects are arrays of the expected type, dtype and shape, in row-major order, and then their data in the table. The layout is that of
 # NumPy's ABI behind the head of an object, whose last word is its type: the data, the number of dimensions, the dimensions, the strides, the base,
@@ -120,12 +121,21 @@ class Emission(Writer):
         target, operands = self.pointer(node), list(node.operands)
         if kind != "tiled":
             self._start(node, [operands.pop(0)] if kind == "base" else ())
-        for x, (offset, strides) in zip(operands, places):
-            dims = dimensions(x.shape, strides, x.strides)
+        pieces = [(offset, x, dimensions(x.shape, strides, x.strides)) for x, (offset, strides) in zip(operands, places)]
+        if len(pieces) > SEVERAL and all([dims in ((), ((x.size, 1, 1),)) and number_in_work(x.node) is not None for _, x, dims in pieces]):
+            self._copy_runs(target, [(offset, number_in_work(x.node) + x.offset, x.size) for offset, x, _ in pieces], operands[0].node)
+            return
+        for offset, x, dims in pieces:
             if not dims:
-                self.write(f"  {target}[{offset}] = {self.pointer(x.node)}[{x.offset}];")
+                self.write(f"  {target}[{offset}] = {self.element(x.node, x.offset)};")
             else:
                 self.loop(dims, f"{target}[{offset}{{0}}] = {self.pointer(x.node)}[{x.offset}{{1}}];")
+
+    def _copy_runs(self, target: str, runs: Sequence[tuple[int, int, int]], like: Node) -> None:
+        """Copy adjacent elements of the work memory by a table: the time of compilers grows with the square of the number of statements."""
+        rows = ", ".join(f"{{{', '.join(map(str, run))}}}" for run in runs)
+        self.write(f"  {{ static const long runs[][3] = {{{rows}}};\n    for (long i = 0; i < {len(runs)}; i++)\n"
+                   f"      for (long j = 0; j < runs[i][2]; j++) {target}[runs[i][0] + j] = {self.work(like)}[runs[i][1] + j]; }}")
 
     def _cumulate(self, node: Node) -> None:
         (kind, axis), shape = node.params, node.shape

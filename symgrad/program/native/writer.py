@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from symgrad.program.native.nodes import C_TYPES, Node, Ref
 from symgrad.program.native.routines import ROUTINES
 
-__all__ = ["Writer"]
+__all__ = ["Writer", "number_in_work"]
 
 LETTERS = {"double": "d", "float": "f", "unsigned char": "b", "int64_t": "l", "int32_t": "i"}
 
@@ -41,13 +41,15 @@ class Writer:
 
     def element(self, node: Node, number: int = 0) -> str:
         """The expression for an element in memory; those of the work memory have one pointer, since a program may have thousands."""
-        size = node.dtype.itemsize
-        if node.place.table is not None or node.place.offset % size:
-            return f"{self.pointer(node)}[{number}]"
-        kind = C_TYPES[node.dtype]
+        first = number_in_work(node)
+        return f"{self.pointer(node)}[{number}]" if first is None else f"{self.work(node)}[{first + number}]"
+
+    def work(self, like: Node) -> str:
+        """The name of a pointer to the work memory, as elements of the type of a node."""
+        kind = C_TYPES[like.dtype]
         name = f"w{LETTERS[kind]}"
         self.pointers[name] = f"  {kind} *const {name} = ({kind} *)work;"
-        return f"{name}[{node.place.offset // size + number}]"
+        return name
 
     def routine(self, name: str, kind: str) -> str:
         """The name of a function of `routines` for a type."""
@@ -70,6 +72,12 @@ class Writer:
         sums = ["".join(f" + {name}{d} * {steps[j]}" for d, (_, *steps) in enumerate(dims) if steps[j])
                 for j in range(len(dims[0]) - 1 if dims else 2)]
         self.write(f"  {head}{{ {_filled(body, sums)} }}")
+
+
+def number_in_work(node: Node) -> int | None:
+    """The number of the first element of a node in the work memory, counted in elements of its type; None if it is elsewhere."""
+    size, place = node.dtype.itemsize, node.place
+    return None if place.table is not None or place.offset % size else place.offset // size
 
 
 def _filled(body: str, sums: Sequence[str]) -> str:
