@@ -61,8 +61,8 @@ class Alone:
         """The objects of all processes: in all of them, or in one."""
         return [x]
 
-    def object_of(self, x: Any, root: int) -> Any:
-        """The object of one process."""
+    def object_of(self, x: Any, root: int, what: str = "") -> Any:
+        """The object of one process; `what` is compared across processes."""
         return x
 
     def object_from(self, xs: Sequence[Any] | None, root: int) -> Any:
@@ -204,9 +204,9 @@ class OverMPI(Alone):
         found = self.comm.allgather(data) if root is None else self.comm.gather(data, root)
         return None if found is None else [pickle.loads(each) for each in found]
 
-    def object_of(self, x: Any, root: int) -> Any:
-        """The object of one process."""
-        data = self.comm.bcast(self._begin(self._named("broadcast_object", root, "from"), x, self.rank == root), root)
+    def object_of(self, x: Any, root: int, what: str = "") -> Any:
+        """The object of one process; `what` is compared across processes."""
+        data = self.comm.bcast(self._begin(self._named("broadcast_object", root, "from") + what, x, self.rank == root), root)
         return x if self.rank == root else pickle.loads(data)
 
     def object_from(self, xs: Sequence[Any] | None, root: int) -> Any:

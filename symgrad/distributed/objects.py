@@ -43,9 +43,9 @@ def recv_object_list(object_list: list[Any], src: int | None = None, group: Any 
 
 def broadcast_object_list(object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None,
                           group_src: int | None = None) -> None:
-    """Replace a list of objects in all processes by that of the process of rank `src`."""
+    """Replace a list of objects in all processes by that of the process of rank `src`, which must have the same length."""
     found = member_of(group)
-    object_list[:] = found.communicator.object_of(object_list, rank_in(found, src, group_src, 0))
+    object_list[:] = found.communicator.object_of(object_list, rank_in(found, src, group_src, 0), f" of {len(object_list)} objects")
 
 
 def scatter_object_list(scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int | None = None,

@@ -56,6 +56,8 @@ def repeat_interleave(xp, input, repeats=None, dim=None, *, output_size=None):
         input, dim = xp.reshape(input, (-1,)), 0
     dim = axis(dim, input.ndim)
     counts = index_array(repeats)
+    if counts.dtype.kind not in "biu":
+        raise RuntimeError(f"repeat_interleave: repeats must be whole numbers, not {counts.dtype}: convert them by .long()")
     if counts.size and counts.min() < 0:
         raise RuntimeError("Repeats must be non-negative" if counts.ndim == 0 else "repeats can not be negative")
     total = int(counts.sum()) * (input.shape[dim] if counts.size == 1 else 1)

@@ -358,6 +358,7 @@ DISAGREEMENTS = {
     "reduce_scatter": lambda: dist.reduce_scatter(t := torch.ones(other(3, 2)), [t.clone() for _ in range(size())]),
     "barrier": lambda: other(dist.barrier, lambda: dist.all_reduce(torch.ones(2)))(),
     "objects and tensors": lambda: other(lambda: dist.all_gather_object([], 1), lambda: dist.all_reduce(torch.ones(2)))(),
+    "lists of objects": lambda: dist.broadcast_object_list([0] * other(2, 3)),
     "groups": lambda: dist.new_group([other(0, 1)]),
 }
 UNPICKLED = {

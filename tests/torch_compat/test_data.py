@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -350,6 +351,20 @@ def test_an_interrupt_between_workers_leaves_none():
     with pytest.raises(KeyboardInterrupt):
         iter(DataLoader(range(3), num_workers=2, multiprocessing_context=Second()))
     assert not children()
+
+
+def test_an_interrupt_at_any_line_while_workers_start_leaves_none():
+    from tests.support.interrupts import Interrupted  # after the platforms without the packages that it needs
+
+    loader, folder = DataLoader(range(3), num_workers=2), str(Path(processes.__file__))
+    for n in itertools.count(1):
+        batches = []
+        run = Interrupted(lambda batches=batches: batches.append(iter(loader)), n, folders=(folder,))
+        del batches
+        assert not children(), run.at
+        if run.at is None:
+            break
+    assert n > 20
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])

@@ -45,7 +45,7 @@ def find_compiler() -> list[str] | None:
         if words and (path := shutil.which(words[0])):
             return [path, *words[1:]]
         if words and command is given:
-            warn_once(given, f"CC names no program that can be run: {given!r}. The first of {', '.join(CANDIDATES)} that is found compiles instead")
+            warn_once(words[0], f"CC names no program that can be run: {given!r}. The first of {', '.join(CANDIDATES)} that is found serves")
     return None
 
 

@@ -122,8 +122,10 @@ class Emission(Writer):
         if kind != "tiled":
             self._start(node, [operands.pop(0)] if kind == "base" else ())
         pieces = [(offset, x, dimensions(x.shape, strides, x.strides)) for x, (offset, strides) in zip(operands, places)]
-        if len(pieces) > SEVERAL and all([dims in ((), ((x.size, 1, 1),)) and number_in_work(x.node) is not None for _, x, dims in pieces]):
-            self._copy_runs(target, [(offset, number_in_work(x.node) + x.offset, x.size) for offset, x, _ in pieces], operands[0].node)
+        runs = [(offset, first + x.offset, x.size) for offset, x, dims in pieces
+                if dims in ((), ((x.size, 1, 1),)) and (first := number_in_work(x.node)) is not None]
+        if len(runs) == len(pieces) > SEVERAL:
+            self._copy_runs(target, runs, operands[0].node)
             return
         for offset, x, dims in pieces:
             if not dims:

@@ -50,7 +50,7 @@ def folder() -> Path:
 def chosen_folder() -> Path | None:
     """The folder that the environment names, as an absolute path."""
     if given := os.environ.get("SYMGRAD_CACHE_DIR"):
-        return Path(given).absolute()
+        return Path(given).expanduser().absolute()
     with contextlib.suppress(RuntimeError):  # a user without a home
         base = os.environ.get("XDG_CACHE_HOME", "")
         return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "symgrad"  # a relative one is no valid setting

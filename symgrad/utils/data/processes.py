@@ -29,23 +29,26 @@ _open: MutableSet[Connection] = weakref.WeakSet()  # a connection that nothing r
 class _Worker:
     """A process, and the connection to it."""
 
-    def __init__(self, context: Any, *arguments: Any):
+    connection: Any = None
+    process: Any = None
+
+    def start(self, context: Any, *arguments: Any) -> None:
+        """Start the process. Whoever starts it has the worker already, so that it is ended though an interrupt comes."""
         with _starting:
             self.connection, end = context.Pipe()
-            _open.add(self.connection)
             try:
+                _open.add(self.connection)
                 # A process that is forked has the ends of the others; in a new interpreter there are none, and an empty set is sent.
                 others: MutableSet[Connection] = _open if context.get_start_method() == "fork" else set()
                 self.process = context.Process(target=serve, args=(end, others, *arguments), daemon=True)
                 self.process.start()
-            except BaseException:
-                self.close()
-                raise
             finally:
                 end.close()
 
     def close(self) -> None:
         """Tell the process to end."""
+        if self.connection is None:
+            return
         with contextlib.suppress(OSError):
             self.connection.send(None)
         with _starting:  # a process that is forked meanwhile would have a connection that is half closed
@@ -71,21 +74,19 @@ class _Worker:
 
 def _end(workers: list[_Worker], owner: int, grace: float = GRACE) -> None:
     """End the processes: with a message, by a signal after some seconds, and by one that cannot be refused."""
-    if os.getpid() == owner:  # not in a process that was forked from the owner
-        finished(functools.partial(_end_each, workers, grace))
-
-
-def _end_each(workers: list[_Worker], grace: float) -> None:
+    if os.getpid() != owner:  # in a process that was forked from the owner
+        return
     for worker in workers:
         worker.close()
+    processes = [worker.process for worker in workers if worker.process is not None and worker.process.pid is not None]  # those that were started
     for end, stop in (grace, "terminate"), (1.0, "kill"):
         deadline = time.monotonic() + end
-        for worker in workers:
-            worker.process.join(max(0.0, deadline - time.monotonic()))
-            if worker.process.exitcode is None:
-                getattr(worker.process, stop)()
-    for worker in workers:
-        worker.process.join()
+        for process in processes:
+            process.join(max(0.0, deadline - time.monotonic()))
+            if process.exitcode is None:
+                getattr(process, stop)()
+    for process in processes:
+        process.join()
     workers.clear()
 
 
@@ -96,10 +97,11 @@ class Workers:
                  seed: int):
         self.prefetch, self.timeout, self.in_order, self.epoch = prefetch, timeout, in_order, 0
         self._workers: list[_Worker] = []
-        self._finalizer = weakref.finalize(self, _end, self._workers, os.getpid())
+        self._finalizer = weakref.finalize(self, finished, functools.partial(_end, self._workers, os.getpid()))
         try:
             for number in range(count):
-                self._workers.append(_Worker(context or multiprocessing.get_context(), setup, number, count, seed, init))
+                self._workers.append(_Worker())
+                self._workers[-1].start(context or multiprocessing.get_context(), setup, number, count, seed, init)
         except BaseException:
             self.close(0)
             raise
@@ -107,7 +109,7 @@ class Workers:
     def close(self, grace: float = GRACE) -> None:
         """End the processes; one that still loads a batch after some seconds is terminated."""
         if not self.closed:
-            _end(self._workers, os.getpid(), grace)  # an interrupt here leaves the rest to the finalizer
+            finished(functools.partial(_end, self._workers, os.getpid(), grace))  # an interrupt here leaves the rest to the finalizer
             self._finalizer.detach()
 
     @property
