@@ -37,8 +37,11 @@ END: Any = object()
 
 def again(error: RuntimeError, function: Callable[..., Any], *args: Any) -> Any:
     """The result of run_quietly(function, *args), which raised `error`: in another context if the shared one was in use; else `error` is raised."""
-    if not str(error).startswith("cannot enter context"):
-        raise error
+    try:
+        if not str(error).startswith("cannot enter context"):
+            raise error
+    finally:
+        del error  # whose traceback refers to this frame
     return quietly(function, *args)
 
 
