@@ -122,8 +122,10 @@ def growth(variant, steps):
     try:
         for length in range(1, 21):  # the interpreter keeps up to 2000 tuples of each length for later; a collection has emptied that store
             list(map(tuple, [[None] * length] * 2500))
-        for _ in range(10):  # until caches are full
-            if blocks_after(variant, 500 // FEWER.get(variant, 1)) < 20:
+        flat = 0
+        for _ in range(20):  # until caches are full: one round may seem flat because a table has become smaller
+            flat = flat + 1 if blocks_after(variant, 500 // FEWER.get(variant, 1)) < 20 else 0
+            if flat == 2:
                 break
         size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return blocks_after(variant, steps), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - size
