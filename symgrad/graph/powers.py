@@ -149,7 +149,7 @@ def _root(node: Any, make: Callable[..., Any]) -> Any:
         node = node.parents[1]
     op, parents, args = node.op, node.parents, node.args
     for p, a in zip(parents, args):
-        if p is not None and np.shape(p.value) != np.shape(a):
+        if p is not None and (np.shape(p.value) != np.shape(a) or a.dtype != node.value.dtype):
             return None
     if op.name == "square_of_hypot":
         return make("add", args[:2], parents, node.value, node.flags)

@@ -385,6 +385,14 @@ def test_mixed_third_derivatives_above_the_power_are_not_finite(length, power):
     check_mixed(lambda x: SEVERAL_VARIABLES[length](x) ** power)
 
 
+@pytest.mark.parametrize("square", [lambda z: z.norm() ** 2, lambda z: (z.abs() ** 2).sum(), lambda z: (z.norm(dim=0) ** 2).mean()])
+def test_derivatives_of_powers_of_squares_of_complex_lengths_are_real(square):
+    f = lambda x: square(symgrad.complex(x, 2 * x)) ** 1.3  # noqa: E731
+    for transform in (lambda f: func.jacfwd(func.jacfwd(f)), func.hessian, lambda f: func.jacrev(func.jacrev(f))):
+        found = transform(f)(symgrad.zeros(2))
+        assert found.dtype is symgrad.float64 and not found.any()
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("power", [1 + 1 / 6, 1.49995, "root"])
 @pytest.mark.parametrize("squares", SUMS)
