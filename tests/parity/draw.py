@@ -43,15 +43,8 @@ class Drawer(Graphs, Values):
             return self.leaf()
         if len(tensors) > MOST and (step := self.delete()) is not None:
             return step
-        while True:
-            at = self.random.randrange(self.total)
-            for weight, draw in self.families:
-                at -= weight
-                if at < 0:
-                    step = draw()
-                    break
-            if step is not None and step.word not in self.without and not self.shows_slopes(step):
-                return replace(step, mode="") if step.writes() and UNCOPIED & set(step.mode.split(" + ")) else step
+        step = self.weighted()
+        return replace(step, mode="") if step.writes() and UNCOPIED & set(step.mode.split(" + ")) else step
 
     # Steps
 

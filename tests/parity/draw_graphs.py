@@ -18,6 +18,18 @@ TWO = ["Two", "TwoUndefined", "Constant"]
 class Graphs(Choices):
     """Steps that make, use and change graphs."""
 
+    def weighted(self) -> Step:
+        """A step of a family, which is drawn by its weight."""
+        while True:
+            at = self.random.randrange(self.total)
+            for weight, draw in self.families:
+                at -= weight
+                if at < 0:
+                    step = draw()
+                    break
+            if step is not None and step.word not in self.without and not self.shows_slopes(step):
+                return step
+
     def shows_slopes(self, step: Step) -> bool:
         """Whether cotangents of results of ops in SLOPED are shown in a second pass."""
         world = self.world

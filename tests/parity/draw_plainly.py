@@ -40,15 +40,7 @@ class Plainly(Graphs):
         large, _ = self.any(lambda t: size(t) > 30)
         if (large is not None or len(self.world.tensors) > MOST) and (step := self.delete(large)) is not None:
             return step
-        while True:
-            at = self.random.randrange(self.total)
-            for weight, draw in self.families:
-                at -= weight
-                if at < 0:
-                    step = draw()
-                    break
-            if step is not None and step.word not in self.without and not self.shows_slopes(step):
-                return step
+        return self.weighted()
 
     def some(self, test: Any = None) -> tuple[Any, Any]:
         """A tensor, whatever it is: one that passes the test if there is one."""
