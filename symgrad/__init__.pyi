@@ -846,6 +846,24 @@ def angle(input: TensorLike) -> Tensor:
 def sgn(input: TensorLike) -> Tensor:
     """The sign; of complex numbers, the number of absolute value 1 with the same angle, and 0 at 0, as its derivative there."""
 @overload
+def prod(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
+    """The product over `dim`, or over all elements; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
+@overload
+def prod(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
+    """The product over `dim`, or over all elements; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
+@overload
+def cumprod(input: TensorLike, dim: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
+    """The running product along `dim`; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
+@overload
+def cumprod(input: TensorLike, axis: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
+    """The running product along `dim`; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
+def geqrf(input: TensorLike) -> Any:
+    """The triangle R of a matrix Q R, the reflections of Q below it, from whose columns an element 1 is left out, and their factors tau."""
+def orgqr(input: TensorLike, tau: Tensor) -> Tensor:
+    """The first columns of the product of reflections, as `linalg.householder_product`."""
+def ormqr(input: TensorLike, tau: Tensor, other: TensorLike, left: builtins.bool = True, transpose: builtins.bool = False) -> Tensor:
+    """The product of reflections Q with a matrix: Q other, or other Q with `left=False`; Qᴴ in place of Q with `transpose`."""
+@overload
 def scatter(input: TensorLike, dim: builtins.int, index: TensorLike, src: TensorLike | None = None, *, value: TensorLike | None = None, reduce: str | None = None) -> Tensor:
     """A copy of the input with elements of `src`, or a number, at the positions of an index along `dim`."""
 @overload
@@ -905,24 +923,6 @@ def masked_fill(input: TensorLike, mask: TensorLike, value: TensorLike) -> Tenso
     """A copy of the input with a number, or a tensor without dimensions, where `mask` is true; shapes broadcast."""
 def masked_scatter(input: TensorLike, mask: TensorLike, source: Integers) -> Tensor:
     """A copy of the input with the elements of `source`, in order, where `mask` is true."""
-@overload
-def prod(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
-    """The product over `dim`, or over all elements; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
-@overload
-def prod(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
-    """The product over `dim`, or over all elements; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
-@overload
-def cumprod(input: TensorLike, dim: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
-    """The running product along `dim`; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
-@overload
-def cumprod(input: TensorLike, axis: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
-    """The running product along `dim`; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
-def geqrf(input: TensorLike) -> Any:
-    """The triangle R of a matrix Q R, the reflections of Q below it, from whose columns an element 1 is left out, and their factors tau."""
-def orgqr(input: TensorLike, tau: Tensor) -> Tensor:
-    """The first columns of the product of reflections, as `linalg.householder_product`."""
-def ormqr(input: TensorLike, tau: Tensor, other: TensorLike, left: builtins.bool = True, transpose: builtins.bool = False) -> Tensor:
-    """The product of reflections Q with a matrix: Q other, or other Q with `left=False`; Qᴴ in place of Q with `transpose`."""
 @overload
 def gather(input: TensorLike, dim: builtins.int, index: TensorLike, *, sparse_grad: builtins.bool = False) -> Tensor:
     """The elements that an index names along `dim`; the other positions are those of the index."""
@@ -1246,30 +1246,6 @@ def shifted_chebyshev_polynomial_w(input: TensorLike, n: builtins.int) -> Tensor
 def zeta(input: TensorLike, other: TensorLike) -> Tensor:
     """The zeta function of Hurwitz, the sum of (other + k)^-input over k >= 0, for input > 1. For other < 0, where input must be a whole number, value and derivatives by other are SciPy's, and those by input are NaN. DLMF 25.11.1."""
 @overload
-def var(input: TensorLike, dim: Integers | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: Number | None = None) -> Tensor:
-    """The variance, Σ (x - mean)² / (n - correction)."""
-@overload
-def var(input: TensorLike, axis: Integers | None = None, unbiased: builtins.bool | None = None, keepdims: builtins.bool = False, *, ddof: Number | None = None) -> Tensor:
-    """The variance, Σ (x - mean)² / (n - correction)."""
-@overload
-def std(input: TensorLike, dim: Integers | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: Number | None = None) -> Tensor:
-    """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
-@overload
-def std(input: TensorLike, axis: Integers | None = None, unbiased: builtins.bool | None = None, keepdims: builtins.bool = False, *, ddof: Number | None = None) -> Tensor:
-    """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
-@overload
-def var_mean(input: TensorLike, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
-    """The pair of `var` and `mean`."""
-@overload
-def var_mean(input: TensorLike, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
-    """The pair of `var` and `mean`."""
-@overload
-def std_mean(input: TensorLike, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
-    """The pair of `std` and `mean`."""
-@overload
-def std_mean(input: TensorLike, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
-    """The pair of `std` and `mean`."""
-@overload
 def nansum(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
     """The sum of the elements that are not NaN."""
 @overload
@@ -1345,6 +1321,30 @@ def gradient(input: TensorLike, *, spacing: Any = 1, dim: Integers | None = None
 @overload
 def gradient(input: TensorLike, *, spacing: Any = 1, axis: Integers | None = None, edge_order: builtins.int = 1) -> tuple[Tensor, ...]:
     """The derivatives along dimensions by central differences, one tensor for each; `spacing` is a number, numbers, or coordinates."""
+@overload
+def var(input: TensorLike, dim: Integers | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: Number | None = None) -> Tensor:
+    """The variance, Σ (x - mean)² / (n - correction)."""
+@overload
+def var(input: TensorLike, axis: Integers | None = None, unbiased: builtins.bool | None = None, keepdims: builtins.bool = False, *, ddof: Number | None = None) -> Tensor:
+    """The variance, Σ (x - mean)² / (n - correction)."""
+@overload
+def std(input: TensorLike, dim: Integers | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: Number | None = None) -> Tensor:
+    """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
+@overload
+def std(input: TensorLike, axis: Integers | None = None, unbiased: builtins.bool | None = None, keepdims: builtins.bool = False, *, ddof: Number | None = None) -> Tensor:
+    """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
+@overload
+def var_mean(input: TensorLike, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The pair of `var` and `mean`."""
+@overload
+def var_mean(input: TensorLike, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The pair of `var` and `mean`."""
+@overload
+def std_mean(input: TensorLike, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The pair of `std` and `mean`."""
+@overload
+def std_mean(input: TensorLike, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The pair of `std` and `mean`."""
 float64: DType
 double: DType
 float32: DType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.engine.tables import MethodTable
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import by_ranks, traced
 from symgrad.factories import creation

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from symgrad.engine.cotangents import conjugated, fitted, is_complex, receivers
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.saved import read_traced
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.common import CommonNode

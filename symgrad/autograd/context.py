@@ -19,7 +19,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import levels_of
 from symgrad.carriers.duck import is_unbatchable
 from symgrad.engine.cotangents import fitted
-from symgrad.engine.escapes import explaining_arrays
+from symgrad.engine.graph_breaks import explaining_arrays
 from symgrad.engine.hooks import attach
 from symgrad.engine.recording import convert
 from symgrad.engine.saved import changed

@@ -17,12 +17,12 @@ from symgrad.autograd.seeds import one, plain_seeds, seeds_of, tensors_of
 from symgrad.carriers import numeric
 from symgrad.engine.cotangents import in_dtype
 from symgrad.engine.data import copied
-from symgrad.engine.heap import LEAST, hold_heap
 from symgrad.engine.hooks import accumulate, hooks_of
+from symgrad.engine.malloc_workaround import LEAST, hold_heap
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.passes import along_paths, is_short, pullback
 from symgrad.engine.saved import traced_args
 from symgrad.engine.storage.views import UnrecordedLeaf
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tasks import GraphTask
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.duck import DuckArray
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.saved import _needed, changed, saved_as
 from symgrad.engine.storage.versions import Alias, first_write_after, owner, version
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.freed import released
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread

@@ -12,9 +12,9 @@ from symgrad.checks.cross import compare_floats, cross_check
 from symgrad.checks.measuring import DEFAULT, Tolerances
 from symgrad.compiled import function as compiled
 from symgrad.frameworks.detection import is_foreign
+from symgrad.frameworks.differentiation_task import NotCheckable, Problem
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
-from symgrad.frameworks.problem import NotCheckable, Problem
 from symgrad.reports.cross import CrossReport
 from symgrad.reports.progress import progress_bar
 from symgrad.reports.report import Counterexample, Points, Report

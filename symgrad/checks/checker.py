@@ -16,8 +16,8 @@ from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.measuring import DEFAULT, Tolerances
 from symgrad.checks.suspect import find_wrong_op
 from symgrad.diagnose.kinks.kinks import note
-from symgrad.engine.escapes import difference
-from symgrad.frameworks.problem import NotCheckable, Problem, silence
+from symgrad.engine.graph_breaks import difference
+from symgrad.frameworks.differentiation_task import NotCheckable, Problem, silence
 from symgrad.proofs import formulas
 from symgrad.reference.accuracy import Accuracy, is_worse, worst_errors
 from symgrad.reference.differences import differences

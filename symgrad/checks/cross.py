@@ -18,9 +18,9 @@ from symgrad.checks.measuring import Tolerances
 from symgrad.frameworks.adapter import Adapter, Options
 from symgrad.frameworks.calling import call_of, declared_parameters, flat_names
 from symgrad.frameworks.detection import framework_of, named_framework
+from symgrad.frameworks.differentiation_task import NotCheckable, Problem, silence
 from symgrad.frameworks.levels import Derivatives
 from symgrad.frameworks.naming import name_of, owner_of
-from symgrad.frameworks.problem import NotCheckable, Problem, silence
 from symgrad.frameworks.registry import adapter_of
 from symgrad.reference.sources import DifferenceSource, ExpressionSource, RecordedSource
 from symgrad.reports.cross import Agreement, CrossReport, Finding

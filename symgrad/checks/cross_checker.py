@@ -11,8 +11,8 @@ from symgrad.algebra.limits import Budget
 from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.cross_hints import Features, hint, is_ordinary
 from symgrad.checks.measuring import Measure, Tolerances, is_worse
+from symgrad.frameworks.differentiation_task import NotCheckable, generators_restored, seed_generators
 from symgrad.frameworks.levels import Derivatives, Exact, Levels
-from symgrad.frameworks.problem import NotCheckable, generators_restored, seed_generators
 from symgrad.reference.sources import DifferenceSource, ReferenceValues, Source
 from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding

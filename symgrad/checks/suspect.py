@@ -10,7 +10,7 @@ from symgrad.autograd.context import FunctionNode
 from symgrad.autograd.formulas import declares_another
 from symgrad.engine.recording import core
 from symgrad.factories.creation import tensor
-from symgrad.frameworks.problem import silence
+from symgrad.frameworks.differentiation_task import silence
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream

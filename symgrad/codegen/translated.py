@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from symgrad.codegen.c_tracer import Arrays, Loops, Value, known, made, run_loop
 from symgrad.codegen.texts import LONGEST, Text, number_in_name, number_of_name
-from symgrad.codegen.values import Arrays, Loops, Value, known, made, run_loop
 
 __all__ = ["Translated"]
 

@@ -15,9 +15,9 @@ from symgrad.autograd.causes import Cause, finite, first_forward
 from symgrad.carriers.batched import raw
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
+from symgrad.frameworks.differentiation_task import NotCheckable, Problem, run_of, silence
 from symgrad.frameworks.examples import as_inputs, examples_of
 from symgrad.frameworks.naming import name_of
-from symgrad.frameworks.problem import NotCheckable, Problem, run_of, silence
 from symgrad.graph.order import upstream
 from symgrad.reports.base import BaseReport
 from symgrad.reports.numbers import at, number

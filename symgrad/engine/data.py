@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.duck import DuckArray
-from symgrad.engine.escapes import constant_made
+from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special
 from symgrad.graph.node import TRACKED

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.storage.versions import stamp
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.common import CommonNode
 from symgrad.graph.node import GRADIENT, HOOKED, Leaf, Node, all_threads

@@ -29,10 +29,10 @@ from symgrad.engine.cotangents import (
     send,
     shape_of,
 )
-from symgrad.engine.flat import FLOAT32, FLOAT64, float64, ndarray, sum_of_tensors, write_rules
+from symgrad.engine.generated_pullbacks import FLOAT32, FLOAT64, float64, ndarray, sum_of_tensors, write_rules
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.instrumented import pull_instrumented
-from symgrad.engine.parted import pull_parts
+from symgrad.engine.parallel_backward import pull_parts
 from symgrad.engine.saved import traced_args, unpacking, verify
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.unreached import Passed

@@ -557,6 +557,24 @@ class Tensor:
     def sgn(self) -> Tensor:
         """The sign; of complex numbers, the number of absolute value 1 with the same angle, and 0 at 0, as its derivative there."""
     @overload
+    def prod(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The product over `dim`, or over all elements; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
+    @overload
+    def prod(self, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The product over `dim`, or over all elements; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
+    @overload
+    def cumprod(self, dim: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The running product along `dim`; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
+    @overload
+    def cumprod(self, axis: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The running product along `dim`; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
+    def geqrf(self) -> Any:
+        """The triangle R of a matrix Q R, the reflections of Q below it, from whose columns an element 1 is left out, and their factors tau."""
+    def orgqr(self, tau: Tensor) -> Tensor:
+        """The first columns of the product of reflections, as `linalg.householder_product`."""
+    def ormqr(self, tau: Tensor, other: TensorLike, left: builtins.bool = True, transpose: builtins.bool = False) -> Tensor:
+        """The product of reflections Q with a matrix: Q other, or other Q with `left=False`; Qᴴ in place of Q with `transpose`."""
+    @overload
     def scatter(self, dim: builtins.int, index: TensorLike, src: TensorLike | None = None, *, value: TensorLike | None = None, reduce: str | None = None) -> Tensor:
         """A copy of the input with elements of `src`, or a number, at the positions of an index along `dim`."""
     @overload
@@ -616,24 +634,6 @@ class Tensor:
         """A copy of the input with a number, or a tensor without dimensions, where `mask` is true; shapes broadcast."""
     def masked_scatter(self, mask: TensorLike, source: Integers) -> Tensor:
         """A copy of the input with the elements of `source`, in order, where `mask` is true."""
-    @overload
-    def prod(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The product over `dim`, or over all elements; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
-    @overload
-    def prod(self, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The product over `dim`, or over all elements; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
-    @overload
-    def cumprod(self, dim: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The running product along `dim`; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
-    @overload
-    def cumprod(self, axis: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The running product along `dim`; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
-    def geqrf(self) -> Any:
-        """The triangle R of a matrix Q R, the reflections of Q below it, from whose columns an element 1 is left out, and their factors tau."""
-    def orgqr(self, tau: Tensor) -> Tensor:
-        """The first columns of the product of reflections, as `linalg.householder_product`."""
-    def ormqr(self, tau: Tensor, other: TensorLike, left: builtins.bool = True, transpose: builtins.bool = False) -> Tensor:
-        """The product of reflections Q with a matrix: Q other, or other Q with `left=False`; Qᴴ in place of Q with `transpose`."""
     @overload
     def gather(self, dim: builtins.int, index: TensorLike, *, sparse_grad: builtins.bool = False) -> Tensor:
         """The elements that an index names along `dim`; the other positions are those of the index."""
@@ -819,30 +819,6 @@ class Tensor:
     def igammac(self, other: TensorLike) -> Tensor:
         """The regularized upper incomplete gamma function Q(input, other) = 1 - P(input, other), accurate in its tail, with derivatives by both; the errors are those of gammainc. DLMF 8.2.4."""
     @overload
-    def var(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: Number | None = None) -> Tensor:
-        """The variance, Σ (x - mean)² / (n - correction)."""
-    @overload
-    def var(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, keepdims: builtins.bool = False, *, ddof: Number | None = None) -> Tensor:
-        """The variance, Σ (x - mean)² / (n - correction)."""
-    @overload
-    def std(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: Number | None = None) -> Tensor:
-        """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
-    @overload
-    def std(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, keepdims: builtins.bool = False, *, ddof: Number | None = None) -> Tensor:
-        """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
-    @overload
-    def var_mean(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
-        """The pair of `var` and `mean`."""
-    @overload
-    def var_mean(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
-        """The pair of `var` and `mean`."""
-    @overload
-    def std_mean(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
-        """The pair of `std` and `mean`."""
-    @overload
-    def std_mean(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
-        """The pair of `std` and `mean`."""
-    @overload
     def nansum(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
         """The sum of the elements that are not NaN."""
     @overload
@@ -894,6 +870,30 @@ class Tensor:
     @overload
     def narrow_copy(self, axis: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """A contiguous copy of the `length` slices along `dim` from `start` on."""
+    @overload
+    def var(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: Number | None = None) -> Tensor:
+        """The variance, Σ (x - mean)² / (n - correction)."""
+    @overload
+    def var(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, keepdims: builtins.bool = False, *, ddof: Number | None = None) -> Tensor:
+        """The variance, Σ (x - mean)² / (n - correction)."""
+    @overload
+    def std(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: Number | None = None) -> Tensor:
+        """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
+    @overload
+    def std(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, keepdims: builtins.bool = False, *, ddof: Number | None = None) -> Tensor:
+        """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
+    @overload
+    def var_mean(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
+        """The pair of `var` and `mean`."""
+    @overload
+    def var_mean(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
+        """The pair of `var` and `mean`."""
+    @overload
+    def std_mean(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
+        """The pair of `std` and `mean`."""
+    @overload
+    def std_mean(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
+        """The pair of `std` and `mean`."""
     @property
     def _backward_hooks(self) -> Any: ...
     @_backward_hooks.setter
@@ -1178,6 +1178,7 @@ class Tensor:
     def softmax_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def log_softmax_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def sgn_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def cumprod_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def scatter_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def scatter_add_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def index_add_(self, *args: Any, **kwargs: Any) -> Tensor: ...
@@ -1187,7 +1188,6 @@ class Tensor:
     def index_reduce_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def masked_fill_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def masked_scatter_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def cumprod_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def erf_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def erfc_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def erfinv_(self, *args: Any, **kwargs: Any) -> Tensor: ...

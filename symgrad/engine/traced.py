@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.engine.calls import named_as_one
+from symgrad.engine.composite_nodes import named_as_one
 from symgrad.engine.data import as_value, operand_value
 from symgrad.engine.documentation import documentation, stored
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.operands import OF_TORCH, constants, flag, number
 from symgrad.engine.recording import NUMBERS, Lifted, convert, core, operand
 from symgrad.engine.refusals import no_tensor, of_wrong_kind
 from symgrad.engine.slopes import slope_op
 from symgrad.engine.storage.views import own
 from symgrad.engine.storage.writes import into
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.closures import specialized
 from symgrad.graph.common import join

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import READABLE, as_value, cast, from_python, number_in, python_number, unreadable
-from symgrad.engine.escapes import constant_made
+from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, expect_integer, factory_function, like_function, new_leaf, sharing, sizes_of
 from symgrad.types.devices import check_cpu

@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, raw
 from symgrad.engine.data import as_value
-from symgrad.engine.escapes import constant_made
+from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.factory import factory_function, like_function, new_leaf, sizes_of, write_out
 from symgrad.factories.generators import BatchedGenerator, numpy_generator

@@ -14,10 +14,10 @@ import numpy as np
 from symgrad.autograd.engine import _paths
 from symgrad.carriers.duck import Unrecordable
 from symgrad.carriers.recorded import Recorded
-from symgrad.engine.branches import Branch
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.passes import pullback
+from symgrad.engine.recorded_branches import Branch
 from symgrad.engine.replay import arguments, replay
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.node import NAMED, Leaf, Node
 from symgrad.graph.order import upstream

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Options, import_extra, is_active, not_applicable
-from symgrad.frameworks.given import Given
 from symgrad.frameworks.shadow_jax import JaxShadow
+from symgrad.frameworks.supplied_derivatives import Given
 
 __all__ = ["JaxAdapter", "JaxPair"]
 

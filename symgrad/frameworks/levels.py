@@ -13,7 +13,7 @@ from ml_dtypes import finfo
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
 from symgrad.frameworks.adapter import Adapter
-from symgrad.frameworks.problem import NotCheckable, silence
+from symgrad.frameworks.differentiation_task import NotCheckable, silence
 from symgrad.frameworks.shadow import NoShadow, Shadow
 from symgrad.reference.differences import contract, differences
 

@@ -8,10 +8,10 @@ from typing import Any
 from symgrad.frameworks.adapter import PLAIN, Adapter, Options
 from symgrad.frameworks.autograd import AutogradAdapter
 from symgrad.frameworks.detection import framework_of, named_framework
-from symgrad.frameworks.given import NumpyAdapter
 from symgrad.frameworks.jax import JaxAdapter, JaxPair
 from symgrad.frameworks.naming import name_of
-from symgrad.frameworks.own import SymgradAdapter
+from symgrad.frameworks.supplied_derivatives import NumpyAdapter
+from symgrad.frameworks.symgrad_adapter import SymgradAdapter
 from symgrad.frameworks.torch import TorchAdapter, TorchPair
 
 __all__ = ["adapter_of"]

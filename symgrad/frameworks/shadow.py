@@ -16,7 +16,7 @@ import numpy as np
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
 from symgrad.carriers.digits import HUGE, context
-from symgrad.engine.escapes import Escapes
+from symgrad.engine.graph_breaks import Escapes
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Box, RecordingCarrier

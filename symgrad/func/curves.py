@@ -23,8 +23,8 @@ from symgrad.engine.saved import read_traced, verify_all
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
+from symgrad.func.recorded_series import Walk, curve_steps, steps_of, walk_of
 from symgrad.func.rules import Rule, Some, Tensors, attach_node, close_inputs, fresh_input, recording, rule_op
-from symgrad.func.steps import Walk, curve_steps, steps_of, walk_of
 from symgrad.graph.modes import thread
 from symgrad.graph.node import Node
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from symgrad.autograd.bundles import STOP
 from symgrad.engine.data import as_value
-from symgrad.engine.escapes import explaining_arrays
+from symgrad.engine.graph_breaks import explaining_arrays
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import function_name

@@ -16,7 +16,7 @@ from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.recorded import Recorded
 from symgrad.engine.data import as_value, copied
-from symgrad.engine.escapes import check_connected, refusal_behind
+from symgrad.engine.graph_breaks import check_connected, refusal_behind
 from symgrad.engine.saved import hold_unpacked
 from symgrad.engine.storage.versions import owner
 from symgrad.engine.tensor import Tensor, wrap

@@ -19,7 +19,7 @@ import numpy as np
 from symgrad.autograd.engine import grad
 from symgrad.carriers.batched import Batched, batch, new_level, unbatch
 from symgrad.engine.data import as_value
-from symgrad.engine.escapes import CONSTANTS
+from symgrad.engine.graph_breaks import CONSTANTS
 from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.engine.escapes import departure, observing
+from symgrad.engine.graph_breaks import departure, observing
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.graph.node import NAMED, Leaf

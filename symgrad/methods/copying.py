@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.engine.escapes import refuse_array
-from symgrad.engine.tables import MethodTable
+from symgrad.engine.graph_breaks import refuse_array
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.tensor import new as bare
 from symgrad.graph.modes import special

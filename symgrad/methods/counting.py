@@ -11,10 +11,10 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import as_value
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import core
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.storage.writes import into, taking_out
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp

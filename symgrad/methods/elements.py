@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import expect_tensors, taking_tensors
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.inplace import in_place

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from symgrad.carriers import PROTOCOL, numeric
-from symgrad.engine.escapes import explaining_arrays
+from symgrad.engine.graph_breaks import explaining_arrays
 from symgrad.engine.operands import kept_narrow
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import install, methods_of, traced

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.data import as_value
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.storage.strided import as_strided
 from symgrad.engine.storage.versions import owner
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories import random_tensors
 from symgrad.factories.generators import numpy_generator

@@ -17,6 +17,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.structure import is_basic
 from symgrad.engine.data import number_in, operand_value, python_number
 from symgrad.engine.hooks import move_retained
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import convert, core
 from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.saved import keeps_old
@@ -33,7 +34,6 @@ from symgrad.engine.storage.writes import (
     replace_value,
     write,
 )
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.graph.closures import specialized

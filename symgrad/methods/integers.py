@@ -9,9 +9,9 @@ import numpy as np
 
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import as_value
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.storage.writes import taking_out
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.methods.inplace import augmented, in_place
 from symgrad.types.dtypes import dtype_of

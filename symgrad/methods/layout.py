@@ -10,10 +10,10 @@ import numpy as np
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.carriers.recorded import is_recorded
-from symgrad.engine.escapes import refuse_array
+from symgrad.engine.graph_breaks import refuse_array
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import convert, core
 from symgrad.engine.refusals import taking_tensors
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.data import as_value
-from symgrad.engine.escapes import constant_made
+from symgrad.engine.graph_breaks import constant_made
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import convert
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.tensor import new as bare
 from symgrad.factories import creation

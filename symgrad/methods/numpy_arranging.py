@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.data import as_value
-from symgrad.engine.escapes import constant_made
+from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.numpy_functions import as_tensor, floats

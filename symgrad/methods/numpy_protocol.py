@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad import fft
 from symgrad.engine.data import as_value
-from symgrad.engine.tables import MethodTable
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods import numpy_functions

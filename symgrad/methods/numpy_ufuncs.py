@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.data import as_value, has_graph
-from symgrad.engine.tables import MethodTable
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.numpy_functions import as_tensor

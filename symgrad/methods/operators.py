@@ -11,8 +11,8 @@ import numpy as np
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.structure import is_basic
 from symgrad.engine.data import as_value
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import core
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.graph.op import REGISTRY

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import traced
 from symgrad.types.dtypes import DType, dtype_of

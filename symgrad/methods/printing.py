@@ -14,7 +14,7 @@ import numpy as np
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import Unrecordable
 from symgrad.carriers.recorded import Recorded
-from symgrad.engine.tables import MethodTable
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.types.dtypes import DTYPES, get_default_dtype

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.hooks import renew_leaf
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.storage.copyslices import INTERRUPTED
 from symgrad.engine.storage.strided import as_strided
 from symgrad.engine.storage.versions import Alias, carry_over, owner, stamp
 from symgrad.engine.storage.views import Base, Stale, base_of, refuse_in_place, unregister_view
 from symgrad.engine.storage.writes import refuse_inference
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import lift
 from symgrad.graph.modes import thread

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from symgrad import fft
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import core
 from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.storage.strided import member_geometry
 from symgrad.engine.storage.versions import Alias
 from symgrad.engine.storage.views import UnrecordedLeaf, unregister_view
 from symgrad.engine.storage.writes import into, taking_out
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.graph.common import join, name_call

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.duck import DuckArray
-from symgrad.engine.branches import branched
 from symgrad.engine.data import as_value
-from symgrad.engine.escapes import array_read, array_refusal, number_read, refuse_array
+from symgrad.engine.graph_breaks import array_read, array_refusal, number_read, refuse_array
 from symgrad.engine.hooks import renew_leaf
+from symgrad.engine.method_table import MethodTable
+from symgrad.engine.recorded_branches import branched
 from symgrad.engine.storage.versions import Alias, carry_over
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import NAMED, Leaf

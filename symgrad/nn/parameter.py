@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from symgrad.engine.escapes import constant_made
+from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.factories.creation import empty
 from symgrad.graph.node import Leaf

@@ -21,7 +21,7 @@ import numpy as np
 from symgrad.autograd.engine import clear_gradients
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import numeric
-from symgrad.engine.escapes import constant_made
+from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.engine import grad
-from symgrad.engine.escapes import Escapes
+from symgrad.engine.graph_breaks import Escapes
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.graph.node import Leaf

@@ -20,7 +20,7 @@ from symgrad.carriers import precise
 from symgrad.engine.replay import replay
 from symgrad.engine.tensor import wrap
 from symgrad.formulas.expressions import expr
-from symgrad.frameworks.problem import silence
+from symgrad.frameworks.differentiation_task import silence
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.reports.numbers import ulp_text

@@ -13,16 +13,16 @@ import numpy as np
 from symgrad.algebra.ladder import random_shift
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
-from symgrad.engine.escapes import departure, observing
+from symgrad.engine.graph_breaks import departure, observing
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS, lift
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.adapter import Options
 from symgrad.frameworks.detection import framework_of
+from symgrad.frameworks.differentiation_task import silence
 from symgrad.frameworks.levels import Derivatives
 from symgrad.frameworks.naming import name_of, parameters_of
-from symgrad.frameworks.problem import silence
 from symgrad.frameworks.registry import adapter_of
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf

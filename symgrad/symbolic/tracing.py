@@ -15,15 +15,15 @@ from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.symbolic import lift_value
 from symgrad.engine.data import as_value
-from symgrad.engine.escapes import FAR, Escapes, observing
+from symgrad.engine.graph_breaks import FAR, Escapes, observing
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import tensor
 from symgrad.formulas import parsing
 from symgrad.formulas.expressions import formula, names
+from symgrad.frameworks.differentiation_task import silence
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
-from symgrad.frameworks.problem import silence
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.symbolic.parameters import Parameter, formulas_of, identifiers
 from symgrad.types.domains import REAL

@@ -14,8 +14,8 @@ import numpy as np
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.frameworks.adapter import Adapter, NotApplicable, Options, is_active
 from symgrad.frameworks.naming import argument_names, name_of, owner_of
-from symgrad.frameworks.own import OpAdapter
 from symgrad.frameworks.registry import adapter_of
+from symgrad.frameworks.symgrad_adapter import OpAdapter
 from symgrad.frameworks.torch import TorchAdapter
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.sampling.domain_reader import SIMPLE, domains_of, simple_number

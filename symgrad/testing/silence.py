@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd import is_grad_enabled, set_grad_enabled
-from symgrad.engine.parted import with_modes_of_caller
+from symgrad.engine.parallel_backward import with_modes_of_caller
 from symgrad.types.dtypes import get_default_dtype, set_default_dtype
 from symgrad.types.restoring import restored
 

@@ -13,7 +13,7 @@ from symgrad.autograd import Function
 from symgrad.diagnose.kinks.evaluation import hull_distance
 from symgrad.diagnose.kinks.kink import Kink, KinkReport, Side
 from symgrad.diagnose.kinks.kinks import kinks, note
-from symgrad.frameworks.problem import Problem
+from symgrad.frameworks.differentiation_task import Problem
 
 where, amax, stack = symgrad.where, symgrad.amax, symgrad.stack
 

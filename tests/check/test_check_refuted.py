@@ -12,7 +12,7 @@ import sympy
 
 import symgrad
 from symgrad.algebra.identity import Identity, identical
-from symgrad.frameworks.problem import Problem
+from symgrad.frameworks.differentiation_task import Problem
 from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
 from symgrad.proofs import formulas as proof

@@ -11,7 +11,7 @@ import pytest
 import symgrad
 from symgrad.carriers import PROTOCOL, ball, precise
 from symgrad.carriers.matrices import MATRIX_WORDS
-from symgrad.frameworks.problem import Problem
+from symgrad.frameworks.differentiation_task import Problem
 from symgrad.graph.op import REGISTRY
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.rigorous import carrier, enclosures

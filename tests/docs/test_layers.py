@@ -12,7 +12,7 @@ from pathlib import Path
 import grimp
 import pytest
 
-from symgrad.engine.tables import MethodTable
+from symgrad.engine.method_table import MethodTable
 from symgrad.methods.assemble import attach
 
 ROOT = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ from symgrad import func, nn, visual
 from symgrad.algebra.limits import limited
 from symgrad.carriers import ball, digits, triangles
 from symgrad.carriers.special import zeta
-from symgrad.frameworks import problem
+from symgrad.frameworks import differentiation_task
 from symgrad.frameworks.files import load_file
 from symgrad.nn.utils import parametrize
 from symgrad.optim import swa_utils
@@ -65,8 +65,8 @@ def recorder():
 
 
 def drawn():
-    with problem.generators_restored():
-        problem.seed_generators()
+    with differentiation_task.generators_restored():
+        differentiation_task.seed_generators()
         torch.rand(2)
 
 
@@ -76,7 +76,7 @@ BLOCKS = {
     "precision restored": digits.precision_restored, "precision of balls": lambda: ball.precision(77), "Hermitian parts": triangles.hermitian_parts,
     "no collection": collection_paused, "evaluation": lambda: tracing._evaluating(model), "scopes": lambda: tracing._scoped(model, recorder()),
     "cached": parametrize.cached, "limited": lambda: limited(100), "interrupts held": mapping._interrupts_held, "fork_rng": torch.random.fork_rng,
-    "flag of a schedule": lambda: scheduler._flag("_is_initial"), "silence": silence.silence, "generators": problem.generators_restored,
+    "flag of a schedule": lambda: scheduler._flag("_is_initial"), "silence": silence.silence, "generators": differentiation_task.generators_restored,
     "swapped": lambda: swap_in_optimizer_params_and_state(optimizer, dict(enumerate(other)), optimizer.state_dict())}
 CALLS = {
     "zeta": lambda: zeta._by_arb(flint, mpmath.mp, mpmath.mpf(3), mpmath.mpf(2), 2, 60), "generators drawn": drawn,

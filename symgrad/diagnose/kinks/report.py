@@ -17,9 +17,9 @@ from symgrad.diagnose.kinks.evaluation import NotEvaluable, hull_distance, scala
 from symgrad.diagnose.kinks.kink import INSIDE, OUTSIDE, UNDECIDED, Kink, KinkReport, Side
 from symgrad.diagnose.kinks.switches import Place, Switch, broadcast_element, convention_of, switches
 from symgrad.engine.tensor import Tensor
+from symgrad.frameworks.differentiation_task import NotCheckable, Problem, run_of, silence
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
-from symgrad.frameworks.problem import NotCheckable, Problem, run_of, silence
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import Leaf, Node

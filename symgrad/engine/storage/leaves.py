@@ -5,11 +5,11 @@ from __future__ import annotations
 import weakref
 
 from symgrad.engine.hooks import hooks_of, move_hooks
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.storage.copyslices import CopySlices
 from symgrad.engine.storage.versions import written_since
 from symgrad.engine.storage.views import Base, Stale, UnrecordedLeaf, base_of
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import NOT_A_LEAF, Tensor
 from symgrad.graph.node import BARRED, DETACHED, INFERENCE, Leaf, all_threads, next_sequence
 

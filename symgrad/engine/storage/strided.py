@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import core
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.storage.versions import owner
 from symgrad.engine.storage.views import reading, register_view
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.graph.node import INFERENCE, TRACKED

@@ -16,8 +16,8 @@ import numpy as np
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.engine.hooks import move_retained
+from symgrad.engine.method_table import MethodTable
 from symgrad.engine.storage.versions import counter_of
-from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, GRADIENT, IN_FORWARD, INFERENCE, TRACKED, Leaf, Node, all_threads, make_node

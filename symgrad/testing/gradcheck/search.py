@@ -13,7 +13,7 @@ import numpy as np
 from symgrad.algebra.limits import clock
 from symgrad.carriers.digits import Undefined
 from symgrad.engine.tensor import wrap
-from symgrad.frameworks.problem import generators_restored, silence
+from symgrad.frameworks.differentiation_task import generators_restored, silence
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream

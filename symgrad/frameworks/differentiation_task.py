@@ -16,7 +16,7 @@ import numpy as np
 
 from symgrad.autograd.modes import enable_grad
 from symgrad.engine.data import as_value
-from symgrad.engine.escapes import departure, observing
+from symgrad.engine.graph_breaks import departure, observing
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.creation import tensor
 from symgrad.factories.generators import fork_rng, manual_seed

@@ -15,7 +15,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.adapter import Array, Arrays, Options, RecordingAdapter, is_active, not_applicable
-from symgrad.frameworks.problem import real_parts
+from symgrad.frameworks.differentiation_task import real_parts
 from symgrad.frameworks.shadow import RecordedShadow
 from symgrad.func import jvp, vmap
 from symgrad.graph.op import REGISTRY, Op

@@ -7,14 +7,14 @@ import pytest
 
 import symgrad
 from symgrad.carriers import numeric
-from symgrad.engine import flat
+from symgrad.engine import generated_pullbacks
 from symgrad.engine.saved import traced_args
 from symgrad.engine.traced import traced
 from symgrad.graph.node import node_class
 from symgrad.graph.op import REGISTRY
 from symgrad.graph.order import upstream
 
-OPS = [op for op in REGISTRY.values() if flat._cotangents(op) is not None and op.differentiable]
+OPS = [op for op in REGISTRY.values() if generated_pullbacks._cotangents(op) is not None and op.differentiable]
 VALUES = {"float64": np.float64(0.4), "array": np.linspace(0.2, 0.9, 6).reshape(2, 3)}
 
 
@@ -27,7 +27,7 @@ def recorded(op, value):
 
 def pulled(node, g, numbers):
     """The cotangents by the flat pullback."""
-    single, rule, _ = flat.write_rules(type(node), numbers)
+    single, rule, _ = generated_pullbacks.write_rules(type(node), numbers)
     return (rule(node, g),) if single else rule(node, g, node.parents)
 
 
@@ -61,7 +61,7 @@ def test_most_elementwise_ops_are_flat():
 
 def test_a_rule_that_asks_for_values_is_called():
     for name in ("pow", "abs", "atan", "softplus"):
-        assert flat._cotangents(REGISTRY[name]) is None
+        assert generated_pullbacks._cotangents(REGISTRY[name]) is None
 
 
 def test_python_numbers_divide_by_zero_as_arrays_do():

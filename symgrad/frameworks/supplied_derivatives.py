@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Options, count_text, is_active
-from symgrad.frameworks.problem import NotCheckable
+from symgrad.frameworks.differentiation_task import NotCheckable
 from symgrad.frameworks.shadow import RecordedShadow
 
 __all__ = ["Given", "NumpyAdapter", "as_array_like"]
