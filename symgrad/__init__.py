@@ -23,6 +23,10 @@ from symgrad.autograd import (
     no_grad,
     set_grad_enabled,
 )
+from symgrad.dtypes.dtype import DTYPES as _DTYPES
+from symgrad.dtypes.dtype import DType as dtype
+from symgrad.dtypes.dtype import finfo, get_default_dtype, iinfo, set_default_dtype
+from symgrad.dtypes.promotion import can_cast, promote_types
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.factories import creation as _creation
@@ -157,10 +161,6 @@ from symgrad.types.absent import missing as _missing
 from symgrad.types.devices import FORMATS as _FORMATS
 from symgrad.types.devices import LAYOUTS as _LAYOUTS
 from symgrad.types.devices import device, get_default_device, layout, memory_format, set_default_device
-from symgrad.types.dtypes import DTYPES as _DTYPES
-from symgrad.types.dtypes import DType as dtype
-from symgrad.types.dtypes import finfo, get_default_dtype, iinfo, set_default_dtype
-from symgrad.types.promotion import can_cast, promote_types
 from symgrad.types.storage import STORAGES as _STORAGES
 from symgrad.types.storage import TypedStorage, UntypedStorage
 from symgrad.utils.serialization import load, save

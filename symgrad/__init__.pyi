@@ -45,6 +45,14 @@ from symgrad.codegen.sources import to_torch as to_torch
 from symgrad.compiled.function import compile as compile
 from symgrad.diagnose.kinks.kinks import kinks as kinks
 from symgrad.diagnose.nans import explain_nan as explain_nan
+from symgrad.dtypes.dtype import DType
+from symgrad.dtypes.dtype import DType as dtype
+from symgrad.dtypes.dtype import finfo as finfo
+from symgrad.dtypes.dtype import get_default_dtype as get_default_dtype
+from symgrad.dtypes.dtype import iinfo as iinfo
+from symgrad.dtypes.dtype import set_default_dtype as set_default_dtype
+from symgrad.dtypes.promotion import can_cast as can_cast
+from symgrad.dtypes.promotion import promote_types as promote_types
 from symgrad.engine.storage.leaves import detach_ as detach_
 from symgrad.engine.storage.strided import as_strided as as_strided
 from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike
@@ -247,14 +255,6 @@ from symgrad.types.devices import get_default_device as get_default_device
 from symgrad.types.devices import layout as layout
 from symgrad.types.devices import memory_format as memory_format
 from symgrad.types.devices import set_default_device as set_default_device
-from symgrad.types.dtypes import DType
-from symgrad.types.dtypes import DType as dtype
-from symgrad.types.dtypes import finfo as finfo
-from symgrad.types.dtypes import get_default_dtype as get_default_dtype
-from symgrad.types.dtypes import iinfo as iinfo
-from symgrad.types.dtypes import set_default_dtype as set_default_dtype
-from symgrad.types.promotion import can_cast as can_cast
-from symgrad.types.promotion import promote_types as promote_types
 from symgrad.types.storage import TypedStorage as Storage
 from symgrad.types.storage import TypedStorage as TypedStorage
 from symgrad.types.storage import UntypedStorage as UntypedStorage

@@ -51,7 +51,7 @@ from symgrad.reports.report import Report
 from symgrad.reports.streams import Output, reserved
 from symgrad.reports.verdicts import IMPRECISE, exit_code
 from symgrad.sampling.domain_reader import parse_domains
-from symgrad.types.limits import CHECKED, TooLarge, check_length, within
+from symgrad.system.limits import CHECKED, TooLarge, check_length, within
 
 if TYPE_CHECKING:
     from symgrad.checks.measuring import Tolerances

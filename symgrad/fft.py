@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import get_default_dtype
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import tensor
 from symgrad.ops.rules import axis
-from symgrad.types.dtypes import get_default_dtype
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "ihfft2",
            "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]

@@ -11,14 +11,14 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from symgrad.dtypes.dtype import finfo
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
+from symgrad.errors import LinAlgError
 from symgrad.factories.random_tensors import randn
 from symgrad.ops.matrices import check_numbers, check_square
 from symgrad.ops.rules import every
-from symgrad.types.dtypes import finfo
-from symgrad.types.failures import LinAlgError
 
 NAMES = """
 cholesky cholesky_ex cond cross det diagonal eig eigh eigvals eigvalsh inv inv_ex ldl_factor ldl_factor_ex ldl_solve lstsq lu lu_factor lu_factor_ex

@@ -20,11 +20,11 @@ from typing import Any
 
 import symgrad
 import symgrad.engine.tensor  # noqa: F401  the module, which the package hides behind the function of that name
+from symgrad.dtypes.dtype import DType
 from symgrad.engine.documentation import MARK, STORE, documentation
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS, NUMPY_WORDS, public_signature
 from symgrad.graph.op import Op
-from symgrad.types.dtypes import DType
 
 __all__ = ["main", "stub_files"]
 
@@ -75,9 +75,9 @@ import numpy as np
 
 '''
 TENSOR_HEADER = HEADER.format("A Tensor with every method of the registry.") + '''from symgrad.types.devices import device as Device
-from symgrad.types.dtypes import DType
+from symgrad.dtypes.dtype import DType
 from symgrad.graph.node import Leaf, Node
-from symgrad.types.handles import Hook, RemovableHandle
+from symgrad.graph.handles import Hook, RemovableHandle
 from symgrad.types.storage import TypedStorage, UntypedStorage
 
 TensorLike = Tensor | np.ndarray | np.generic | int | float | complex | list[Any] | tuple[Any, ...]
@@ -203,7 +203,7 @@ def _has_def(function: FunctionType) -> bool:
 def _package_stub() -> str:
     public = {name: member for name, member in vars(symgrad).items() if not name.startswith("_")}
     hidden = set(public) & set(vars(builtins))
-    imports = ["from symgrad.types.dtypes import DType", "from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike"]
+    imports = ["from symgrad.dtypes.dtype import DType", "from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike"]
     modules = [alias.name for node in ast.walk(ast.parse(inspect.getsource(symgrad))) if isinstance(node, ast.ImportFrom) and node.module == "symgrad"
                for alias in node.names]
     imports += [f"from symgrad import {name} as {name}" for name in vars(symgrad)["_LAZY"]]

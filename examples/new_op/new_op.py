@@ -1,7 +1,7 @@
 """log(1 - exp(-x)) for x > 0: the logarithm of the probability that something with rate 1 has happened by the time x."""
 
 import symgrad
-from symgrad.types.domains import POSITIVE
+from symgrad.graph.domains import POSITIVE
 
 log1mexp = symgrad.elementwise(
     "log1mexp",

@@ -16,7 +16,7 @@ import sympy
 from symgrad.carriers.digits import Undefined
 from symgrad.carriers.special.gammas import lgamma_digits, psi_digits
 from symgrad.carriers.special.table import SPECIAL
-from symgrad.types.restoring import workprec
+from symgrad.system.restoring import workprec
 
 __all__ = ["DEFINITIONS", "FUNCTIONS", "REFUSED", "has_number", "operands", "special"]
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-from symgrad.types.restoring import restored
+from symgrad.system.restoring import restored
 
 __all__ = ["Budget", "OutOfTime", "clock", "limited", "stoppable"]
 

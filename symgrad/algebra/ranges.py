@@ -13,8 +13,8 @@ from typing import Any
 import sympy
 
 from symgrad.algebra.stochastic import Exact, Gaussian
+from symgrad.graph.domains import Domain
 from symgrad.sampling.domain_reader import Piece, domain_of, pieces_of
-from symgrad.types.domains import Domain
 
 __all__ = ["Range", "points_in", "ranges_of"]
 

@@ -21,7 +21,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import ImmediateScope, Recorder, in_mode, thread
 from symgrad.graph.node import Node
 from symgrad.reports.streams import Output
-from symgrad.types.frames import PACKAGE, user_frame
+from symgrad.system.frames import PACKAGE, user_frame
 
 __all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "recording_lines",
            "set_detect_anomaly"]

@@ -29,11 +29,11 @@ from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.common import Bundle
 from symgrad.graph.freed import FREED
+from symgrad.graph.handles import RemovableHandle, add_hook
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.names import Metadata
 from symgrad.graph.node import HOOKED, NAMED, PACKED, Leaf, Node
 from symgrad.graph.op import Op
-from symgrad.types.handles import RemovableHandle, add_hook
 
 __all__ = ["FunctionCtx", "FunctionNode", "Saved"]
 

@@ -31,7 +31,7 @@ from symgrad.graph.freed import freed
 from symgrad.graph.modes import in_mode, special, thread
 from symgrad.graph.node import CALLS, HOOKED, NAMED, Leaf, Node, all_threads
 from symgrad.graph.order import reached
-from symgrad.types.strides import dense
+from symgrad.layouts.strides import dense
 
 __all__ = ["backward", "clear_gradients", "grad", "one", "run", "task_of"]
 

@@ -24,8 +24,8 @@ from symgrad.graph.modes import ImmediateScope, Modes, Recorder, in_mode, thread
 from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, REASONS, SELECTED, TANGENT, TRACKED, TRANSFORMED, Node, make_node
 from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
-from symgrad.types.strides import overlaps, zeros_in_layout
-from symgrad.types.weakkeys import WeakKeys
+from symgrad.layouts.strides import overlaps, zeros_in_layout
+from symgrad.system.weakkeys import WeakKeys
 
 __all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
            "set_fwd_grad_enabled", "unpack_dual"]

@@ -15,10 +15,10 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
 from symgrad.graph import node as graph
 from symgrad.graph.freed import freed
+from symgrad.graph.handles import RemovableHandle, add_hook
 from symgrad.graph.modes import thread
 from symgrad.graph.node import BARRED, GRADIENT
 from symgrad.types.absent import explained
-from symgrad.types.handles import RemovableHandle, add_hook
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
            "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]

@@ -9,7 +9,7 @@ from symgrad.carriers.batched import levels_of
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.modes import in_mode, thread
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 
 __all__ = ["VmapInfo", "apply_to_batch"]
 

@@ -24,7 +24,7 @@ from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
 from symgrad.carriers.digits import Undecided
 from symgrad.carriers.matrices import of_cells as _matrix_functions
 from symgrad.carriers.special.cells import of_balls as _special_functions
-from symgrad.types.restoring import workprec
+from symgrad.system.restoring import workprec
 
 
 class Maybe:

@@ -17,7 +17,7 @@ import numpy as np
 
 from symgrad.carriers.adding import added
 from symgrad.carriers.duck import DuckArray, unbatchable
-from symgrad.types.frames import line_of, outer_frame
+from symgrad.system.frames import line_of, outer_frame
 
 __all__ = ["Batched", "Shape", "batch", "has_shape_of", "levels_of", "new_level", "raw", "sum_out", "unbatch"]
 

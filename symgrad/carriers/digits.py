@@ -11,7 +11,7 @@ from typing import Any
 
 import mpmath
 
-from symgrad.types.restoring import workdps, workprec
+from symgrad.system.restoring import workdps, workprec
 
 __all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "context", "cosh", "exponential", "precision_restored", "sech", "sinh",
            "with_bounded_arguments", "working_precision"]

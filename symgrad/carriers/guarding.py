@@ -16,8 +16,8 @@ import numpy as np
 from symgrad.carriers.batched import raw
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.recorded import Recorded
+from symgrad.dtypes.dtype import finfo
 from symgrad.graph.op import Op
-from symgrad.types.dtypes import finfo
 
 __all__ = ["INF", "INFINITE", "NAN", "guarded", "has_nan", "not_finite", "truth", "unselected"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from symgrad.carriers.reducing import centred, exponentials, norm, sum_of_squares
 from symgrad.carriers.special.activations import SHRINK_BELOW, shrink_near_0
 from symgrad.carriers.standardizing import standardized, standardized_pull
-from symgrad.types.exponents import has_predecessor
+from symgrad.dtypes.exponents import has_predecessor
 
 __all__ = ["KERNELS", "Kernel"]
 

@@ -21,7 +21,7 @@ from symgrad.carriers.lapack import cholesky, det, float64, inv, scipy_linalg, s
 from symgrad.carriers.recorded import Recorded
 from symgrad.carriers.spectra import is_number
 from symgrad.carriers.triangles import hermitian_cells, one_triangle
-from symgrad.types.failures import LinAlgError
+from symgrad.errors import LinAlgError
 
 __all__ = ["MATRIX_WORDS", "of_arrays", "of_cells"]
 

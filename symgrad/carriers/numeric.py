@@ -71,7 +71,7 @@ from symgrad.carriers.special.elementary import corrected, product_error
 from symgrad.carriers.structure import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.structure import indicator
 from symgrad.carriers.transfers import astype, broadcast_to, copy, diagonal, getitem, place, put, view
-from symgrad.types.indices import check_ordered
+from symgrad.layouts.indices import check_ordered
 
 pi = math.pi
 ONE_STEP = frozenset(("pow", "maximum", "minimum", "where", "remainder", "floor_divide", "sign", "round", "relu"))  # rounded once by NumPy

@@ -14,7 +14,7 @@ from symgrad.carriers.choosing import MANY, where
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.recorded import word
 from symgrad.carriers.structure import zeros_like
-from symgrad.types.indices import check_ordered
+from symgrad.layouts.indices import check_ordered
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "centred", "exponentials", "log_softmax", "logsumexp", "norm", "reference", "softmax"]
 

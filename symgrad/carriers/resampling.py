@@ -1,4 +1,4 @@
-"""Sums of few weighted elements along each of the last axes (`symgrad.types.resampling_weights`): the word `resample`, which is its own transpose."""
+"""Sums of few weighted elements along each of the last axes (see `symgrad.layouts.resampling_weights`): `resample`, which is its own transpose."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.carriers.adding import ROWS
 from symgrad.carriers.batched import Batched
-from symgrad.types.resampling_weights import Tap, taps
+from symgrad.layouts.resampling_weights import Tap, taps
 
 __all__ = ["of_arrays", "of_carrier"]
 

@@ -38,8 +38,8 @@ from symgrad.carriers.coefficients import (
     varies,
 )
 from symgrad.carriers.taylor import TaylorCarrier, with_defaults
+from symgrad.dtypes.exponents import has_predecessor
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.types.exponents import has_predecessor
 
 __all__ = ["SeriesCarrier"]
 

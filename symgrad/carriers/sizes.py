@@ -13,7 +13,7 @@ from typing import Any
 import sympy
 from sympy.ntheory.factor_ import perfect_power
 
-from symgrad.types.limits import ARGUMENT, BITS, DEGREE, within
+from symgrad.system.limits import ARGUMENT, BITS, DEGREE, within
 
 __all__ = ["bits", "check_number", "expanded_terms", "growing", "of_moderate_numbers", "power", "remainder", "tree_size"]
 
@@ -62,7 +62,7 @@ def power(base: Any, exponent: Any) -> Any:
     >>> power(sympy.Integer(2), sympy.Integer(10)**9)
     Traceback (most recent call last):
         ...
-    symgrad.types.limits.TooLarge: a power in the formula has 2,000,000,000 bits, more than 14,000
+    symgrad.system.limits.TooLarge: a power in the formula has 2,000,000,000 bits, more than 14,000
     """
     if isinstance(exponent, sympy.Rational) and isinstance(base, sympy.Basic):
         size = abs(exponent.p) // exponent.q

@@ -17,7 +17,7 @@ import numpy as np
 from symgrad.carriers.lapack import adjoint, eig, eigh, eigvalsh, float64, is_remembered, remembered, scipy_linalg, svd, svdvals
 from symgrad.carriers.structure import triu
 from symgrad.carriers.triangles import hermitian_cells, one_triangle
-from symgrad.types.failures import LinAlgError
+from symgrad.errors import LinAlgError
 
 __all__ = ["NoExpression", "adjoint_of_cells", "eigenvalues_of_numbers", "is_number",
            "refuse_expressions"]

@@ -12,7 +12,7 @@ from symgrad.carriers.batched import Batched
 from symgrad.carriers.batching import scatter, take
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.structure import is_basic, zeros_like
-from symgrad.types.layouts import empty_like, with_index_layout
+from symgrad.layouts.memory_layout import empty_like, with_index_layout
 
 __all__ = ["astype", "broadcast_to", "copy", "diagonal", "getitem", "place", "put", "view"]
 

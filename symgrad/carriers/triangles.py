@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.lapack import adjoint, hermitian
-from symgrad.types.restoring import changed
+from symgrad.system.restoring import changed
 
 __all__ = ["as_the_caller_reads", "hermitian_cells", "hermitian_parts", "one_triangle"]
 

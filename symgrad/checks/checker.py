@@ -31,7 +31,7 @@ from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.sampling.conditions import boundary_points, combined_numbers, constants_of_code, constants_of_graph, nearby_numbers
 from symgrad.sampling.points import Point, as_point, flat, random_direction, random_points, special_points
 from symgrad.sampling.shrink import shrink_values
-from symgrad.types.restoring import workdps
+from symgrad.system.restoring import workdps
 
 __all__ = ["Checker"]
 

@@ -22,13 +22,13 @@ from symgrad.frameworks.differentiation_task import NotCheckable, Problem, silen
 from symgrad.frameworks.levels import Derivatives
 from symgrad.frameworks.naming import name_of, owner_of
 from symgrad.frameworks.registry import adapter_of
+from symgrad.graph.domains import REAL
 from symgrad.reference.sources import DifferenceSource, ExpressionSource, RecordedSource
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.progress import progress_bar
 from symgrad.sampling.conditions import constants_of_code
 from symgrad.sampling.domain_reader import domain_text, domains_of, simple_number
 from symgrad.sampling.points import as_point, random_direction, room_in
-from symgrad.types.domains import REAL
 
 __all__ = ["Agreement", "CrossReport", "Finding", "compare_floats", "cross_check"]
 

@@ -13,6 +13,7 @@ from symgrad.checks.cross_hints import Features, hint, is_ordinary
 from symgrad.checks.measuring import Measure, Tolerances, is_worse
 from symgrad.frameworks.differentiation_task import NotCheckable, generators_restored, seed_generators
 from symgrad.frameworks.levels import Derivatives, Exact, Levels
+from symgrad.graph.domains import Domain
 from symgrad.reference.sources import DifferenceSource, ReferenceValues, Source
 from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding
@@ -21,7 +22,6 @@ from symgrad.reports.verdicts import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED
 from symgrad.sampling.conditions import boundary_numbers, combined_numbers, nearby_numbers
 from symgrad.sampling.points import NORMAL, as_point, draw_points, edge_points, flat
 from symgrad.sampling.shrink import shrink_values, weight
-from symgrad.types.domains import Domain
 
 __all__ = ["CrossChecker"]
 

@@ -11,16 +11,16 @@ import mpmath
 import numpy as np
 
 from symgrad.algebra.ladder import condition
+from symgrad.dtypes.ulp import Ulp, ulp_of
 from symgrad.frameworks.levels import Exact, Levels
+from symgrad.graph.domains import Domain, Interval
 from symgrad.reference.differences import MARGIN, VAGUE
 from symgrad.reference.rounding import RoundedEvaluation
 from symgrad.reference.sources import ReferenceNumber, ReferenceValues
 from symgrad.reports.cross import Finding
 from symgrad.reports.numbers import first_line, label, message_of
 from symgrad.sampling.domain_reader import domain_text
-from symgrad.types.domains import Domain, Interval
-from symgrad.types.restoring import workdps
-from symgrad.types.ulp import Ulp, ulp_of
+from symgrad.system.restoring import workdps
 
 __all__ = ["DEFAULT", "Measure", "Tolerances", "is_worse"]
 

@@ -22,7 +22,7 @@ from symgrad.symbolic.conversion import FormulaFunction
 from symgrad.symbolic.definitions import Call
 from symgrad.symbolic.parameters import Parameter, formulas_of, parameters_of
 from symgrad.symbolic.tracing import Trace, cells_of, checked_trace, with_conditions
-from symgrad.types.trees import LEAF, Spec
+from symgrad.trees import LEAF, Spec
 
 __all__ = ["Equations", "Result", "equations_of"]
 

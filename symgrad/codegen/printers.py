@@ -10,7 +10,7 @@ import sympy
 
 from symgrad.codegen.equations import Equations, Result, equations_of
 from symgrad.codegen.pictures import argument_names, latex_of_program, recorded
-from symgrad.types.trees import LEAF
+from symgrad.trees import LEAF
 
 __all__ = ["to_latex"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from symgrad.carriers.duck import DuckArray
 from symgrad.compiled.contents import bits_of
 from symgrad.compiled.kinds import is_plain_object
+from symgrad.dtypes.dtype import DType
 from symgrad.engine.tensor import Tensor
-from symgrad.types.dtypes import DType
-from symgrad.types.trees import Spec as Form
+from symgrad.trees import Spec as Form
 
 __all__ = ["KEYS", "Given", "has_attributes", "kinds_of_arguments", "looks_of", "properties_read"]
 

@@ -34,11 +34,11 @@ from symgrad.compiled.outside import (
 )
 from symgrad.compiled.signs import CHANGING, signs_of_effects
 from symgrad.compiled.unchanged import unchanged
+from symgrad.dtypes import dtype
 from symgrad.engine.tensor import Tensor
 from symgrad.func.transformed import Transformed
 from symgrad.graph.modes import thread
 from symgrad.graph.op import Op
-from symgrad.types import dtypes
 
 __all__ = ["Captures", "Unwatched"]
 
@@ -83,7 +83,7 @@ class Captures:
         self._paths: dict[int, Read] = {}  # how a captured tensor is read
         self._classes: list[type] = []
         if function is not None:
-            self.same.append((functools.partial(operator.getitem, dtypes.__dict__, "_default"), dtypes.get_default_dtype(), "the default dtype"))
+            self.same.append((functools.partial(operator.getitem, dtype.__dict__, "_default"), dtype.get_default_dtype(), "the default dtype"))
             self._search([Part("", function), *[Part(name, x) for name, x in given]])
             self._search([Part(name, x) for name, x in parts_of_libraries(self.objects, self.names)])
             self._search(list(self._parts_of_tensors()))

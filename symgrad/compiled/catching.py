@@ -12,7 +12,7 @@ from typing import Any
 from symgrad.compiled.code import reads
 from symgrad.compiled.kinds import is_library
 from symgrad.graph.modes import UNCHANGED
-from symgrad.types.restoring import restored
+from symgrad.system.restoring import restored
 
 __all__ = ["Raised", "watching_exceptions"]
 

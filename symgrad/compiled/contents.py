@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.dtypes.dtype import DType
 from symgrad.engine.tensor import Tensor
-from symgrad.types.dtypes import DType
 
 __all__ = ["Check", "Content", "MISSING", "PLAIN", "Part", "VALUES", "alike", "arguments_of", "array_content", "array_elements",
            "attribute_content", "attributes_of", "bits_of", "cache_content", "cache_parts", "cell_content", "cells_of", "elements_of",

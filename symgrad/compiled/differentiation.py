@@ -18,7 +18,7 @@ from symgrad.engine.traced import traced
 from symgrad.func.rules import Rule, Some, Tensors, attach_node, check_unwritten, close_inputs, fresh_input, is_tracked, recording, rule_op
 from symgrad.graph.modes import thread
 from symgrad.graph.node import next_sequence
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 
 __all__ = ["differentiable"]
 

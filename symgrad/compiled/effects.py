@@ -18,9 +18,9 @@ from symgrad.compiled.kinds import is_library, kind_of, state_of
 from symgrad.compiled.outside import looking
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.generators import default_generator
-from symgrad.types.restoring import collection_paused
-from symgrad.types.trees import Spec as Form
-from symgrad.types.trees import flatten
+from symgrad.system.restoring import collection_paused
+from symgrad.trees import Spec as Form
+from symgrad.trees import flatten
 
 __all__ = ["LASTING", "HasEffects", "MayHaveEffects", "OwnError", "effects_observed", "effects_undone", "is_own", "reaches_recorded"]
 

@@ -53,7 +53,7 @@ from symgrad.compiled.contents import (
 )
 from symgrad.factories.generators import Generator
 from symgrad.graph.op import Op
-from symgrad.types.errorstate import run_quietly
+from symgrad.system.errorstate import run_quietly
 
 __all__ = ["Kind", "State", "is_library", "is_plain_object", "kind_of", "state_of"]
 

@@ -32,7 +32,7 @@ from symgrad.compiled.code import ELSEWHERE
 from symgrad.compiled.contents import Part
 from symgrad.compiled.kinds import State, is_library, state_of
 from symgrad.factories.generators import Generator, default_generator
-from symgrad.types.restoring import restored
+from symgrad.system.restoring import restored
 
 __all__ = ["STATES_OF_RANDOM_NUMBERS", "calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries", "tells",
            "unknown_module", "unseen"]

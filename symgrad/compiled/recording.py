@@ -38,9 +38,9 @@ from symgrad.program.cache import programs
 from symgrad.program.program import Spec
 from symgrad.program.recorder import ProgramRecorder
 from symgrad.reports.numbers import message_of
-from symgrad.types.restoring import collection_paused, restored
-from symgrad.types.trees import Spec as Form
-from symgrad.types.trees import flatten
+from symgrad.system.restoring import collection_paused, restored
+from symgrad.trees import Spec as Form
+from symgrad.trees import flatten
 
 __all__ = ["Recorder", "call_tree", "substituted"]
 

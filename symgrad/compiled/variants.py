@@ -19,9 +19,9 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.program.backends import Running
 from symgrad.program.program import Program, Spec
-from symgrad.types.locks import reentrant_lock
-from symgrad.types.trees import LEAF
-from symgrad.types.trees import Spec as Form
+from symgrad.system.locks import reentrant_lock
+from symgrad.trees import LEAF
+from symgrad.trees import Spec as Form
 
 __all__ = ["GUARDED", "OUTPUT", "Variant", "swapping"]
 

@@ -22,7 +22,7 @@ from symgrad.graph.order import upstream
 from symgrad.reports.base import BaseReport
 from symgrad.reports.numbers import at, number
 from symgrad.reports.parts import Line, Part, Table
-from symgrad.types.frames import user_frame
+from symgrad.system.frames import user_frame
 
 __all__ = ["NanCause", "NanReport", "explain_nan"]
 

@@ -11,7 +11,7 @@ from symgrad.autograd.modes import no_grad
 from symgrad.distributed.communicators import ReduceOp
 from symgrad.distributed.groups import member_of, rank_in
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.types.errorstate import quiet
+from symgrad.system.errorstate import quiet
 
 __all__ = ["Work", "all_gather", "all_gather_into_tensor", "all_reduce", "all_to_all", "all_to_all_single", "average", "barrier", "broadcast",
            "gather", "irecv", "isend", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor", "reducible", "scatter", "send"]

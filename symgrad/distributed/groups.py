@@ -16,7 +16,7 @@ from typing import Any
 
 from symgrad.distributed.communicators import Alone, Communicator, OverMPI
 from symgrad.reports.streams import Output
-from symgrad.types.restoring import restored
+from symgrad.system.restoring import restored
 
 __all__ = ["GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks",
            "get_rank", "get_world_size", "group", "init_process_group", "is_available", "is_backend_available", "is_initialized", "is_mpi_available",

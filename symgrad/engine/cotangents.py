@@ -15,6 +15,7 @@ from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.guarding import guarded, has_nan, not_finite, truth, unselected
+from symgrad.dtypes.dtype import dtype_of
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.operands import is_complex
 from symgrad.engine.recording import core
@@ -24,8 +25,7 @@ from symgrad.engine.traced import traced
 from symgrad.graph.freed import freed
 from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, SELECTED, Node, guarded_class
 from symgrad.graph.op import REGISTRY
-from symgrad.types.dtypes import dtype_of
-from symgrad.types.errorstate import quietly
+from symgrad.system.errorstate import quietly
 
 __all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "any_recorded", "bare", "conjugated", "fitted", "guarded_vjp", "in_dtype", "is_complex",
            "mark", "mark_as_guarded", "receivers", "release_node", "send", "shape_of"]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.duck import DuckArray
+from symgrad.dtypes.dtype import DTYPES, get_default_dtype, numpy_dtype
 from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special
 from symgrad.graph.node import TRACKED
-from symgrad.types.dtypes import DTYPES, get_default_dtype, numpy_dtype
-from symgrad.types.errorstate import quietly
+from symgrad.system.errorstate import quietly
 
 __all__ = ["READABLE", "as_value", "cast", "copied", "from_python", "has_graph", "number_in", "operand_value", "python_number", "unreadable"]
 

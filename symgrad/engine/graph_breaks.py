@@ -23,8 +23,8 @@ from symgrad.carriers.recorded import Recorded
 from symgrad.graph.modes import DEFAULT, Recorder, Scope, in_mode, special, thread
 from symgrad.graph.node import GRADIENT, TRACKED, TRANSFORMED, Leaf, Node
 from symgrad.graph.order import upstream
-from symgrad.types.errorstate import quiet
-from symgrad.types.frames import LIBRARIES, PACKAGE, line_of, outer_frame, user_frame
+from symgrad.system.errorstate import quiet
+from symgrad.system.frames import LIBRARIES, PACKAGE, line_of, outer_frame, user_frame
 
 __all__ = ["CONSTANTS", "FAR", "ArrayNeeded", "Escapes", "array_read", "array_refusal", "check_connected", "constant_made", "departure", "difference",
            "explaining_arrays", "number_read", "observing", "refuse_array", "refusal_behind"]

@@ -19,11 +19,11 @@ from symgrad.engine.method_table import MethodTable
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.common import CommonNode
+from symgrad.graph.handles import Hook, RemovableHandle, add_hook
 from symgrad.graph.node import GRADIENT, HOOKED, Leaf, Node, all_threads
-from symgrad.types.errorstate import quietly
-from symgrad.types.handles import Hook, RemovableHandle, add_hook
-from symgrad.types.locks import after_fork, reentrant_lock
-from symgrad.types.weakkeys import WeakKeys
+from symgrad.system.errorstate import quietly
+from symgrad.system.locks import after_fork, reentrant_lock
+from symgrad.system.weakkeys import WeakKeys
 
 __all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "accumulate", "attach", "hooks_of", "move_hooks", "move_retained", "share_hooks", "unhooked"]
 

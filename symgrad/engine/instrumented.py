@@ -32,7 +32,7 @@ from symgrad.graph.common import Bundle, CommonNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import HOOKED, PACKED, RELEASED, Node, all_threads
 from symgrad.graph.order import upstream
-from symgrad.types.errorstate import quietly
+from symgrad.system.errorstate import quietly
 
 __all__ = ["pull_instrumented"]
 

@@ -13,16 +13,16 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
+from symgrad.dtypes.dtype import SCALAR_TYPES, dtype_of
 from symgrad.engine.data import operand_value
 from symgrad.engine.inference import recorded
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.errors import UnsupportedDtype
 from symgrad.graph.node import Node
 from symgrad.graph.op import Op
-from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
-from symgrad.types.errorstate import quietly
-from symgrad.types.failures import UnsupportedDtype
-from symgrad.types.indices import index_message
-from symgrad.types.layouts import row_major
+from symgrad.layouts.indices import index_message
+from symgrad.layouts.memory_layout import row_major
+from symgrad.system.errorstate import quietly
 
 __all__ = ["Deferred", "Lifted", "NUMBERS", "OF_TORCH", "admitted", "by_rows", "constants", "explain", "flag", "is_complex", "operand", "refused",
            "rounded_once", "rounded_rules", "value_and_node", "with_number", "within", "wrapped"]

@@ -14,7 +14,7 @@ from symgrad.engine.cotangents import MARK, Cotangents, Heap, send
 from symgrad.graph.modes import thread
 from symgrad.graph.node import CALLS, HOOKED, PACKED, PARTED, RELEASED, Node
 from symgrad.graph.order import reached
-from symgrad.types.weakkeys import WeakKeys
+from symgrad.system.weakkeys import WeakKeys
 
 __all__ = ["mark_parts", "pull_parts", "with_modes_of_caller"]
 

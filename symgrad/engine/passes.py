@@ -55,7 +55,7 @@ from symgrad.graph.node import (
     all_threads,
 )
 from symgrad.graph.order import upstream
-from symgrad.types.errorstate import again, computed_outside, run_long
+from symgrad.system.errorstate import again, computed_outside, run_long
 
 __all__ = ["ONE", "along_paths", "is_short", "pullback"]
 

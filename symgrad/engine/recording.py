@@ -16,6 +16,8 @@ import numpy as np
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.carriers.recorded import Recorded
+from symgrad.dtypes.dtype import dtype_of, get_default_dtype
+from symgrad.dtypes.promotion import result_dtype
 from symgrad.engine.data import as_value
 from symgrad.engine.finishing import finishing, tensors
 from symgrad.engine.inference import recorded
@@ -46,10 +48,8 @@ from symgrad.graph.closures import specialized
 from symgrad.graph.modes import computed, computers, special, thread
 from symgrad.graph.node import BARRED, NAMED, TRACKED, Node, constructor, node_class
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.types.dtypes import dtype_of, get_default_dtype
-from symgrad.types.errorstate import again, quietly, run_quietly
-from symgrad.types.layouts import in_image_format, row_major, with_torch_layout
-from symgrad.types.promotion import result_dtype
+from symgrad.layouts.memory_layout import in_image_format, row_major, with_torch_layout
+from symgrad.system.errorstate import again, quietly, run_quietly
 
 __all__ = ["Lifted", "NUMBERS", "convert", "core", "operand"]
 

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from symgrad.engine.tensor import Tensor
-from symgrad.types.failures import kind_name
+from symgrad.errors import kind_name
 
 __all__ = ["expect_tensors", "misfit", "no_tensor", "not_unpacked", "of_wrong_kind", "taking_tensors"]
 

@@ -20,7 +20,7 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import PACKED, SELECTED, TRACKED, Leaf, Node
 from symgrad.graph.order import upstream
-from symgrad.types.errorstate import computed_outside, quietly
+from symgrad.system.errorstate import computed_outside, quietly
 
 __all__ = ["arguments", "call_rule", "push", "pushforward", "replay"]
 

@@ -14,7 +14,7 @@ from symgrad.graph.freed import freed
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TRACKED, Node, node_class
 from symgrad.graph.op import Op
-from symgrad.types.errorstate import quietly
+from symgrad.system.errorstate import quietly
 
 __all__ = ["with_residual"]
 

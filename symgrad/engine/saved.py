@@ -13,13 +13,13 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import DuckArray
+from symgrad.dtypes.dtype import SCALAR_TYPES, dtype_of
 from symgrad.engine.storage.versions import Write, first_write_after, written_since
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.freed import FREED, Released
 from symgrad.graph.modes import UNCHANGED, in_mode, thread
 from symgrad.graph.node import DETACHED, GRADIENT, PACKED, RELEASED, TANGENT, Leaf, Node, all_threads
 from symgrad.graph.op import Op
-from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
 
 __all__ = ["Changed", "Unpacking", "always_saves", "changed", "hold_unpacked", "keeps_old", "read", "read_at", "read_by", "read_traced", "saved_by",
            "traced_args", "unpacking", "verify", "verify_all"]

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import SPOKEN, DType, dtype_of
 from symgrad.engine.storage.versions import promote
+from symgrad.errors import kind_name
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, INFERENCE, Leaf, Node
-from symgrad.types.dtypes import SPOKEN, DType, dtype_of
-from symgrad.types.failures import kind_name
 
 __all__ = ["NOT_A_LEAF", "Size", "Tensor", "wrap"]
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from symgrad.types.devices import device as Device
-from symgrad.types.dtypes import DType
+from symgrad.dtypes.dtype import DType
 from symgrad.graph.node import Leaf, Node
-from symgrad.types.handles import Hook, RemovableHandle
+from symgrad.graph.handles import Hook, RemovableHandle
 from symgrad.types.storage import TypedStorage, UntypedStorage
 
 TensorLike = Tensor | np.ndarray | np.generic | int | float | complex | list[Any] | tuple[Any, ...]

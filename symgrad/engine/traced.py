@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.dtypes.promotion import common_dtype, result_dtype
 from symgrad.engine.composite_nodes import named_as_one
 from symgrad.engine.data import as_value, operand_value
 from symgrad.engine.documentation import documentation, stored
@@ -25,8 +26,7 @@ from symgrad.graph.closures import specialized
 from symgrad.graph.common import join
 from symgrad.graph.op import REGISTRY, Op, signature_of
 from symgrad.graph.slopes import RECORDERS
-from symgrad.types.errorstate import quietly
-from symgrad.types.promotion import common_dtype, result_dtype
+from symgrad.system.errorstate import quietly
 
 __all__ = ["FUNCTIONS", "METHODS", "by_ranks", "install", "lift", "methods_of", "public_signature", "traced"]
 

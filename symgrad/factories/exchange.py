@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import dtype_of, numpy_dtype
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, sharing
-from symgrad.types.dtypes import dtype_of, numpy_dtype
 
 __all__ = ["from_dlpack", "from_file", "to_dlpack"]
 

@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import dtype_of, numpy_dtype
 from symgrad.engine.data import as_value
 from symgrad.engine.inference import made_in_inference
 from symgrad.engine.refusals import not_unpacked, of_wrong_kind
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.writes import check_memory, refuse_inference
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.errors import kind_name
 from symgrad.graph.modes import thread
+from symgrad.layouts.memory_layout import empty_in_format, empty_like
+from symgrad.system.errorstate import again, quietly, run_quietly
+from symgrad.system.limits import SHORT
 from symgrad.types.devices import FORMATS, check_cpu, check_not_pinned, check_strided
-from symgrad.types.dtypes import dtype_of, numpy_dtype
-from symgrad.types.errorstate import again, quietly, run_quietly
-from symgrad.types.failures import kind_name
-from symgrad.types.layouts import empty_in_format, empty_like
-from symgrad.types.limits import SHORT
 
 __all__ = ["check_placement", "expect_integer", "factory_function", "is_integer", "like_function", "new_leaf", "resize_array", "sharing", "sizes_of",
            "write_out"]

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched, raw
+from symgrad.dtypes.dtype import DType, dtype_of, finfo, numpy_dtype
 from symgrad.engine.data import as_value
 from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.factory import factory_function, like_function, new_leaf, sizes_of, write_out
 from symgrad.factories.generators import BatchedGenerator, numpy_generator
+from symgrad.system.errorstate import quiet, quietly
 from symgrad.types.devices import check_cpu
-from symgrad.types.dtypes import DType, dtype_of, finfo, numpy_dtype
-from symgrad.types.errorstate import quiet, quietly
 
 __all__ = ["bernoulli", "binomial", "gamma_numbers", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn",
            "randn_like", "random_integers", "randperm"]

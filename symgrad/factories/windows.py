@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import dtype_of, get_default_dtype
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, expect_integer, new_leaf
-from symgrad.types.dtypes import dtype_of, get_default_dtype
-from symgrad.types.errorstate import quietly
+from symgrad.system.errorstate import quietly
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 

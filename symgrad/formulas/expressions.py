@@ -21,8 +21,8 @@ from symgrad.engine.replay import arguments, replay
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.node import NAMED, Leaf, Node
 from symgrad.graph.order import upstream
-from symgrad.types.restoring import collection_paused
-from symgrad.types.weakkeys import WeakKeys
+from symgrad.system.restoring import collection_paused
+from symgrad.system.weakkeys import WeakKeys
 
 __all__ = ["ElementSymbols", "assignments", "conditions", "equations", "expr", "formula", "keep_alive", "leaves", "names"]
 

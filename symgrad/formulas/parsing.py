@@ -1,7 +1,7 @@
 """A parser of formulas and values in text, with a whitelist of functions and without `eval`.
 
 A formula is compiled to a program of a stack machine with numbers, variables, arithmetic and the elementwise functions of the
-registry. It cannot contain attributes, strings or imports. Length, nesting, powers and degrees are limited (`symgrad.types.limits`), which bounds
+registry. It cannot contain attributes, strings or imports. Length, nesting, powers and degrees are limited (`symgrad.system.limits`), which bounds
 the time of parsing and evaluation.
 """
 
@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from symgrad.formulas.programs import COMPARISONS, CONSTANTS, Instruction, ParsedFormula, ParseError, arity, fixed_places, functions
-from symgrad.types.limits import DEGREE, DEPTH, LENGTH, WHOLE
+from symgrad.system.limits import DEGREE, DEPTH, LENGTH, WHOLE
 
 __all__ = ["ParsedFormula", "ParseError", "parse", "parse_values"]
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from symgrad.engine.tensor import wrap
 from symgrad.engine.traced import FUNCTIONS, lift, public_signature
+from symgrad.graph.domains import FIXED
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.types.domains import FIXED
 
 __all__ = ["COMPARISONS", "CONSTANTS", "Instruction", "NamedNumber", "ParseError", "ParsedFormula", "apply_step", "arity", "fixed_number",
            "fixed_places", "functions"]

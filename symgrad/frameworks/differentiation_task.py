@@ -27,7 +27,7 @@ from symgrad.graph.freed import FREED
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
-from symgrad.types.restoring import restored
+from symgrad.system.restoring import restored
 
 __all__ = ["Input", "NotCheckable", "Problem", "generators_restored", "real_parts", "run_of", "seed_generators", "silence"]
 

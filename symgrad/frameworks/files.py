@@ -21,8 +21,8 @@ from symgrad.engine.tensor import Tensor
 from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.examples import examples_of
 from symgrad.reports.numbers import message_of
-from symgrad.types.frames import is_of_library
-from symgrad.types.restoring import restored
+from symgrad.system.frames import is_of_library
+from symgrad.system.restoring import restored
 
 __all__ = ["MODULE", "BadInput", "arguments_checked", "error_location", "functions_with_inputs", "is_internal", "load_file", "matching_function",
            "named_function", "running", "split_target"]

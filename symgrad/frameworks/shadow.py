@@ -16,11 +16,11 @@ import numpy as np
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
 from symgrad.carriers.digits import HUGE, context
+from symgrad.dtypes.ulp import ulp_of
 from symgrad.engine.graph_breaks import Escapes
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Box, RecordingCarrier
-from symgrad.types.ulp import ulp_of
 
 __all__ = ["NoShadow", "PerturbedCarrier", "RecordedShadow", "Shadow", "move_elements"]
 

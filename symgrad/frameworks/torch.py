@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.frameworks.adapter import ONCE, Array, Arrays, Options, RecordingAdapter, import_extra, is_active, not_applicable
 from symgrad.frameworks.shadow_torch import TorchShadow
 from symgrad.frameworks.supplied_derivatives import Given
-from symgrad.types.locks import reentrant_lock
+from symgrad.system.locks import reentrant_lock
 
 __all__ = ["TorchAdapter", "TorchPair"]
 

@@ -30,7 +30,7 @@ from symgrad.graph.modes import in_mode, thread
 from symgrad.program import passes
 from symgrad.program.cache import programs
 from symgrad.program.signature import signature_of
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 
 __all__ = ["curl", "divergence", "laplacian", "value_and_laplacian"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
-from symgrad.types.restoring import restored
+from symgrad.system.restoring import restored
 
 __all__ = ["functional_call", "stack_module_state"]
 

@@ -30,7 +30,7 @@ from symgrad.graph.modes import in_mode
 from symgrad.graph.node import PACKED, Node
 from symgrad.graph.op import Op
 from symgrad.program.passes import PassProgram, fits, recording
-from symgrad.types.errorstate import computed_outside, quietly
+from symgrad.system.errorstate import computed_outside, quietly
 
 __all__ = ["CollapsedProgram", "is_linear", "sums_of_second_derivatives"]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.bundles import STOP
+from symgrad.dtypes.dtype import dtype_of
 from symgrad.engine.data import as_value
 from symgrad.engine.graph_breaks import explaining_arrays
 from symgrad.engine.recording import core
@@ -37,8 +38,7 @@ from symgrad.func.transformed import own_name
 from symgrad.graph.freed import Released
 from symgrad.graph.modes import thread
 from symgrad.graph.node import GRADIENT, IN_FORWARD, next_sequence
-from symgrad.types.dtypes import dtype_of
-from symgrad.types.trees import Spec, _branches, flatten, names, tree_map
+from symgrad.trees import Spec, _branches, flatten, names, tree_map
 
 __all__ = ["custom_jvp", "custom_vjp", "stop_gradient"]
 

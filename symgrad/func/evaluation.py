@@ -25,7 +25,7 @@ from symgrad.graph.derivative import joined_inputs
 from symgrad.graph.modes import DEFAULT, in_mode, thread
 from symgrad.graph.node import GRADIENT, NAMED, TRACKED, TRANSFORMED, Node, all_threads, next_sequence
 from symgrad.graph.op import Op
-from symgrad.types.trees import LEAVES, Spec, flatten, names
+from symgrad.trees import LEAVES, Spec, flatten, names
 
 __all__ = ["RERUN", "Evaluation", "Input", "as_tensors", "between_nodes", "check_argnums", "detach_tree", "evaluate", "function_name",
            "recording", "scalar_output", "unshared", "unshared_results"]

@@ -14,7 +14,7 @@ from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.custom import custom_vjp
 from symgrad.func.rules import NoFormula, is_tracked
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 
 __all__ = ["foreign"]
 

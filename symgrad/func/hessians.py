@@ -17,7 +17,7 @@ from symgrad.func.second import HessianProgram, gradient_tangents, hessian_produ
 from symgrad.func.sparsity import Plan, plan_hessian
 from symgrad.func.transformed import Transformed
 from symgrad.func.transforms import _tangents, concatenate_chunks, jacfwd, jacrev, reshape_result, unbatch_units, unit_chunks
-from symgrad.types.trees import transpose
+from symgrad.trees import transpose
 
 __all__ = ["SparseProducts", "dense_matrix", "hessian", "hvp", "vhp"]
 

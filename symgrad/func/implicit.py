@@ -45,7 +45,7 @@ from symgrad.func.transformed import own_name
 from symgrad.func.transforms import grad as gradient
 from symgrad.graph.modes import DEFAULT, in_mode, thread
 from symgrad.graph.node import TRACKED, next_sequence
-from symgrad.types.trees import flatten, tree_map
+from symgrad.trees import flatten, tree_map
 
 __all__ = ["implicit_argmin", "implicit_fixed_point", "implicit_root"]
 

@@ -13,7 +13,7 @@ from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, functio
 from symgrad.func.sparsity import plan_jacobian
 from symgrad.func.transformed import Transformed
 from symgrad.func.transforms import jacobians, output_tangents
-from symgrad.types.trees import transpose
+from symgrad.trees import transpose
 
 __all__ = ["jacobian"]
 

@@ -34,8 +34,8 @@ from symgrad.func.transformed import transform
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import PACKED, Node, all_threads
 from symgrad.graph.op import Op
-from symgrad.types.errorstate import computed_outside, quietly
-from symgrad.types.trees import LEAF
+from symgrad.system.errorstate import computed_outside, quietly
+from symgrad.trees import LEAF
 
 __all__ = ["derivatives", "directional_derivatives", "jet"]
 

@@ -23,7 +23,7 @@ from symgrad.func.rules import in_vmap_levels, merged_levels
 from symgrad.func.transformed import transform
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import UNCHANGED, in_mode, thread
-from symgrad.types.trees import Spec, flatten, transpose
+from symgrad.trees import Spec, flatten, transpose
 
 __all__ = ["ONE_BY_ONE", "as_result", "concatenate_chunks", "grad", "grad_and_value", "input_cotangents", "jacfwd", "jacobian_blocks", "jacobians",
            "jacrev", "jvp", "linearize", "output_tangents", "reshape_result", "unbatch_units", "unit_chunks", "vjp"]

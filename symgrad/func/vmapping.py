@@ -15,7 +15,7 @@ from symgrad.engine.traced import traced
 from symgrad.func.evaluation import function_name, unshared
 from symgrad.func.transformed import transform
 from symgrad.graph.modes import in_mode, thread
-from symgrad.types.trees import LEAF, NOTHING, Spec, flatten, names
+from symgrad.trees import LEAF, NOTHING, Spec, flatten, names
 
 __all__ = ["vmap"]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from symgrad.graph.node import NAMED, TRACKED, Node, make_node
 from symgrad.graph.op import Op
-from symgrad.types.errorstate import quietly
+from symgrad.system.errorstate import quietly
 
 __all__ = ["DEFAULT", "UNCHANGED", "Modes", "ImmediateScope", "Recorder", "Scope", "computed", "computers", "in_mode", "node_by_flags", "observed",
            "special", "thread", "turn_hot_path_off"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
+from symgrad.dtypes.dtype import dtype_of
 from symgrad.types.devices import device
-from symgrad.types.dtypes import dtype_of
 
 __all__ = ["Metadata", "NamedAsInTorch", "renamed"]
 

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
+from symgrad.graph.domains import REAL, Domain
 from symgrad.graph.regions import regions_of
 from symgrad.graph.slopes import with_recorded_slopes
-from symgrad.types.domains import REAL, Domain
 
 __all__ = ["Op", "REGISTRY", "composite", "elementwise", "linear", "multilinear", "primitive", "signature_of"]
 
@@ -67,7 +67,7 @@ class Op:
     - `slope`: of a derivative of an op that selects, which may jump: that op, and the arguments by which it is differentiated.
     - `takes_out`: the numeric carrier's function has no parameters and writes into an array given last, so that `name_` needs no temporary.
     - `elementwise`: a composite that works element by element, so that it stands in formulas.
-    - `outside`: its rules are, or call, a user's code, which runs in the error state of its own (see `symgrad.types.errorstate`).
+    - `outside`: its rules are, or call, a user's code, which runs in the error state of its own (see `symgrad.system.errorstate`).
     - `layout`: the order in memory of the elements of a new result: "operands" and "last" follow the operands, from the first or the last on,
       "first" the first operand, "rows" is row by row, "images" the format of images where all operands of as many dimensions have it, else row by
       row.

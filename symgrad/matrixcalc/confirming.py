@@ -16,11 +16,11 @@ import numpy as np
 from symgrad.carriers import precise
 from symgrad.carriers.triangles import hermitian_parts
 from symgrad.engine.replay import replay
+from symgrad.errors import LinAlgError
 from symgrad.matrixcalc.evaluation import FLOATS, PRECISE, of_form, of_sum
 from symgrad.matrixcalc.form import Form
 from symgrad.matrixcalc.reading import TensorGraph
 from symgrad.matrixcalc.terms import Dimension, Sum, Symbol
-from symgrad.types.failures import LinAlgError
 
 __all__ = ["Disagreement", "confirm", "sizes_of"]
 

@@ -29,7 +29,7 @@ from symgrad.matrixcalc.simplify import expand, factor, simplify
 from symgrad.matrixcalc.source import NumPy
 from symgrad.matrixcalc.terms import Dimension, Inverse, NoCompactForm, Sum, Symbol, with_symbols
 from symgrad.reference.run import Run
-from symgrad.types.limits import ELEMENTS, SHORT, within
+from symgrad.system.limits import ELEMENTS, SHORT, within
 
 __all__ = ["MatrixExpression", "matrix_expr", "matrix_gradient", "matrix_hessian"]
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
+from symgrad.dtypes.dtype import dtype_of
+from symgrad.dtypes.promotion import common_dtype
 from symgrad.engine.data import as_value
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import core
@@ -19,13 +21,11 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.op import Op
+from symgrad.layouts.memory_layout import row_major
 from symgrad.methods.inplace import in_place
 from symgrad.ops.rules import constant
+from symgrad.system.errorstate import quietly
 from symgrad.types import return_types
-from symgrad.types.dtypes import dtype_of
-from symgrad.types.errorstate import quietly
-from symgrad.types.layouts import row_major
-from symgrad.types.promotion import common_dtype
 
 __all__ = ["bincount", "bucketize", "count_nonzero", "frexp", "histc", "isin", "isneginf", "isposinf", "isreal", "nextafter", "nonzero",
            "searchsorted", "signbit", "unique", "unique_consecutive", "where"]

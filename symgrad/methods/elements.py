@@ -12,11 +12,11 @@ from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
+from symgrad.layouts.memory_layout import order_of_strides, row_major
 from symgrad.methods.inplace import in_place
 from symgrad.methods.layout import METHODS as LAYOUT
 from symgrad.ops.rules import axes, sizes
-from symgrad.types.errorstate import quietly
-from symgrad.types.layouts import order_of_strides, row_major
+from symgrad.system.errorstate import quietly
 
 __all__ = ["dim_order", "hash_tensor", "is_distributed", "slice_inverse"]
 

@@ -24,7 +24,7 @@ from symgrad.engine.traced import install, methods_of, traced
 from symgrad.graph import op as ops
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.assemble import attach, detach
-from symgrad.types.limits import SHORT
+from symgrad.system.limits import SHORT
 
 __all__ = ["elementwise", "linear", "multilinear", "primitive"]
 

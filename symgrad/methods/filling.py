@@ -14,8 +14,8 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories import random_tensors
 from symgrad.factories.generators import numpy_generator
 from symgrad.factories.random_tensors import random_integers
-from symgrad.types.errorstate import quiet
-from symgrad.types.strides import address
+from symgrad.layouts.strides import address
+from symgrad.system.errorstate import quiet
 
 __all__ = ["bernoulli", "bernoulli_", "cauchy_", "exponential_", "fill_diagonal_", "geometric_", "log_normal_", "multinomial",
            "normal_", "random_", "uniform_"]

@@ -15,6 +15,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.structure import is_basic
+from symgrad.dtypes.dtype import DTYPES
 from symgrad.engine.data import number_in, operand_value, python_number
 from symgrad.engine.hooks import move_retained
 from symgrad.engine.method_table import MethodTable
@@ -41,12 +42,11 @@ from symgrad.graph.freed import released
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, GRADIENT, INFERENCE, TRACKED, Leaf, Node, all_threads, constructor, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.layouts.indices import index_message, is_broadcastable, is_full_index, is_mask
 from symgrad.methods.operators import index_without_tensors, split_index
 from symgrad.ops.indexing import DTYPES_DIFFER
 from symgrad.ops.rules import expect_dtype
-from symgrad.types.dtypes import DTYPES
-from symgrad.types.errorstate import again, run_quietly
-from symgrad.types.indices import index_message, is_broadcastable, is_full_index, is_mask
+from symgrad.system.errorstate import again, run_quietly
 
 __all__ = ["augmented", "in_place"]
 

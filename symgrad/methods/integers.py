@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.duck import DuckArray
+from symgrad.dtypes.dtype import dtype_of
+from symgrad.dtypes.promotion import converted
 from symgrad.engine.data import as_value
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.storage.writes import taking_out
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.layouts.indices import broadcast
 from symgrad.methods.inplace import augmented, in_place
-from symgrad.types.dtypes import dtype_of
-from symgrad.types.indices import broadcast
-from symgrad.types.promotion import converted
 
 __all__ = ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "gcd", "lcm"]
 

@@ -10,6 +10,7 @@ import numpy as np
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.carriers.recorded import is_recorded
+from symgrad.dtypes.dtype import ALIASES, DTYPES, DType, dtype_of
 from symgrad.engine.graph_breaks import refuse_array
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import convert, core
@@ -17,10 +18,10 @@ from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
-from symgrad.types.devices import CPU, FORMATS, IMAGE_AXES, LAYOUTS, check_cpu, device, unavailable_error
-from symgrad.types.dtypes import ALIASES, DTYPES, DType, dtype_of
+from symgrad.layouts.memory_layout import IMAGE_AXES
+from symgrad.layouts.strides import address
+from symgrad.types.devices import CPU, FORMATS, LAYOUTS, check_cpu, device, unavailable_error
 from symgrad.types.storage import STORAGES, TypedStorage, UntypedStorage
-from symgrad.types.strides import address
 
 __all__ = ["owner", "parse_to", "strides"]
 

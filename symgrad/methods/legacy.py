@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import DTYPES, SCALAR_TYPES, DType, dtype_of, get_default_dtype, set_default_dtype
 from symgrad.engine.data import as_value
 from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.method_table import MethodTable
@@ -18,7 +19,6 @@ from symgrad.factories import creation
 from symgrad.factories.factory import is_integer, new_leaf, sizes_of
 from symgrad.types.devices import check_cpu
 from symgrad.types.devices import device as device_of
-from symgrad.types.dtypes import DTYPES, SCALAR_TYPES, DType, dtype_of, get_default_dtype, set_default_dtype
 
 __all__ = ["TYPES", "set_default_tensor_type", "tensortype"]
 

@@ -13,7 +13,7 @@ from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.numpy_functions import as_tensor, floats
-from symgrad.types.errorstate import quietly
+from symgrad.system.errorstate import quietly
 
 __all__ = ["ARRANGING"]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import get_default_dtype
 from symgrad.engine.data import has_graph, operand_value
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.methods.counting import searchsorted
 from symgrad.methods.predicates import result_type
-from symgrad.types.dtypes import get_default_dtype
 
 __all__ = ["as_tensor", "convolve", "cross", "floats", "interp", "pad", "trapezoid"]
 

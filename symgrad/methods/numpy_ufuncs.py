@@ -12,7 +12,7 @@ from symgrad.engine.method_table import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.numpy_functions import as_tensor
-from symgrad.types.frames import line_of, outer_frame
+from symgrad.system.frames import line_of, outer_frame
 
 __all__ = ["NUMPY_FUNCTIONS"]
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.structure import is_basic
+from symgrad.dtypes.promotion import NUMBERS, converted
 from symgrad.engine.data import as_value
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.graph.op import REGISTRY
-from symgrad.types.indices import selecting
-from symgrad.types.promotion import NUMBERS, converted
+from symgrad.layouts.indices import selecting
 
 __all__ = ["index_without_tensors", "split_index"]
 

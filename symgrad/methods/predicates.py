@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import DType, dtype_of
+from symgrad.dtypes.promotion import NUMBERS, result_dtype
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import traced
-from symgrad.types.dtypes import DType, dtype_of
-from symgrad.types.promotion import NUMBERS, result_dtype
 from symgrad.types.storage import TypedStorage, UntypedStorage
 
 __all__ = ["allclose", "broadcast_shapes", "broadcast_tensors", "equal", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_nonzero",

@@ -14,10 +14,10 @@ import numpy as np
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import Unrecordable
 from symgrad.carriers.recorded import Recorded
+from symgrad.dtypes.dtype import DTYPES, get_default_dtype
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
-from symgrad.types.dtypes import DTYPES, get_default_dtype
 
 __all__ = ["get_printoptions", "set_printoptions", "text"]
 

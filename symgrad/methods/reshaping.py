@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import SPOKEN
 from symgrad.engine.hooks import renew_leaf
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
@@ -27,12 +28,11 @@ from symgrad.engine.traced import lift
 from symgrad.graph.modes import thread
 from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.layouts.memory_layout import order_of_format
+from symgrad.layouts.strides import address
 from symgrad.ops.rules import sizes
 from symgrad.types.devices import FORMATS
-from symgrad.types.dtypes import SPOKEN
-from symgrad.types.layouts import order_of_format
 from symgrad.types.storage import TypedStorage, UntypedStorage
-from symgrad.types.strides import address
 
 __all__ = ["as_strided_", "resize_", "resize_as_", "set_"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import dtype_of
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.types.dtypes import dtype_of
 
 __all__ = ["segment_reduce"]
 

@@ -23,13 +23,13 @@ from symgrad.graph.common import join, name_call
 from symgrad.graph.names import renamed
 from symgrad.graph.node import node_class
 from symgrad.graph.op import REGISTRY
+from symgrad.layouts.indices import first_outside
 from symgrad.methods.counting import nonzero
 from symgrad.methods.elements import hash_tensor, is_distributed, slice_inverse
 from symgrad.methods.histograms import histogram, histogramdd
 from symgrad.methods.inplace import in_place
 from symgrad.methods.segments import segment_reduce
 from symgrad.methods.spectrograms import istft, stft
-from symgrad.types.indices import first_outside
 
 __all__ = ["METHODS", "SURFACE", "methods_as_functions"]
 

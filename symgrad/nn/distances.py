@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.promotion import promote_types
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.methods.predicates import broadcast_tensors
 from symgrad.ops.norms import unit_vectors
-from symgrad.types.promotion import promote_types
 
 __all__ = ["cdist", "cosine_similarity", "pairwise_distance", "pdist"]
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.modes import no_grad
+from symgrad.dtypes.dtype import DTYPES
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.creation import eye as eye_matrix
 from symgrad.factories.random_tensors import rand, randn
-from symgrad.types.dtypes import DTYPES
-from symgrad.types.errorstate import quiet
+from symgrad.system.errorstate import quiet
 
 __all__ = ["calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_", "kaiming_uniform",
            "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse", "sparse_", "trunc_normal_", "uniform",

@@ -16,10 +16,10 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.random_tensors import rand
 from symgrad.graph.op import REGISTRY
+from symgrad.layouts.indices import first_outside
+from symgrad.layouts.resampling_weights import pooled_size
+from symgrad.nn.windows import flat_index, largest_in_parts, largest_in_places, largest_in_windows, without_elements
 from symgrad.ops.rules import in_float32
-from symgrad.types.indices import first_outside
-from symgrad.types.resampling_weights import pooled_size
-from symgrad.types.windows import flat_index, largest_in_parts, largest_in_places, largest_in_windows, without_elements
 
 __all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices",
            "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "avg_pool1d",

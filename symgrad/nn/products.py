@@ -10,15 +10,15 @@ import numpy as np
 
 from symgrad.autograd.modes import no_grad
 from symgrad.carriers.batched import raw
+from symgrad.dtypes.dtype import SPOKEN
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.layouts.indices import first_outside
 from symgrad.methods.segments import segment_reduce
 from symgrad.nn.dropout import dropout
 from symgrad.nn.likelihood import cross_entropy
 from symgrad.ops.rules import constant
-from symgrad.types.dtypes import SPOKEN
-from symgrad.types.indices import first_outside
 
 __all__ = ["bilinear", "embedding", "embedding_bag", "embedding_renorm_", "linear_cross_entropy", "scaled_dot_product_attention"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from symgrad.dtypes.dtype import get_default_dtype
 from symgrad.engine.refusals import no_tensor
 from symgrad.engine.tensor import Tensor
-from symgrad.types.dtypes import get_default_dtype
 
 __all__ = ["checked_reduction", "difference", "floating", "of_one_size", "reduced", "reduction_of", "warn_about_sizes"]
 

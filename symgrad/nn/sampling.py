@@ -16,8 +16,8 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
 from symgrad.nn.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from symgrad.nn.windows import flat_index
 from symgrad.ops.rules import constant
-from symgrad.types.windows import flat_index
 
 __all__ = ["affine_grid", "affine_grid_generator", "grid_sample", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d",
            "interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from symgrad.dtypes.dtype import DTYPES
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import as_tensor, full
 from symgrad.nn.borders import constant_pad_nd
-from symgrad.types.dtypes import DTYPES
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "unpack_sequence",
            "unpad_sequence"]

@@ -1,10 +1,10 @@
 """Activations: piecewise linear ones, exponential ones, and products with a distribution function."""
 
+from symgrad.graph.domains import Domain, Interval
 from symgrad.graph.op import composite, elementwise, primitive
+from symgrad.layouts.memory_layout import is_plain
 from symgrad.ops.arithmetic import _is_integer
 from symgrad.ops.rules import as_floats, axis
-from symgrad.types.domains import Domain, Interval
-from symgrad.types.layouts import is_plain
 
 elementwise("softsign_of_real", None, lambda xp, y, x: xp.square(1 / (1 + xp.abs(x))), public=False,
             special=((0.0,), (-0.0,)), node_name="Softsign", doc="input / (1 + |input|).")

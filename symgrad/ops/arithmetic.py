@@ -2,11 +2,11 @@
 
 import math
 
+from symgrad.dtypes.exponents import has_predecessor
+from symgrad.dtypes.promotion import common
+from symgrad.graph.domains import BOOLEAN, NONZERO, POSITIVE, REAL, Domain, Interval
 from symgrad.graph.op import composite, elementwise, linear, primitive
 from symgrad.ops.rules import is_complex, steep
-from symgrad.types.domains import BOOLEAN, NONZERO, POSITIVE, REAL, Domain, Interval
-from symgrad.types.exponents import has_predecessor
-from symgrad.types.promotion import common
 
 
 def _add_arguments(xp, input, other, *, alpha=1):

@@ -2,10 +2,10 @@
 
 import warnings
 
+from symgrad.dtypes.promotion import common
 from symgrad.graph.op import composite, linear
+from symgrad.layouts.indices import index_array, repeated_indices
 from symgrad.ops.rules import axis, sizes
-from symgrad.types.indices import index_array, repeated_indices
-from symgrad.types.promotion import common
 
 
 def _repeat_arguments(xp, input, *repeats):

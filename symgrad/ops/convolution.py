@@ -1,7 +1,7 @@
 """Convolutions over any number of dimensions, and the bilinear maps that are their derivatives."""
 
 from symgrad.graph.op import multilinear, primitive
-from symgrad.types.layouts import is_plain
+from symgrad.layouts.memory_layout import is_plain
 
 
 def _cut(xp, x, size):

@@ -1,11 +1,11 @@
 """Elementary functions of one or two real variables (DLMF chapter 4), with partial derivatives in accurate forms."""
 
 
+from symgrad.graph.domains import NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain, Interval
 from symgrad.graph.op import composite, elementwise
+from symgrad.layouts.memory_layout import is_plain
 from symgrad.ops.reduction import or_infinity
 from symgrad.ops.rules import edge_of_length, is_complex, power_at_zero, power_of_length, real_product, squared_size, steep
-from symgrad.types.domains import NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain, Interval
-from symgrad.types.layouts import is_plain
 
 ABOVE_ONE = Domain("ABOVE_ONE", (Interval(1.0, open_low=True),))
 ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))

@@ -6,6 +6,8 @@ is real. Sources: M. Giles, Collected matrix derivative results for forward and 
 V. Pereyra, The differentiation of pseudo-inverses (1973); R. Mathias, A chain rule for matrix functions (1996), for exponentials of block matrices.
 """
 
+from symgrad.dtypes.dtype import DTYPES, finfo
+from symgrad.graph.domains import FULL, NONSINGULAR, SEPARATED_SINGULAR, SYMMETRIC
 from symgrad.graph.op import composite, primitive
 from symgrad.ops.linalg import matrix_transpose
 from symgrad.ops.matrices import (
@@ -21,8 +23,6 @@ from symgrad.ops.matrices import (
 )
 from symgrad.ops.rules import constant, every, is_complex
 from symgrad.types import return_types
-from symgrad.types.domains import FULL, NONSINGULAR, SEPARATED_SINGULAR, SYMMETRIC
-from symgrad.types.dtypes import DTYPES, finfo
 
 TALL = ((3, 2),)
 

@@ -2,10 +2,10 @@
 
 import math
 
+from symgrad.dtypes.dtype import get_default_dtype
+from symgrad.dtypes.promotion import common
 from symgrad.graph.op import composite, elementwise
 from symgrad.ops.arithmetic import DEGREE, _is_integer
-from symgrad.types.dtypes import get_default_dtype
-from symgrad.types.promotion import common
 
 BOTH = ("input other",) * 2
 

@@ -4,9 +4,9 @@ The adjoint of a transform of complex numbers is its inverse without the factor.
 since the rest is its conjugate; so real numbers are the real part of the transform of a half whose inner terms are doubled.
 """
 
+from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import linear
-from symgrad.types.domains import COMPLEX
-from symgrad.types.layouts import is_plain
+from symgrad.layouts.memory_layout import is_plain
 
 
 def _transformed(xp, x, dims, inverse, divisor):

@@ -3,8 +3,8 @@
 import operator
 
 from symgrad.graph.op import composite, linear
+from symgrad.layouts.indices import diagonal, index_array, selecting, window_indices
 from symgrad.ops.rules import axis, expect_dtype, inverse_permutation
-from symgrad.types.indices import diagonal, index_array, selecting, window_indices
 
 # An index of integers, slices and None gives a view, whose node has the name of the last of them as in torch.
 for _name, _node in {"getitem": "Index", "select_item": "Select", "slice_item": "Slice", "unsqueeze_item": "Unsqueeze",

@@ -5,13 +5,13 @@ LAPACK's, by Bunch and Kaufman, and L D in one array stands as there: the rows o
 Source: J. R. Bunch and L. Kaufman, Some stable methods for calculating inertia and solving symmetric linear systems (1977).
 """
 
+from symgrad.dtypes.dtype import DTYPES
+from symgrad.graph.domains import NONSINGULAR
 from symgrad.graph.op import composite, primitive
 from symgrad.ops.linalg import matrix_transpose
 from symgrad.ops.matrices import MATRIX, adjoint, check_square
 from symgrad.ops.rules import every
 from symgrad.types import return_types
-from symgrad.types.domains import NONSINGULAR
-from symgrad.types.dtypes import DTYPES
 
 
 def _mirror(xp, a, hermitian):

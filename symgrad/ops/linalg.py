@@ -1,8 +1,8 @@
 """Products of vectors, matrices and tensors, and the parts of a matrix."""
 
 from symgrad.graph.op import composite, linear, multilinear
+from symgrad.layouts.memory_layout import is_plain
 from symgrad.ops.rules import expect_dtype
-from symgrad.types.layouts import is_plain
 
 
 def _product_arguments(name, *ranks):

@@ -4,12 +4,12 @@ import functools
 import math
 import warnings
 
+from symgrad.graph.domains import NONZERO, POSITIVE, REAL
 from symgrad.graph.op import composite, elementwise, linear, multilinear, primitive
+from symgrad.layouts.indices import largest_of_dtype
 from symgrad.ops.arithmetic import _is_integer, _sub_arguments
 from symgrad.ops.linalg import cross_product, matrix_transpose, outer_product, second_cotangent
 from symgrad.ops.rules import axis, expect_dtype, is_complex, reduced_count, whole_factors
-from symgrad.types.domains import NONZERO, POSITIVE, REAL
-from symgrad.types.indices import largest_of_dtype
 
 elementwise("add_product", lambda xp, input, tensor1, tensor2, value: input + value * (tensor1 * tensor2), 1,
             lambda xp, y, a, b, c, value: value * c, lambda xp, y, a, b, c, value: value * b, public=False, node_name="Addcmul", integers=True,

@@ -2,11 +2,11 @@
 
 import math
 
+from symgrad.graph.domains import REAL, Domain, Interval
 from symgrad.graph.op import composite, elementwise, linear, multilinear, primitive
 from symgrad.ops.arithmetic import _is_integer
 from symgrad.ops.reduction import sum_over_count
 from symgrad.ops.rules import axes, divided_by_count, in_one_dtype, is_complex
-from symgrad.types.domains import REAL, Domain, Interval
 
 elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y),
             kinks=((0.0,),), integers=True, refuses="b", saved=("result",), inverse=lambda xp, y: y,

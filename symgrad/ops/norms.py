@@ -2,7 +2,11 @@
 
 import math
 
+from symgrad.dtypes.exponents import has_predecessor
+from symgrad.errors import UnsupportedDtype
+from symgrad.graph.domains import POSITIVE, REAL
 from symgrad.graph.op import composite, primitive
+from symgrad.layouts.memory_layout import is_plain
 from symgrad.ops.reduction import EXAMPLES, or_infinity, reduction_arguments
 from symgrad.ops.rules import (
     axes,
@@ -16,10 +20,6 @@ from symgrad.ops.rules import (
     steep,
     unsqueeze_reduced,
 )
-from symgrad.types.domains import POSITIVE, REAL
-from symgrad.types.exponents import has_predecessor
-from symgrad.types.failures import UnsupportedDtype
-from symgrad.types.layouts import is_plain
 
 
 def _or_one(xp, y):

@@ -1,7 +1,7 @@
 """The parts of complex numbers. Over the real numbers these ops are linear: the transpose of reading the parts is joining them."""
 
+from symgrad.graph.domains import COMPLEX, NONZERO
 from symgrad.graph.op import composite, elementwise, linear, primitive
-from symgrad.types.domains import COMPLEX, NONZERO
 
 
 def _check_complex(xp, input):

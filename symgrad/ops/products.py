@@ -2,11 +2,11 @@
 
 import math
 
+from symgrad.dtypes.exponents import balancing_factors, running_factors
 from symgrad.graph.op import primitive
+from symgrad.layouts.memory_layout import is_plain
 from symgrad.ops.reduction import EXAMPLES
 from symgrad.ops.rules import axes, axis, cast, expand_reduced, inverse_permutation, numbered_node_name
-from symgrad.types.exponents import balancing_factors, running_factors
-from symgrad.types.layouts import is_plain
 
 FEW = 64  # numbers for which a loop takes less time than arrays
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import math
 
-from symgrad.types.dtypes import DTYPES, get_default_dtype
-from symgrad.types.layouts import is_plain
-from symgrad.types.promotion import common
+from symgrad.dtypes.dtype import DTYPES, get_default_dtype
+from symgrad.dtypes.promotion import common
+from symgrad.layouts.memory_layout import is_plain
 
 
 def axis(dim, ndim):

@@ -1,7 +1,7 @@
 """Sums of weighted neighbours along the axes of images, and the elements of windows that were selected."""
 
 from symgrad.graph.op import linear
-from symgrad.types.resampling_weights import interpolation
+from symgrad.layouts.resampling_weights import interpolation
 
 AVERAGES = ((("mean", 4, 2, 2, 1, 1, False, False), ("mean", 3, 2, 2, 2, 1, True, False)), False)
 RANKS = {2: "2D", 3: "3D"}

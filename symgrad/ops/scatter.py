@@ -3,8 +3,7 @@
 import math
 
 from symgrad.graph.op import composite, linear
-from symgrad.ops.rules import axis, expect_dtype, in_float32
-from symgrad.types.indices import (
+from symgrad.layouts.indices import (
     check_bounds,
     diagonal_positions,
     distinct_index,
@@ -16,6 +15,7 @@ from symgrad.types.indices import (
     members,
     slice_index,
 )
+from symgrad.ops.rules import axis, expect_dtype, in_float32
 
 DISTINCT_INDEX = (([[0], [1], [2]], [[1, 0], [3, 2], [2, 0]]),)  # an index of shape 3 by 2 into 3 by 4 elements, without repetitions
 REPEATED_INDEX = (([[0], [1], [0]], [[1, 0], [3, 2], [1, 0]]),)

@@ -3,9 +3,7 @@
 import math
 
 from symgrad.graph.op import composite, linear, primitive
-from symgrad.ops.rules import axis, equal_or_nan
-from symgrad.types import return_types
-from symgrad.types.indices import (
+from symgrad.layouts.indices import (
     check_bounds,
     element_index,
     first_outside,
@@ -20,7 +18,9 @@ from symgrad.types.indices import (
     slice_index,
     unravelled,
 )
-from symgrad.types.layouts import row_major, with_torch_layout
+from symgrad.layouts.memory_layout import row_major, with_torch_layout
+from symgrad.ops.rules import axis, equal_or_nan
+from symgrad.types import return_types
 
 SAMPLE = ((([[2], [0], [2]], [[1, 0], [3, 3], [2, 0]]),),)
 

@@ -4,11 +4,10 @@ import functools
 import math
 import operator
 
+from symgrad.dtypes.dtype import DType
 from symgrad.graph.op import composite, linear, primitive
+from symgrad.layouts.memory_layout import IMAGE_AXES, order_of_format
 from symgrad.ops.rules import axes, axis, inverse_permutation, sizes
-from symgrad.types.devices import IMAGE_AXES
-from symgrad.types.dtypes import DType
-from symgrad.types.layouts import order_of_format
 
 
 @functools.lru_cache(1024)

@@ -2,9 +2,9 @@
 
 import operator
 
+from symgrad.graph.domains import FIXED, NONNEGATIVE, POSITIVE, REAL, UNIT_OPEN, Domain, Interval
 from symgrad.graph.op import composite, elementwise
 from symgrad.ops.rules import as_floats, in_one_dtype
-from symgrad.types.domains import FIXED, NONNEGATIVE, POSITIVE, REAL, UNIT_OPEN, Domain, Interval
 
 ZERO = ((0.0,), (-0.0,))
 PROBABILITY = Domain("PROBABILITY", (Interval(1e-100, 1.0, open_high=True),))  # where the derivatives do not overflow

@@ -1,7 +1,7 @@
 """Bessel functions; each word of the carriers takes the order, so that derivatives of every order are words again (DLMF 10.6.1, 10.29.1)."""
 
+from symgrad.graph.domains import FIXED, POSITIVE, REAL, Domain, Interval
 from symgrad.graph.op import REGISTRY, composite, elementwise
-from symgrad.types.domains import FIXED, POSITIVE, REAL, Domain, Interval
 
 AIRY = Domain("AIRY", (Interval(-20.0, 100.0),))
 ORDERS = ((0,), (1,))

@@ -1,7 +1,7 @@
 """Elliptic integrals by SciPy's names, of the parameter m = k²; derivatives of every order are words of the carriers (DLMF chapter 19)."""
 
+from symgrad.graph.domains import Domain, Interval
 from symgrad.graph.op import elementwise
-from symgrad.types.domains import Domain, Interval
 
 ZERO = Interval(0.0, 0.0)
 BELOW_ONE = Domain("BELOW_ONE", (Interval(-1e30, -1e-30), ZERO, Interval(1e-30, 0.999)))

@@ -1,7 +1,7 @@
 """The incomplete gamma functions, differentiable by both arguments to every order."""
 
+from symgrad.graph.domains import Domain, Interval
 from symgrad.graph.op import elementwise
-from symgrad.types.domains import Domain, Interval
 
 GAMMA = Domain("GAMMA", (Interval(0.01, 50.0),))
 

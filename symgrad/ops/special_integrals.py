@@ -1,7 +1,7 @@
 """Exponential, sine and cosine integrals, and Lambert's W."""
 
+from symgrad.graph.domains import Domain, Interval
 from symgrad.graph.op import composite, elementwise
-from symgrad.types.domains import Domain, Interval
 
 EXPONENTS_BUT_ZERO = Domain("EXPONENTS_BUT_ZERO", (Interval(-700.0, 0.0, open_high=True), Interval(0.0, 700.0, open_low=True)))
 POSITIVE_EXPONENTS = Domain("POSITIVE_EXPONENTS", (Interval(0.0, 700.0, open_low=True),))

@@ -2,8 +2,8 @@
 
 import operator
 
+from symgrad.graph.domains import Domain, Interval
 from symgrad.graph.op import composite, elementwise
-from symgrad.types.domains import Domain, Interval
 
 CLASSICAL = ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "hermite_polynomial_h",
              "hermite_polynomial_he", "legendre_polynomial_p", "laguerre_polynomial_l")

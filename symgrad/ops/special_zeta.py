@@ -1,7 +1,7 @@
 """The zeta function of Hurwitz, differentiable by both arguments."""
 
+from symgrad.graph.domains import Domain, Interval
 from symgrad.graph.op import elementwise
-from symgrad.types.domains import Domain, Interval
 
 ABOVE_ONE = Domain("ABOVE_ONE", (Interval(1.001, 1e4),))
 FROM_ZERO = Domain("FROM_ZERO", (Interval(1e-60, 1e60),))

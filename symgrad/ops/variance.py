@@ -2,12 +2,12 @@
 
 import math
 
+from symgrad.dtypes.dtype import DTYPES
 from symgrad.graph.op import composite, linear, primitive
+from symgrad.layouts.memory_layout import is_plain
 from symgrad.ops.norms import largest, ratios
 from symgrad.ops.reduction import EXAMPLES, check_floating, mean, mean_arguments, mean_transpose, or_infinity
 from symgrad.ops.rules import axes, constant, expand_reduced, is_complex, real_product, reduced_count, unsqueeze_reduced
-from symgrad.types.dtypes import DTYPES
-from symgrad.types.layouts import is_plain
 
 
 def _variance_arguments(xp, input, dim=None, unbiased=None, keepdim=False, *, correction=None):

@@ -1,7 +1,7 @@
 """Ops of in-place writes: replacing the elements of a view in its base, and reading the view from the base."""
 
 from symgrad.graph.op import linear
-from symgrad.types.strides import Geometry
+from symgrad.layouts.strides import Geometry
 
 _diagonal = Geometry((3,), 12, (5,), 0)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import dtype_of, finfo
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.rules import check_learning_rate, count, lerp, scalar_zero
-from symgrad.types.dtypes import dtype_of, finfo
 
 __all__ = ["Adafactor"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Optimizer
-from symgrad.types.restoring import restored
+from symgrad.system.restoring import restored
 
 __all__ = ["swap_in_optimizer_params_and_state"]
 

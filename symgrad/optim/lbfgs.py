@@ -13,7 +13,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.optim.optimizer import Optimizer
 from symgrad.optim.rules import check_options
 from symgrad.optim.vectors import flat, gradients, write
-from symgrad.types.errorstate import quietly
+from symgrad.system.errorstate import quietly
 
 __all__ = ["LBFGS"]
 

@@ -15,7 +15,7 @@ from symgrad.func.hessians import dense_matrix
 from symgrad.func.plans import Plans
 from symgrad.func.second import hessian_products, hooked_or_anomaly
 from symgrad.func.transforms import input_cotangents
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 
 __all__ = ["Model", "of_loss"]
 

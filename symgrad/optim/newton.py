@@ -16,7 +16,7 @@ from symgrad.optim.models import Model, checked, of_loss
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.rules import check_options
 from symgrad.optim.vectors import flat, write
-from symgrad.types.errorstate import quiet, quietly
+from symgrad.system.errorstate import quiet, quietly
 
 __all__ = ["Newton", "NewtonCG"]
 

@@ -21,16 +21,16 @@ import numpy as np
 from symgrad.autograd.engine import clear_gradients
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import numeric
+from symgrad.dtypes.dtype import dtype_of
 from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.graph.handles import RemovableHandle, add_hook
 from symgrad.methods.predicates import typename
-from symgrad.types.dtypes import dtype_of
-from symgrad.types.errorstate import quietly
-from symgrad.types.frames import user_frame
-from symgrad.types.handles import RemovableHandle, add_hook
-from symgrad.types.restoring import changed
+from symgrad.system.errorstate import quietly
+from symgrad.system.frames import user_frame
+from symgrad.system.restoring import changed
 
 __all__ = ["Group", "Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 

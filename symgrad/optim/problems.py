@@ -11,7 +11,7 @@ from symgrad.engine.tensor import wrap
 from symgrad.func.evaluation import as_tensors, evaluate, scalar_output
 from symgrad.func.plans import Plans
 from symgrad.optim.models import Model
-from symgrad.types.trees import flatten, names
+from symgrad.trees import flatten, names
 
 __all__ = ["Problem", "to_scipy"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import DTYPES, get_default_dtype
 from symgrad.engine.tensor import Tensor
-from symgrad.types.dtypes import DTYPES, get_default_dtype
 
 __all__ = ["check_implementations", "check_learning_rate", "check_options", "count", "gradient", "lerp", "number", "scalar_zero"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer
-from symgrad.types.restoring import restored
+from symgrad.system.restoring import restored
 
 __all__ = ["ChainedScheduler", "LRScheduler", "ReduceLROnPlateau", "Schedule", "SequentialLR", "for_each_group", "set_option"]
 

@@ -9,14 +9,14 @@ from itertools import chain
 from typing import Any
 
 from symgrad.autograd.modes import no_grad
+from symgrad.dtypes.dtype import DTYPES
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.nn.modules.batchnorm import _BatchNorm
 from symgrad.nn.modules.module import Module
 from symgrad.optim.optimizer import Optimizer
 from symgrad.optim.scheduling import Rates, Schedule, for_each_group
-from symgrad.types.dtypes import DTYPES
-from symgrad.types.restoring import restored
+from symgrad.system.restoring import restored
 
 __all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
 

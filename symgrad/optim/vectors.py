@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
-from symgrad.types.errorstate import quietly
+from symgrad.system.errorstate import quietly
 
 __all__ = ["flat", "gradients", "numbers", "write"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from symgrad.program.program import Program, interpreter
 from symgrad.program.source import numpy_source
-from symgrad.types.errorstate import again, run_long
+from symgrad.system.errorstate import again, run_long
 
 __all__ = ["BACKENDS", "Running", "has_compiler"]
 

@@ -19,7 +19,7 @@ from symgrad.program.failing import unused_failures
 from symgrad.program.program import Operand, Program, Spec, Step, call
 from symgrad.program.rewrites import REWRITES, elementwise_operands
 from symgrad.program.shapes import result_dtype, spec_of
-from symgrad.types.restoring import changed
+from symgrad.system.restoring import changed
 
 __all__ = ["Entry", "ProgramRecorder"]
 

@@ -15,11 +15,11 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import symbolic
+from symgrad.graph.domains import REAL, Domain
 from symgrad.graph.node import Leaf
 from symgrad.graph.op import Op
 from symgrad.reference.elementary import derivative
 from symgrad.reference.recorder import Box, RecordingCarrier
-from symgrad.types.domains import REAL, Domain
 
 __all__ = ["Case", "Claims", "Key", "domain_of", "symbol_array"]
 

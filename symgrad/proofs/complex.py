@@ -14,11 +14,11 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import numeric, precise, symbolic
+from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import Op
 from symgrad.proofs.case import Case, Claims, Key, symbol_array
 from symgrad.reference.elementary import derivative
 from symgrad.reference.recorder import RecordingCarrier
-from symgrad.types.domains import COMPLEX
 
 __all__ = ["ComplexParts", "complex_cases"]
 

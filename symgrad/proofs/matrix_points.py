@@ -7,8 +7,8 @@ from typing import Any
 
 import sympy
 
+from symgrad.graph.domains import MatrixDomain
 from symgrad.proofs.case import Case, domain_of
-from symgrad.types.domains import MatrixDomain
 
 __all__ = ["fitted", "has_matrices", "is_inside"]
 

@@ -13,13 +13,13 @@ from symgrad.algebra.limits import clock
 from symgrad.carriers import numeric
 from symgrad.carriers.digits import precision_restored
 from symgrad.carriers.triangles import hermitian_parts
+from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.proofs.case import Case
 from symgrad.proofs.complex import complex_cases
 from symgrad.proofs.statements import statements
 from symgrad.reports.progress import progress_bar
 from symgrad.reports.proof import Proof, Statement
-from symgrad.types.domains import COMPLEX
 
 __all__ = ["Proof", "Statement", "cases", "prove"]
 

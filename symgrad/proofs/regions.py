@@ -15,10 +15,10 @@ from typing import Any
 import sympy
 from sympy.core.relational import Relational
 
+from symgrad.graph.domains import Domain
 from symgrad.proofs.case import Case, domain_of
 from symgrad.reference.elementary import derivative
 from symgrad.sampling.conditions import switching_functions
-from symgrad.types.domains import Domain
 
 __all__ = ["ERRORS", "Region", "borders", "generic", "is_border", "regions"]
 

@@ -10,10 +10,10 @@ import mpmath
 import numpy as np
 
 from symgrad.algebra.ladder import DIGITS, condition, movement, random_shift
+from symgrad.dtypes.ulp import ulp_of
 from symgrad.reference.exact import ComparedNumber, Exact
 from symgrad.reference.run import Run
 from symgrad.reports.numbers import label
-from symgrad.types.ulp import ulp_of
 
 __all__ = ["Accuracy", "BOUNDS", "worst_errors"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.reference.quotients import Quotients, Reader
 from symgrad.reference.tensors import Arrays, Index, Reference, Tangents, array_of, is_active
-from symgrad.types.restoring import workdps
+from symgrad.system.restoring import workdps
 
 __all__ = ["ElementReference"]
 

@@ -26,7 +26,7 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.elementary import ElementaryFunction, multiply_into, number, pop_kink_flag, taylor_coefficients
 from symgrad.reference.template import Choice, Equation, NoFormula, equations_of, template
-from symgrad.types.restoring import workdps
+from symgrad.system.restoring import workdps
 
 __all__ = ["Oracle", "slots"]
 

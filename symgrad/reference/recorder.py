@@ -18,17 +18,17 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.spectra import is_number
+from symgrad.dtypes.dtype import DTYPES, DType, dtype_of
 from symgrad.engine.passes import pullback
 from symgrad.engine.slopes import slope_op
 from symgrad.engine.unreached import Passed
 from symgrad.graph.derivative import DerivativeNode
+from symgrad.graph.domains import COMPLEX as COMPLEX_PARTS
 from symgrad.graph.node import GRADIENT, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
 from symgrad.graph.slopes import RECORDERS
-from symgrad.types.domains import COMPLEX as COMPLEX_PARTS
-from symgrad.types.dtypes import DTYPES, DType, dtype_of
-from symgrad.types.restoring import restored
+from symgrad.system.restoring import restored
 
 __all__ = ["Box", "RecordingCarrier"]
 

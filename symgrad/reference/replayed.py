@@ -24,7 +24,7 @@ from symgrad.reference.oracle import slots
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula, template
-from symgrad.types.restoring import workdps
+from symgrad.system.restoring import workdps
 
 __all__ = ["ReplayedOracle"]
 

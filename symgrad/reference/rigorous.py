@@ -12,10 +12,10 @@ import mpmath
 import numpy as np
 
 from symgrad.algebra.limits import clock
+from symgrad.dtypes.ulp import ulp_of
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
 from symgrad.reports.numbers import label
-from symgrad.types.ulp import ulp_of
 
 __all__ = ["Enclosure", "enclosures"]
 

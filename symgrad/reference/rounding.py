@@ -13,9 +13,9 @@ import numpy as np
 
 from symgrad.carriers import precise
 from symgrad.carriers.digits import TooLarge, Undefined
+from symgrad.dtypes.ulp import Ulp
 from symgrad.reference.oracle import Oracle, OracleValues, slots
 from symgrad.reference.sources import OracleReferenceValues, ReferenceNumber, ReferenceValues
-from symgrad.types.ulp import Ulp
 
 __all__ = ["RoundedEvaluation", "Term", "is_explained", "overflows"]
 

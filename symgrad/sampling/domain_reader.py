@@ -16,8 +16,8 @@ import numpy as np
 import sympy
 
 from symgrad.formulas.parsing import ParseError, parse
-from symgrad.types.domains import BOOLEAN, INTEGER, NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain, Interval
-from symgrad.types.limits import check_length
+from symgrad.graph.domains import BOOLEAN, INTEGER, NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain, Interval
+from symgrad.system.limits import check_length
 
 __all__ = ["Piece", "domain_of", "domains_of", "parse_domains", "pieces_of", "simple_number", "domain_text"]
 

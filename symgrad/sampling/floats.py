@@ -11,9 +11,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from symgrad.types.domains import Domain, Interval
-from symgrad.types.dtypes import numpy_dtype
-from symgrad.types.ulp import ulp_of
+from symgrad.dtypes.dtype import numpy_dtype
+from symgrad.dtypes.ulp import ulp_of
+from symgrad.graph.domains import Domain, Interval
 
 __all__ = ["Floats"]
 
@@ -121,7 +121,7 @@ class Floats:
         return high
 
     def ulps(self, values: np.ndarray, references: Any) -> np.ndarray:
-        """The errors of floats in units in the last place of the reference values (see `symgrad.types.ulp`).
+        """The errors of floats in units in the last place of the reference values (see `symgrad.dtypes.ulp`).
 
         >>> import mpmath
         >>> Floats("float64").ulps(np.array([1.0, 1.0, np.inf, np.nan]), [1.0, 1 + 2.0**-52, mpmath.mpf("1e400"), 1.0])

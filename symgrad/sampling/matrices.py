@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from symgrad.types.domains import MatrixDomain
+from symgrad.graph.domains import MatrixDomain
 
 __all__ = ["fit"]
 
@@ -13,7 +13,7 @@ def fit(domain: MatrixDomain, x: np.ndarray) -> np.ndarray:
     """A well-conditioned matrix of a kind, made of the numbers of `x`; leading axes are a batch. The elements have like sizes, since the error of
     a factorization is relative to the norm of the matrix.
 
-    >>> from symgrad.types.domains import SPD
+    >>> from symgrad.graph.domains import SPD
     >>> fit(SPD, np.ones((2, 2)))
     array([[1.75, 0.5 ],
            [0.5 , 1.75]])

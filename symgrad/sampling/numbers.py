@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
+from symgrad.graph.domains import Domain, Interval
 from symgrad.sampling.floats import Floats
-from symgrad.types.domains import Domain, Interval
-from symgrad.types.errorstate import quiet
+from symgrad.system.errorstate import quiet
 
 __all__ = ["PREFIX", "PAGE", "PAGES", "edge_numbers", "parts_of", "simple_numbers", "table", "restricted_domain"]
 
@@ -109,7 +109,7 @@ def table(domain: Domain, dtype: str = "float64", smallest: float = 0.0, largest
     the same index of the first quarter: hypothesis simplifies by clearing bits of an index, which leads to a simpler number nearby. The last
     quarter holds numbers of every size and every distance from an end, and the edges that do not fit into the first quarter.
 
-    >>> from symgrad.types.domains import POSITIVE
+    >>> from symgrad.graph.domains import POSITIVE
     >>> table(POSITIVE)[7, :4].tolist(), bool(np.all(table(POSITIVE) > 0))
     ([1.0, 2.0, 3.0, 4.0], True)
     """

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.graph.domains import Domain
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.sampling.numbers import PAGE, PAGES, PREFIX, table
-from symgrad.types.domains import Domain
 
 __all__ = ["COMMON_VALUES", "NORMAL", "Point", "as_point", "draw_points", "edge_points", "flat", "random_direction", "random_points", "room_in",
            "special_points"]

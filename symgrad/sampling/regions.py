@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from symgrad.graph.domains import Domain, Interval
 from symgrad.sampling.floats import Floats
-from symgrad.types.domains import Domain, Interval
 
 __all__ = ["Region", "bounds", "is_inside", "ordinary_floats", "regions_beside", "regions_of"]
 

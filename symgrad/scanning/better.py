@@ -11,15 +11,15 @@ import sympy
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.stable import stable_form, suggestions
 from symgrad.algebra.stable_functions import log1mexp, log_cosh
+from symgrad.dtypes.ulp import ALL_DIGITS
 from symgrad.engine.traced import traced
+from symgrad.graph.domains import Domain
 from symgrad.reference.accuracy import BOUNDS
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.report import Better
 from symgrad.scanning.subject import Index, Subject
 from symgrad.symbolic.definitions import DEFINITIONS
 from symgrad.symbolic.reading import evaluate_expression
-from symgrad.types.domains import Domain
-from symgrad.types.ulp import ALL_DIGITS
 
 __all__ = ["better_forms"]
 

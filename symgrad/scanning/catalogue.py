@@ -12,6 +12,7 @@ import sympy
 
 from symgrad.carriers import symbolic
 from symgrad.formulas.expressions import formula
+from symgrad.graph.domains import FIXED, REAL
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.reference.accuracy import BOUNDS
 from symgrad.sampling.floats import Floats
@@ -20,7 +21,6 @@ from symgrad.scanning.kinks import kink_table
 from symgrad.scanning.report import AccuracyReport
 from symgrad.scanning.scanner import ROUNDS, Scanner
 from symgrad.scanning.subject import Subject
-from symgrad.types.domains import FIXED, REAL
 
 __all__ = ["OpEntry", "catalogue", "is_listed", "page", "scan", "scanned_calls", "table"]
 

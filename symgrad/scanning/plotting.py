@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.ulp import ALL_DIGITS
 from symgrad.reference.accuracy import BOUNDS
 from symgrad.sampling.floats import Floats
 from symgrad.sampling.regions import bounds
-from symgrad.types.ulp import ALL_DIGITS
 
 __all__ = ["plot"]
 

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from symgrad.dtypes.ulp import ALL_DIGITS
 from symgrad.reference.accuracy import BOUNDS
 from symgrad.reports.base import BaseReport
 from symgrad.reports.numbers import ulp_text
 from symgrad.reports.parts import Formula, Line, Part, Table
 from symgrad.scanning.plotting import plot
-from symgrad.types.ulp import ALL_DIGITS
 
 __all__ = ["AccuracyReport", "Better", "Loss", "Sample", "THRESHOLDS", "Worst"]
 

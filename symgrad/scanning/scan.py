@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symgrad.dtypes.dtype import DType
 from symgrad.formulas.expressions import expr
 from symgrad.formulas.expressions import formula as formula_of
 from symgrad.formulas.parsing import parse
 from symgrad.frameworks.detection import is_foreign
+from symgrad.graph.domains import Domain
 from symgrad.graph.order import upstream
 from symgrad.reports.progress import progress_bar
 from symgrad.sampling.domain_reader import domains_of
@@ -24,8 +26,6 @@ from symgrad.scanning.references import ByFormula, DerivativeSource
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import Scanner
 from symgrad.scanning.subject import ForeignSubject, Index, Subject
-from symgrad.types.domains import Domain
-from symgrad.types.dtypes import DType
 
 __all__ = ["accuracy"]
 
@@ -50,7 +50,7 @@ def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None 
 
     `fn` is a function written with symgrad's, torch's or NumPy's names, or the name of an op; with a formula also one of torch, JAX, HIPS autograd
     or plain floats, or a tuple (function, gradient, Hessian). `domain` is a pair (low, high), a list of pairs, a
-    SymPy set, a `symgrad.types.domains.Domain`, or a mapping from arguments to these; the op's own, or all real numbers, without it. `points` are as
+    SymPy set, a `symgrad.graph.domains.Domain`, or a mapping from arguments to these; the op's own, or all real numbers, without it. `points` are as
     many as are drawn in a region (64, if there is time), `seconds` is the time that the scan may take, `dtype` that of the arguments (float64),
     `progress` True for a bar on standard error, False for silence, None for a bar on terminals, or a function of (what, done, total).
 

@@ -13,6 +13,7 @@ import numpy as np
 from symgrad.algebra.ladder import random_shift
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
+from symgrad.dtypes.ulp import ulp_of
 from symgrad.engine.graph_breaks import departure, observing
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
@@ -25,13 +26,12 @@ from symgrad.frameworks.levels import Derivatives
 from symgrad.frameworks.naming import name_of, parameters_of
 from symgrad.frameworks.registry import adapter_of
 from symgrad.graph.derivative import DerivativeNode
+from symgrad.graph.domains import FIXED, REAL, Domain
 from symgrad.graph.node import Leaf
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
-from symgrad.types.domains import FIXED, REAL, Domain
-from symgrad.types.ulp import ulp_of
 
 __all__ = ["ForeignSubject", "Index", "Recording", "Subject", "Unsuitable", "derivative_indices"]
 

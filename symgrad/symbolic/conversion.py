@@ -13,6 +13,7 @@ import numpy as np
 import sympy
 from sympy.core.traversal import bottom_up
 
+from symgrad.dtypes.dtype import dtype_of, get_default_dtype
 from symgrad.engine.data import as_value
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
@@ -26,7 +27,6 @@ from symgrad.symbolic.catalogue import WITH_PARAMETERS
 from symgrad.symbolic.definitions import Unknown
 from symgrad.symbolic.parameters import Parameter, elements_of, formulas_of, identifiers, owner_of, parameters_of
 from symgrad.symbolic.programs import OpProgram, OpStep, Writer, places_of
-from symgrad.types.dtypes import dtype_of, get_default_dtype
 
 __all__ = ["FormulaFunction", "from_sympy", "number_of", "tensor_of"]
 

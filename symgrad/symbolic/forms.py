@@ -23,14 +23,14 @@ from symgrad.algebra.stable_means import Mean, join_logarithms
 from symgrad.algebra.stable_ratios import Ratio, with_ratios
 from symgrad.algebra.values import value
 from symgrad.carriers.sizes import expanded_terms
+from symgrad.graph.domains import Domain
 from symgrad.symbolic.generating import Code, RatioCode, generate
 from symgrad.symbolic.kept import Kept, written_out
 from symgrad.symbolic.probe import COUNT, DISTANCES, HOPELESS, OVERFLOW, Probe, row_of
 from symgrad.symbolic.recognising import keep
 from symgrad.symbolic.support import Patch
 from symgrad.symbolic.wide import Guard
-from symgrad.types.domains import Domain
-from symgrad.types.limits import TERMS
+from symgrad.system.limits import TERMS
 
 __all__ = ["Form", "Measure", "best_form", "centres", "series_of_derivative"]
 

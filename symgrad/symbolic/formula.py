@@ -34,6 +34,7 @@ from symgrad.carriers.series import Series
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
+from symgrad.graph.domains import REAL, Domain, Interval
 from symgrad.graph.op import Op
 from symgrad.reference.recorder import Box
 from symgrad.symbolic.forms import Form, best_form, centres, series_of_derivative
@@ -41,7 +42,6 @@ from symgrad.symbolic.generating import Code, generate, plain_names
 from symgrad.symbolic.kept import Kept, written_out
 from symgrad.symbolic.reading import evaluate_expression
 from symgrad.symbolic.recognising import keep
-from symgrad.types.domains import REAL, Domain, Interval
 
 __all__ = ["OpFormula", "Order", "argument_names", "ratio_code", "recorded_op", "with_signature"]
 

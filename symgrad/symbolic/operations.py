@@ -15,6 +15,7 @@ import sympy
 
 from symgrad.algebra.identity import Identity, identical
 from symgrad.algebra.values import Unknown
+from symgrad.graph.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain
 from symgrad.graph.op import Op
 from symgrad.methods import extending
 from symgrad.proofs.prove import Proof, prove
@@ -27,8 +28,7 @@ from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded_
 from symgrad.symbolic.kept import written_out
 from symgrad.symbolic.probe import HOPELESS
 from symgrad.symbolic.texts import parse_formula
-from symgrad.types.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain
-from symgrad.types.limits import GENERATED, SHORT, TooLarge, within
+from symgrad.system.limits import GENERATED, SHORT, TooLarge, within
 
 __all__ = ["FormulaOp", "FormulaReport", "op_from_sympy"]
 
@@ -169,7 +169,7 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
         name: an identifier that is not the name of another op.
         expr: a SymPy expression; a Python function of SymPy symbols; or text such as "x/(1 + abs(x))", which is parsed and never executed.
         arguments: the symbols, or their names, in the order of the arguments; by default sorted by name.
-        domain: the domain of the arguments: a `symgrad.types.domains.Domain`, a SymPy interval or a pair (low, high), one for all or a sequence with
+        domain: the domain of the arguments: a `symgrad.graph.domains.Domain`, a SymPy interval or a pair (low, high), one for all or a sequence with
             one for each. By default it follows from the assumptions of the symbols.
         doc: one sentence about the op.
         check: whether to test that the code computes the formula; a refuted op is an error.
@@ -256,7 +256,7 @@ def _real(formula: OpFormula) -> None:
             where = ", ".join(f"{s} = {x:g}" for s, x in zip(form.symbols, point))
             raise ValueError(f"{formula.name}: {written_out(formula.expr)} has no real value at {where}, in the domain "
                              f"{', '.join(map(repr, formula.domains))}; give the domain of the arguments, as in domain=POSITIVE "
-                             f"(symgrad.types.domains) or domain=(0, 1), or by assumptions of the symbols")
+                             f"(symgrad.graph.domains) or domain=(0, 1), or by assumptions of the symbols")
 
 
 def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:

@@ -13,10 +13,10 @@ from symgrad.algebra.series import Laurent
 from symgrad.algebra.stable_functions import larger, smaller, step, whole
 from symgrad.algebra.values import accurate_value, value
 from symgrad.carriers.digits import context
+from symgrad.dtypes.ulp import ulp_of
+from symgrad.graph.domains import Domain
 from symgrad.symbolic.generating import Code
 from symgrad.symbolic.support import Patch, horner
-from symgrad.types.domains import Domain
-from symgrad.types.ulp import ulp_of
 
 __all__ = ["COUNT", "DISTANCES", "HOPELESS", "OVERFLOW", "Probe", "row_of"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from symgrad.carriers import numeric, residuals
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.symbolic.wide import Guard, trusted_sizes, with_guard
-from symgrad.types.restoring import workdps
+from symgrad.system.restoring import workdps
 
 __all__ = ["SUPPORT", "Patch", "average", "horner", "over", "power"]
 

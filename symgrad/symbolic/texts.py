@@ -12,7 +12,7 @@ from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import ParsedFormula, ParseError, parse
 from symgrad.formulas.programs import Instruction, NamedNumber, apply_step, functions
 from symgrad.reference.recorder import Box, RecordingCarrier
-from symgrad.types.limits import COMPARED, NODES, PIECES, within
+from symgrad.system.limits import COMPARED, NODES, PIECES, within
 
 __all__ = ["CONSTANTS", "parse_formula"]
 

@@ -24,10 +24,10 @@ from symgrad.formulas.expressions import formula, names
 from symgrad.frameworks.differentiation_task import silence
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
+from symgrad.graph.domains import REAL
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.symbolic.parameters import Parameter, formulas_of, identifiers
-from symgrad.types.domains import REAL
-from symgrad.types.trees import Spec, flatten
+from symgrad.trees import Spec, flatten
 
 __all__ = ["Trace", "to_sympy", "trace"]
 

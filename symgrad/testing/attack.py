@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.frameworks.adapter import NotApplicable, is_active
+from symgrad.graph.domains import COMPLEX
 from symgrad.reference.elements import ElementReference
 from symgrad.reference.tensors import ArrayReference
 from symgrad.testing.claimed import ClaimedOp
@@ -20,7 +21,6 @@ from symgrad.testing.profiles import Profile
 from symgrad.testing.references import precise_reference
 from symgrad.testing.rounding import Rounding
 from symgrad.testing.silence import silence
-from symgrad.types.domains import COMPLEX
 
 __all__ = ["Attack", "Body", "Check", "When", "run_at_example", "user_example"]
 

@@ -17,6 +17,7 @@ from symgrad.frameworks.naming import argument_names, name_of, owner_of
 from symgrad.frameworks.registry import adapter_of
 from symgrad.frameworks.symgrad_adapter import OpAdapter
 from symgrad.frameworks.torch import TorchAdapter
+from symgrad.graph.domains import BOOLEAN, COMPLEX, REAL, Domain
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.sampling.domain_reader import SIMPLE, domains_of, simple_number
 from symgrad.testing.claims import Claims, claims_of
@@ -25,7 +26,6 @@ from symgrad.testing.failure import dtype_and_shape, exact_text, raised_at
 from symgrad.testing.formulas import is_scalar, names_in
 from symgrad.testing.profiles import Profile, profile_named
 from symgrad.testing.silence import silence
-from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, Domain
 
 __all__ = ["ClaimedOp", "cast", "example_dtype", "special_points"]
 

@@ -23,7 +23,7 @@ class Claims:
 
     - `formula`: text, a SymPy expression, or a function `(xp, *arrays)` or of tensors.
     - `domain`: one for every argument or a mapping by name, in any form that `symgrad.check` takes;
-      `symgrad.types.domains.COMPLEX` for complex numbers.
+      `symgrad.graph.domains.COMPLEX` for complex numbers.
     - `parameters`: the arguments after the tensors; `shapes`: the shapes of the tensors, for an op that is not elementwise.
     - `special`: points (one number per argument) at kinks or edges, or pairs (point, gradient) with the gradient by convention.
     - `errors`: pairs (arguments, exception) or (arguments, exception, pattern).

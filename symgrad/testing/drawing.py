@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.frameworks.adapter import NotApplicable, is_active
+from symgrad.graph.domains import BOOLEAN, COMPLEX, REAL, UNIT_OPEN, Domain
 from symgrad.sampling.numbers import table
+from symgrad.system.errorstate import quiet
 from symgrad.testing.claimed import ClaimedOp, cast
 from symgrad.testing.edges import edge_drafts
 from symgrad.testing.examples import KINDS, ORDINARY, SIZES, Draft, Example, Plan, Shape, off_branch_cuts
@@ -24,8 +26,6 @@ from symgrad.testing.silence import in_a_thread, silence
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arrange, code_size, select_numbers
 from symgrad.testing.strategies.needed import require_hypothesis
 from symgrad.testing.strategies.tangents import readable
-from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, UNIT_OPEN, Domain
-from symgrad.types.errorstate import quiet
 
 __all__ = ["KINDS", "Example", "edge_examples", "outside_hypothesis", "random_examples", "search_settings", "strategy_of"]
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from symgrad.frameworks.adapter import NotApplicable
+from symgrad.graph.domains import BOOLEAN, COMPLEX, Domain, MatrixDomain
 from symgrad.sampling.matrices import fit
 from symgrad.sampling.numbers import table
 from symgrad.testing.strategies.arrays import code_size
-from symgrad.types.domains import BOOLEAN, COMPLEX, Domain, MatrixDomain
 
 __all__ = ["Draft", "Example", "Plan", "off_branch_cuts", "only_tangent"]
 

@@ -16,12 +16,12 @@ from symgrad.carriers import symbolic
 from symgrad.formulas.parsing import ParseError, parse
 from symgrad.frameworks.detection import framework_of
 from symgrad.frameworks.naming import parameters_of
+from symgrad.graph.domains import Domain
 from symgrad.graph.op import Op
 from symgrad.sampling.domain_reader import NAMED, domain_of, domain_text, domains_of, parse_domains
 from symgrad.testing.attack import Attack
 from symgrad.testing.claims import Claims, claims_of
 from symgrad.testing.plugin.modules import TargetError, find_op, import_module_named, split_target
-from symgrad.types.domains import Domain
 
 __all__ = ["ghostwrite", "write"]
 

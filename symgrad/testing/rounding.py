@@ -10,14 +10,14 @@ import numpy as np
 
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers.digits import Undefined
+from symgrad.dtypes.ulp import Ulp
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.rounding import RoundedEvaluation, Term, is_explained, overflows
 from symgrad.reference.sources import OracleReferenceValues
 from symgrad.reference.tensors import is_active
+from symgrad.system.restoring import workdps
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.references import equations
-from symgrad.types.restoring import workdps
-from symgrad.types.ulp import Ulp
 
 __all__ = ["Rounding"]
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.frameworks.adapter import NotApplicable, is_active
+from symgrad.graph.domains import Domain
 from symgrad.sampling.shrink import FROM_ONE, simpler_numbers
 from symgrad.testing.attack import Attack, Check, run_at_example
 from symgrad.testing.drawing import outside_hypothesis, search_settings
@@ -18,7 +19,6 @@ from symgrad.testing.examples import Example
 from symgrad.testing.failure import Failure, Wrong
 from symgrad.testing.references import difference
 from symgrad.testing.snippets import pytest_command, snippet
-from symgrad.types.domains import Domain
 
 __all__ = ["simplest_failure"]
 

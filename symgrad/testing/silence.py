@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd import is_grad_enabled, set_grad_enabled
+from symgrad.dtypes.dtype import get_default_dtype, set_default_dtype
 from symgrad.engine.parallel_backward import with_modes_of_caller
-from symgrad.types.dtypes import get_default_dtype, set_default_dtype
-from symgrad.types.restoring import restored
+from symgrad.system.restoring import restored
 
 __all__ = ["in_a_thread", "silence"]
 

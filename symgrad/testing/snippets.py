@@ -15,13 +15,13 @@ import sympy
 
 from symgrad.checks.cross_reading import names_of
 from symgrad.frameworks.naming import import_path
+from symgrad.graph import domains
+from symgrad.graph.domains import Domain, Interval
 from symgrad.sampling.domain_reader import domain_of, domain_text
 from symgrad.symbolic.texts import parse_formula
 from symgrad.testing.attack import Attack, Check, user_example
 from symgrad.testing.claims import Claims
 from symgrad.testing.examples import Example
-from symgrad.types import domains
-from symgrad.types.domains import Domain, Interval
 
 __all__ = ["Code", "pytest_command", "snippet"]
 
@@ -121,7 +121,7 @@ class Code:
     def _domain(self, d: Domain) -> str:
         known = next((name for name in domains.__all__ if getattr(domains, name) is d), None)
         if known is not None:
-            self.names.setdefault("symgrad.types.domains", set()).add(known)
+            self.names.setdefault("symgrad.graph.domains", set()).add(known)
             return known
         try:
             read = domain_of(domain_text(d))
@@ -129,7 +129,7 @@ class Code:
                 return repr(domain_text(d))
         except (TypeError, ValueError):
             pass
-        self.names.setdefault("symgrad.types.domains", set()).update(("Domain", "Interval"))
+        self.names.setdefault("symgrad.graph.domains", set()).update(("Domain", "Interval"))
         parts = ", ".join(f"Interval({self.of(i.low)}, {self.of(i.high)}, {i.open_low}, {i.open_high})" if i != Interval() else "Interval()"
                           for i in d.intervals)
         return f"Domain({d.name!r}, ({parts},), {self.of(d.excluded)}, {d.integer})"

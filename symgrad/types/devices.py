@@ -6,7 +6,7 @@ import re
 import threading
 from typing import Any
 
-from symgrad.types.limits import DEVICE_LENGTH
+from symgrad.system.limits import DEVICE_LENGTH
 
 __all__ = ["FORMATS", "LAYOUTS", "check_cpu", "device", "get_default_device", "layout", "memory_format",
            "no_accelerator", "set_default_device", "unavailable_error"]
@@ -193,7 +193,6 @@ def _named(name: str) -> _NamedConstant:
 LAYOUTS = {name: layout(name) for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}
 FORMATS = {name: memory_format(name) for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")}
 
-IMAGE_AXES = {"torch.channels_last": (0, 2, 3, 1), "torch.channels_last_3d": (0, 2, 3, 4, 1)}  # dimensions of image formats, outermost first
 
 
 def check_strided(layout: Any) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import DTYPES, SCALAR_TYPES, DType, dtype_of, get_default_dtype
+from symgrad.layouts.strides import address
 from symgrad.types.devices import CPU, device
-from symgrad.types.dtypes import DTYPES, SCALAR_TYPES, DType, dtype_of, get_default_dtype
-from symgrad.types.strides import address
 
 __all__ = ["STORAGES", "TypedStorage", "UntypedStorage", "bytes_of"]
 

@@ -13,10 +13,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import DTYPES
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.factories.factory import new_leaf
 from symgrad.types.devices import device
-from symgrad.types.dtypes import DTYPES
 
 if TYPE_CHECKING:
     import zipfile

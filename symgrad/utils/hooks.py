@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from symgrad.graph.handles import RemovableHandle
 from symgrad.types.absent import explained
-from symgrad.types.handles import RemovableHandle
 
 __all__ = ["RemovableHandle", "unserializable_hook"]
 

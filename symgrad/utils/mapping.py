@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_EXCEPTION, Executor, Future, wait
 from typing import Any
 
 from symgrad.reports.progress import Progress, progress_bar
-from symgrad.types.restoring import restored
+from symgrad.system.restoring import restored
 
 __all__ = ["map"]
 

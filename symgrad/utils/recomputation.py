@@ -18,9 +18,9 @@ from symgrad.func.checkpointing import CheckpointError, metadata_of
 from symgrad.func.rules import generator_state, in_vmap_levels, restored_generator
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import next_sequence
-from symgrad.types.frames import user_frame
-from symgrad.types.trees import flatten
-from symgrad.types.weakkeys import WeakKeys
+from symgrad.system.frames import user_frame
+from symgrad.system.weakkeys import WeakKeys
+from symgrad.trees import flatten
 
 __all__ = ["Frame", "Logging", "OperationLog"]
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import DType, dtype_of
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.graph.node import Leaf
 from symgrad.methods.layout import owner
+from symgrad.system.atomic_write import write_whole
 from symgrad.types.absent import explained
-from symgrad.types.atomic_write import write_whole
 from symgrad.types.devices import check_cpu, device
-from symgrad.types.dtypes import DType, dtype_of
 from symgrad.utils.archive import DICTIONARIES, STRUCTURE, SUBCLASSES, VERSION, LoadError, read, stored_dtype
 
 __all__ = ["LoadError", "load", "save"]

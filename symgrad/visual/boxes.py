@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import dtype_of
 from symgrad.engine.tensor import wrap
 from symgrad.formulas.expressions import expr
 from symgrad.graph.freed import Released, freed
 from symgrad.graph.node import NAMED, Leaf
-from symgrad.types.dtypes import dtype_of
 from symgrad.visual.folding import Fold
 from symgrad.visual.formulas import formula, name_of, text_of
 from symgrad.visual.tracing import CONSTANT, IO, MEMBERS, Vertex

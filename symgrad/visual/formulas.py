@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import dtype_of
 from symgrad.graph.node import Leaf
-from symgrad.types.dtypes import dtype_of
 from symgrad.visual.tracing import CONSTANT, Vertex
 
 __all__ = ["expression", "formula", "name_of", "number_of", "text_of"]

@@ -9,7 +9,7 @@ from html import escape
 from typing import IO, Any
 
 from symgrad.engine.tensor import Tensor
-from symgrad.types.atomic_write import write_whole
+from symgrad.system.atomic_write import write_whole
 from symgrad.visual.boxes import Content, View
 from symgrad.visual.folding import Fold, grouped, opened, ordered
 from symgrad.visual.page import page_of

@@ -20,7 +20,7 @@ from symgrad.graph.node import IN_FORWARD, NAMED, TRACKED, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parallel import DataParallel
-from symgrad.types.restoring import restored
+from symgrad.system.restoring import restored
 
 __all__ = ["CONSTANT", "GraphRecorder", "IO", "MEMBERS", "Vertex", "call_recorded", "trace"]
 

@@ -6,8 +6,8 @@ import pytest
 
 import symgrad
 from symgrad import func
+from symgrad.dtypes.ulp import ulp_of
 from symgrad.reference.accuracy import BOUNDS
-from symgrad.types.ulp import ulp_of
 
 F = symgrad.nn.functional
 MAX = 1.7976931348623157e308

@@ -13,8 +13,8 @@ from mpmath import mpf
 
 import symgrad
 from symgrad import autograd, func
+from symgrad.dtypes.ulp import ulp_of
 from symgrad.reference.accuracy import BOUNDS
-from symgrad.types.ulp import ulp_of
 from tests.support.second_order import jets
 
 F = symgrad.nn.functional

@@ -10,11 +10,11 @@ import sympy
 
 import symgrad
 from symgrad import log
+from symgrad.graph.domains import POSITIVE
 from symgrad.sampling.floats import Floats
 from symgrad.scanning import accuracy
 from symgrad.scanning.references import ReferenceValues
 from symgrad.scanning.subject import Subject
-from symgrad.types.domains import POSITIVE
 
 
 def naive_softplus(x):

@@ -25,7 +25,7 @@ WELL_MADE = ["exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "asi
 @pytest.mark.parametrize("name", WELL_MADE)
 def test_well_made_ops_keep_their_digits_over_all_floats(name):
     report = accuracy(name, points=1, seconds=60.0)
-    domain = (REGISTRY[name].domain or (symgrad.types.domains.REAL,))[0]
+    domain = (REGISTRY[name].domain or (symgrad.graph.domains.REAL,))[0]
     assert report.points >= 60 and report.outside <= 4 and all(w.point[0] in domain for w in report.worst)
     for w in report.worst:
         assert w.ulp <= BOUND or w.verdict in ("ill-conditioned", "accurate") and w.condition > w.ulp / 64, w

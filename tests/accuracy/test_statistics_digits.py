@@ -7,8 +7,8 @@ from mpmath import mpf
 
 import symgrad
 from symgrad import autograd
+from symgrad.dtypes.ulp import ulp_of
 from symgrad.reference.accuracy import BOUNDS
-from symgrad.types.ulp import ulp_of
 
 error_of = ulp_of("float64").error
 

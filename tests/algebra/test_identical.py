@@ -18,8 +18,8 @@ from symgrad.algebra.identity import Identity, identical
 from symgrad.algebra.ranges import Range, points_in, ranges_of
 from symgrad.algebra.stochastic import Arithmetic, Gaussian, Sample
 from symgrad.carriers.digits import Undecided
+from symgrad.graph.domains import BOOLEAN, COMPLEX, INTEGER, NONZERO, POSITIVE, REAL, UNIT_OPEN
 from symgrad.sampling.domain_reader import Piece
-from symgrad.types.domains import BOOLEAN, COMPLEX, INTEGER, NONZERO, POSITIVE, REAL, UNIT_OPEN
 from tests.support import identities, identities_elementary
 
 x, y = sympy.symbols("x y", real=True)

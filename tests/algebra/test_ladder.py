@@ -9,7 +9,7 @@ import pytest
 from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, agreeing_digits, compare_numbers, condition, movement, random_shift, rungs, settle
 from symgrad.algebra.values import accurate_value, value
 from symgrad.carriers import precise
-from symgrad.types.ulp import ulp_of
+from symgrad.dtypes.ulp import ulp_of
 
 
 def computed(function):

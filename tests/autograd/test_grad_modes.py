@@ -8,7 +8,7 @@ import pytest
 
 import symgrad
 from symgrad import autograd, tensor
-from symgrad.types.restoring import collection_paused
+from symgrad.system.restoring import collection_paused
 
 
 def leaf(*values):

@@ -12,13 +12,13 @@ import sympy
 
 import symgrad
 from symgrad.algebra.identity import Identity, identical
+from symgrad.dtypes.ulp import ulp_of
 from symgrad.frameworks.differentiation_task import Problem
 from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
 from symgrad.proofs import formulas as proof
 from symgrad.reference import exact
 from symgrad.sampling.shrink import shrink_values
-from symgrad.types.ulp import ulp_of
 
 WRONG = {
     "scaled by 1 + 1e-6": (lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) * (1 + 1e-6)),

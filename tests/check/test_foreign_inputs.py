@@ -19,13 +19,13 @@ from symgrad.checks.cross_reading import expressions_of
 from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.calling import call_of
 from symgrad.frameworks.detection import framework_of, is_foreign
+from symgrad.graph.domains import NONZERO, POSITIVE, REAL, Domain, Interval
 from symgrad.reference.differences import differences
 from symgrad.reference.sources import ExpressionSource
 from symgrad.sampling.conditions import boundary_numbers
 from symgrad.sampling.domain_reader import domain_of, domain_text, domains_of, parse_domains, simple_number
 from symgrad.sampling.points import draw_points, edge_points, room_in
 from symgrad.symbolic.texts import parse_formula
-from symgrad.types.domains import NONZERO, POSITIVE, REAL, Domain, Interval
 
 
 def sine(x):

@@ -8,12 +8,12 @@ import sympy
 
 import symgrad
 import symgrad.testing
+from symgrad.graph import domains
 from symgrad.graph.op import REGISTRY
 from symgrad.ops import matrices, matrix_determinants
 from symgrad.ops.linalg import matrix_transpose
 from symgrad.proofs.case import Case
 from symgrad.proofs.matrix_points import fitted, is_inside
-from symgrad.types import domains
 
 
 def raising(*args):

@@ -14,7 +14,7 @@ import pytest
 
 import symgrad
 from symgrad.cli import main
-from symgrad.types.frames import PACKAGE
+from symgrad.system.frames import PACKAGE
 
 ROOT = Path(__file__).parents[2]
 

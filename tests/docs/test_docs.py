@@ -14,8 +14,8 @@ import symgrad
 from symgrad.engine import documentation as documenting
 from symgrad.engine.documentation import described
 from symgrad.engine.traced import FUNCTIONS, public_signature
+from symgrad.graph.domains import POSITIVE
 from symgrad.methods import extending
-from symgrad.types.domains import POSITIVE
 from tests.support.pages import BLOCK, GUIDE, PAGES, ROOT, blocks, failures, sessions
 
 README = PAGES["README.md"]

@@ -9,8 +9,8 @@ import sympy
 import symgrad
 from symgrad import autograd
 from symgrad.carriers import numeric, precise, symbolic
+from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY
-from symgrad.types.domains import COMPLEX
 from tests.support.claims import OF_SPECTRA
 
 OPS = {op.name: op for op in REGISTRY.values() if COMPLEX in op.domain and op.name not in OF_SPECTRA}

@@ -15,13 +15,13 @@ from symgrad.algebra.identity import identical
 from symgrad.engine.traced import core
 from symgrad.formulas import parsing
 from symgrad.formulas.expressions import assignments
+from symgrad.graph.domains import POSITIVE
 from symgrad.graph.op import REGISTRY
 from symgrad.symbolic.catalogue import known_names, plan
 from symgrad.symbolic.conversion import from_sympy
 from symgrad.symbolic.definitions import Unknown
 from symgrad.symbolic.programs import program_of
 from symgrad.symbolic.tracing import to_sympy
-from symgrad.types.domains import POSITIVE
 from tests.ops.test_compositions import POINTS, check, formula, trees
 from tests.support.points import examples, of_numbers, points
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import symgrad
-from symgrad.types.weakkeys import WeakKeys
+from symgrad.system.weakkeys import WeakKeys
 
 STEPS = {"thorough": 1_000_000, "ci": 3_000}.get(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"), 2_000)
 x = symgrad.tensor([0.5, 1.0, 1.5], requires_grad=True)

@@ -7,8 +7,8 @@ import symgrad
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS
+from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY
-from symgrad.types.domains import COMPLEX
 from tests.support import points
 from tests.support.exemptions import exempt
 

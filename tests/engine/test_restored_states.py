@@ -24,9 +24,9 @@ from symgrad.frameworks.files import load_file
 from symgrad.nn.utils import parametrize
 from symgrad.optim import swa_utils
 from symgrad.optim._stateless import swap_in_optimizer_params_and_state
+from symgrad.system.frames import PACKAGE
+from symgrad.system.restoring import changed, collection_paused, finished, restored, workdps, workprec
 from symgrad.testing import silence
-from symgrad.types.frames import PACKAGE
-from symgrad.types.restoring import changed, collection_paused, finished, restored, workdps, workprec
 from symgrad.utils import mapping
 from symgrad.visual import tracing
 from tests.support.interrupts import MPMATH, Interrupted

@@ -19,8 +19,8 @@ from symgrad.engine.recording import core
 from symgrad.engine.saved import read_by, saved_by
 from symgrad.engine.storage import versions
 from symgrad.engine.tensor import Tensor
+from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY
-from symgrad.types.domains import COMPLEX
 from tests.support.exemptions import exempt
 from tests.support.points import arrays, examples
 from tests.support.threads import run_in_threads

@@ -159,7 +159,7 @@ def test_ops_of_every_kind_on_a_stale_view():
 
 
 def test_geometry_of_views_that_strides_cannot_express():
-    from symgrad.types.strides import Geometry
+    from symgrad.layouts.strides import Geometry
 
     base = np.arange(24.0).reshape(4, 6).T[::2]
     view = base[:, 1:3]

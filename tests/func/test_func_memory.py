@@ -7,7 +7,7 @@ import pytest
 
 import symgrad
 from symgrad import func
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 
 tensor = symgrad.tensor
 

@@ -13,7 +13,7 @@ from symgrad.func import grad, hessian, hvp, jacfwd, jacrev, jvp, vmap
 from symgrad.func.custom import custom_vjp
 from symgrad.func.implicit import implicit_argmin, implicit_fixed_point, implicit_root
 from symgrad.func.taylor import jet
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 
 T = symgrad.tensor
 

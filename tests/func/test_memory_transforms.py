@@ -34,7 +34,7 @@ from symgrad.func import (
     vjp,
     vmap,
 )
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 from tests.engine.test_memory import shared
 
 C, M = symgrad.tensor([1.0, -2.0, 0.5]), symgrad.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]])

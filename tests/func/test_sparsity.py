@@ -11,9 +11,9 @@ from symgrad.carriers.sets import Dense
 from symgrad.engine.traced import core
 from symgrad.func import patterns
 from symgrad.func.sparsity import plan_hessian, plan_jacobian
+from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY
 from symgrad.methods.extending import BUILT_IN
-from symgrad.types.domains import COMPLEX
 from tests.support.exemptions import exempt
 from tests.support.points import arrays, examples
 from tests.support.sparse import check_hessian, check_jacobian, dense_hessian, mask, points, recorded, rosenbrock

@@ -6,9 +6,9 @@ import pytest
 from symgrad import autograd, tensor
 from symgrad.engine.traced import core
 from symgrad.func.taylor import jet
+from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY
 from symgrad.methods.extending import BUILT_IN
-from symgrad.types.domains import COMPLEX
 from tests.support.exemptions import exempt
 from tests.support.points import arrays, examples
 

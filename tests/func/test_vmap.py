@@ -9,9 +9,9 @@ import symgrad
 from symgrad import autograd
 from symgrad.engine.traced import core
 from symgrad.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY
 from symgrad.methods.extending import BUILT_IN
-from symgrad.types.domains import COMPLEX
 from tests.support.exemptions import exempt
 from tests.support.points import arrays, differentiable, examples, random_like
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad.types.resampling_weights import taps
+from symgrad.layouts.resampling_weights import taps
 
 
 @pytest.mark.parametrize("border", [False, True])

@@ -9,7 +9,7 @@ import pytest
 
 import symgrad
 from symgrad import nn
-from symgrad.types.handles import RemovableHandle
+from symgrad.graph.handles import RemovableHandle
 from tests.support import programs_module_hooks
 from tests.support.sides import begins, compare, programs, recorded
 

@@ -11,7 +11,7 @@ import symgrad
 from symgrad.autograd import Function, forward_ad, functional
 from symgrad.func import grad, hessian, hvp, jacfwd, jacrev, jvp, vjp, vmap
 from symgrad.func.custom import custom_jvp, custom_vjp, stop_gradient
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 
 T = symgrad.tensor
 

@@ -6,8 +6,8 @@ import pytest
 import sympy
 
 import symgrad
+from symgrad.graph.domains import POSITIVE, UNIT_OPEN
 from symgrad.symbolic.operations import FormulaOp
-from symgrad.types.domains import POSITIVE, UNIT_OPEN
 
 x = sympy.Symbol("x", real=True)
 FORMS = ["positive", "nonpositive", "unit", (1, 2), [-1, 2.5], (0, math.inf), (0, sympy.pi), "(0, 1]", "-1..1", "{1, 2}", "(0, pi/2)",

@@ -8,13 +8,13 @@ import pytest
 import symgrad
 from symgrad.algebra.ladder import AGREED
 from symgrad.engine.recording import core
+from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY
 from symgrad.methods.extending import BUILT_IN
 from symgrad.reference.exact import Exact, agreement
 from symgrad.reference.run import Run
 from symgrad.testing import check_op
 from symgrad.testing.profiles import Profile
-from symgrad.types.domains import COMPLEX
 from tests.support.claims import ALL_CASES, CASES, FURTHER, attack_on, further_attacks, name_of
 from tests.support.exemptions import exempt
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad
+from symgrad.dtypes.exponents import has_predecessor
 from symgrad.engine.recording import core
+from symgrad.graph.domains import REAL
 from symgrad.graph.op import REGISTRY
-from symgrad.types.domains import REAL
-from symgrad.types.exponents import has_predecessor
 from tests.support.exemptions import exempt
 from tests.support.points import arrays, domain, examples
 from tests.support.routes import GRADIENTS, HESSIANS, TRACES, array

@@ -13,11 +13,11 @@ import symgrad
 from symgrad import func
 from symgrad.carriers import numeric, precise
 from symgrad.engine.recording import core
+from symgrad.graph.domains import REAL
 from symgrad.graph.modes import in_mode
 from symgrad.graph.op import REGISTRY
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
-from symgrad.types.domains import REAL
 from tests.support.points import arrays, differentiable, domain, examples, numbers, of_numbers
 from tests.support.routes import GRADIENTS, HESSIANS, TRACES, array, remembered
 

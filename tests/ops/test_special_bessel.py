@@ -9,8 +9,8 @@ import symgrad
 from symgrad import tensor
 from symgrad.carriers import numeric
 from symgrad.carriers.special.table import SPECIAL
+from symgrad.dtypes.ulp import ulp_of
 from symgrad.graph.op import REGISTRY
-from symgrad.types.ulp import ulp_of
 
 ULP = ulp_of("float64")
 NAMES = {"bessel_j0": (mpmath.besselj, 0), "bessel_j1": (mpmath.besselj, 1), "bessel_y0": (mpmath.bessely, 0), "bessel_y1": (mpmath.bessely, 1),

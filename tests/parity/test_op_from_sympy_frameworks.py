@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import sympy
 
+from symgrad.graph.domains import POSITIVE
 from symgrad.methods.extending import _unregister
 from symgrad.symbolic.operations import op_from_sympy
-from symgrad.types.domains import POSITIVE
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, of its transforms
 torch = pytest.importorskip("torch")

@@ -5,8 +5,8 @@ import importlib.util
 import numpy as np
 import pytest
 
+from symgrad.dtypes.ulp import ALL_DIGITS
 from symgrad.scanning import accuracy
-from symgrad.types.ulp import ALL_DIGITS
 
 if importlib.util.find_spec("matplotlib"):
     from matplotlib.figure import Figure

@@ -166,7 +166,7 @@ def constant_partials():
 
 
 @right("condition as an argument", "arguments", "the first argument is a truth value", formula=lambda xp, c, a: xp.where(c, a, 2 * a),
-       domain={"c": symgrad.types.domains.BOOLEAN, "a": "real"})
+       domain={"c": symgrad.graph.domains.BOOLEAN, "a": "real"})
 def condition():
     return unregistered(symgrad.elementwise, lambda xp, c, a: xp.where(c, a, 2 * a), None, lambda xp, y, c,
           a: xp.where(c, xp.ones_like(a), 2 * xp.ones_like(a)))

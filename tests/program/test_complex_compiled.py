@@ -10,9 +10,9 @@ from symgrad import func
 from symgrad.carriers.triangles import hermitian_parts
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY
-from symgrad.types.domains import COMPLEX
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 from tests.support.claims import ALL_CASES, OF_PARTS, attack_on, name_of
 from tests.support.complex_functions import CASES as FUNCTIONS
 

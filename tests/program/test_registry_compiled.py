@@ -13,7 +13,7 @@ from symgrad.carriers.special.table import SPECIAL
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.program.backends import has_compiler
 from symgrad.testing.checks.compiled import KINDS, compiled_derivatives
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 from tests.support.claims import ALL_CASES, attack_on, name_of
 
 SLACK = 64  # ULP of the largest element of a result

@@ -20,13 +20,13 @@ import numpy as np
 import symgrad
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers.digits import Undefined
+from symgrad.dtypes.ulp import ulp_of
 from symgrad.reference.tensors import ArrayReference, _Values, array_of
 from symgrad.testing import Claims
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.failure import Wrong
 from symgrad.testing.silence import silence
-from symgrad.types.ulp import ulp_of
 
 from .drawing import Function
 from .table import ROUTES, NotHere, Problem, Route, here

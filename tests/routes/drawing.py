@@ -15,9 +15,9 @@ import numpy as np
 
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
+from symgrad.graph.domains import BOOLEAN, MatrixDomain
 from symgrad.testing.silence import silence
 from symgrad.testing.strategies.programs import GUARDS, Operand, guard_for
-from symgrad.types.domains import BOOLEAN, MatrixDomain
 from tests.support.points import arrays, domain, inside, tails
 
 from .words import WEIGHTS, WORDS, Word, generic

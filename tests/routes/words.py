@@ -12,9 +12,9 @@ import numpy as np
 import symgrad
 from symgrad.engine.recording import core
 from symgrad.engine.traced import traced
+from symgrad.graph.domains import COMPLEX, FIXED, NONZERO, REAL, Domain, Interval
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.testing.strategies.programs_fitting import FITS
-from symgrad.types.domains import COMPLEX, FIXED, NONZERO, REAL, Domain, Interval
 from tests.support.exemptions import exempt
 
 __all__ = ["LEFT_OUT", "WEIGHTS", "WORDS", "Word", "generic"]

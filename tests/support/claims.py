@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from symgrad.engine.recording import core
+from symgrad.graph.domains import COMPLEX, NONNEGATIVE, POSITIVE, REAL, SEPARATED_SINGULAR, Domain, Interval
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.testing import Claims
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS
-from symgrad.types.domains import COMPLEX, NONNEGATIVE, POSITIVE, REAL, SEPARATED_SINGULAR, Domain, Interval
 from tests.support.exemptions import exempt, reasons
 
 __all__ = ["ALL_CASES", "CASES", "FURTHER", "OF_PARTS", "OF_SPECTRA", "ULP", "attack_on", "claims_of_case", "further_attacks",

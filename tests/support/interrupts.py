@@ -14,7 +14,7 @@ from flint import ctx as arb
 import symgrad as torch
 from symgrad.carriers.digits import context
 from symgrad.graph.modes import DEFAULT, special, thread
-from symgrad.types.frames import PACKAGE
+from symgrad.system.frames import PACKAGE
 
 __all__ = ["Cube", "Interrupted", "differences", "leaf", "locked"]
 

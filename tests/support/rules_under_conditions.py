@@ -4,7 +4,7 @@ Every entry is (forward, partials, options of the op). The forwards of the wrong
 excuses it.
 """
 
-from symgrad.types.domains import POSITIVE
+from symgrad.graph.domains import POSITIVE
 
 
 def when(condition, wrong=lambda xp, x: 2 * x):

@@ -7,7 +7,7 @@ import sympy
 import symgrad
 from symgrad import func
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 from tests.support.claims import ALL_CASES, attack_on
 
 A, B = np.array([[1.3, 0.37], [0.71, -1.9]]), np.array([[0.9, -1.7], [1.1, 0.4]])

@@ -15,7 +15,7 @@ from symgrad.matrixcalc import matrix_gradient
 from symgrad.sampling.domain_reader import domain_of, parse_domains
 from symgrad.symbolic.operations import op_from_sympy
 from symgrad.symbolic.texts import parse_formula
-from symgrad.types.limits import TooLarge
+from symgrad.system.limits import TooLarge
 from tests.symbolic.hostile_texts import LIMIT
 
 LONG = {

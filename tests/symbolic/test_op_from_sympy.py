@@ -17,12 +17,12 @@ from sympy import Abs, Max, Piecewise, Symbol, cos, cosh, exp, floor, log, sign,
 import symgrad
 from symgrad import autograd, func
 from symgrad.carriers import numeric
+from symgrad.graph.domains import POSITIVE, REAL
 from symgrad.graph.op import REGISTRY
 from symgrad.methods.extending import _unregister
 from symgrad.symbolic.formula import OpFormula
 from symgrad.symbolic.operations import op_from_sympy
 from symgrad.symbolic.reading import evaluate_expression
-from symgrad.types.domains import POSITIVE, REAL
 
 x, y = sympy.symbols("x y", real=True)
 p, q = sympy.symbols("p q", positive=True)

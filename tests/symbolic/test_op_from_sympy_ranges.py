@@ -12,8 +12,8 @@ import pytest
 import sympy
 from sympy import atan, cos, cosh, exp, log, sin, sinh, sqrt, tanh
 
+from symgrad.graph.domains import POSITIVE, REAL
 from symgrad.symbolic.formula import OpFormula
-from symgrad.types.domains import POSITIVE, REAL
 
 x, y = sympy.symbols("x y", real=True)
 p, q = sympy.symbols("p q", positive=True)

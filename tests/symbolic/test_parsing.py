@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import symgrad
 from symgrad.formulas.parsing import ParseError, parse, parse_values
-from symgrad.types.limits import LENGTH
+from symgrad.system.limits import LENGTH
 
 NUMBERS = {
     "1+2*3": 7.0, "(1+2)*3": 9.0, "-2**2": -4.0, "2**-1": 0.5, "2**3**2": 512.0, "2^3": 8.0, "6/3/2": 1.0, "1-2-3": -4.0, "--3": 3.0, "+-3": -3.0,

@@ -11,10 +11,10 @@ from symgrad.carriers.special.table import SPECIAL
 from symgrad.engine.recording import core
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.formulas.parsing import ParseError, parse
+from symgrad.graph.domains import POSITIVE
 from symgrad.graph.op import REGISTRY
 from symgrad.symbolic.kept import Kept, written_out
 from symgrad.symbolic.recognising import keep
-from symgrad.types.domains import POSITIVE
 from tests.support.special_sources import CASES, points
 
 x, y = sympy.symbols("x y")

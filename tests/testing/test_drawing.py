@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import symgrad
 from symgrad.frameworks.adapter import NotApplicable
+from symgrad.graph.domains import BOOLEAN, COMPLEX, NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain
 from symgrad.graph.op import REGISTRY
 from symgrad.sampling.domain_reader import domain_of
 from symgrad.testing import drawing, edges
@@ -24,7 +25,6 @@ from symgrad.testing.claimed import special_points
 from symgrad.testing.claims import Claims
 from symgrad.testing.drawing import edge_examples, random_examples, strategy_of
 from symgrad.testing.examples import KINDS, Draft
-from symgrad.types.domains import BOOLEAN, COMPLEX, NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain
 
 OPS = ["sin", "log", "pow", "tan", "maximum", "add_quotient", "where", "mm", "amax", "cat", "clamp_number"]
 ON_ELEMENTS = [name for name in OPS if REGISTRY[name].kind == "elementwise"]

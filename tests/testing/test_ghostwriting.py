@@ -54,7 +54,7 @@ class Square(symgrad.autograd.Function):
 
 bump = symgrad.elementwise("ghost_bump", lambda xp, x: xp.exp(-x * x), lambda xp, y, x: -2 * x * y)
 root = symgrad.elementwise("ghost_root", lambda xp, a, b: xp.sqrt(a) * b, lambda xp, y, a, b: 0.5 * b / xp.sqrt(a), lambda xp, y, a, b: xp.sqrt(a),
-                           domain=(symgrad.types.domains.POSITIVE, symgrad.types.domains.REAL), special=((1.0, 0.0),))
+                           domain=(symgrad.graph.domains.POSITIVE, symgrad.graph.domains.REAL), special=((1.0, 0.0),))
 soft = symgrad.op_from_sympy("ghost_soft", "x/(1 + abs(x))", check=False)
 number = 1.0
 sine = np.sin

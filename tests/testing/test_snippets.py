@@ -7,10 +7,10 @@ import pytest
 import sympy
 
 import symgrad
+from symgrad.graph.domains import POSITIVE, Domain, Interval
 from symgrad.testing import CheckFailure, check_linearity, check_pullback, check_pushforward, check_value, shrinking
 from symgrad.testing.failure import exact_text
 from symgrad.testing.snippets import Code
-from symgrad.types.domains import POSITIVE, Domain, Interval
 from tests.support.failing import (
     Cube,
     failure_of,

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symgrad
+from symgrad.dtypes.dtype import numpy_dtype
+from symgrad.graph.domains import BOOLEAN, INTEGER, NONZERO, POSITIVE, REAL, UNIT_CLOSED, UNIT_OPEN, Domain, Interval
 from symgrad.sampling.domain_reader import domain_of
 from symgrad.sampling.floats import Floats
 from symgrad.sampling.numbers import edge_numbers, table
 from symgrad.testing import strategies
-from symgrad.types.domains import BOOLEAN, INTEGER, NONZERO, POSITIVE, REAL, UNIT_CLOSED, UNIT_OPEN, Domain, Interval
-from symgrad.types.dtypes import numpy_dtype
 
 DTYPES = ["float64", "float32", "float16", "bfloat16"]
 TAN = Domain("TAN", (Interval(),), tuple((k + 0.5) * math.pi for k in range(-20, 20)))

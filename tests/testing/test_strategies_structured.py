@@ -26,7 +26,7 @@ from symgrad.testing.strategies import (
     symmetric,
     triangular,
 )
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 
 SHAPES = st.lists(st.integers(0, 3), max_size=3).map(tuple)
 BATCHES = st.sampled_from([(), (2,), (2, 1), (0,)])

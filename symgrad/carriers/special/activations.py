@@ -16,7 +16,7 @@ from symgrad.carriers.special.errors import bell, hermite
 from symgrad.carriers.special.expansions import PI
 from symgrad.carriers.special.normal import ndtr
 from symgrad.carriers.special.pieces import Pieces, horner, piecewise
-from symgrad.types.indices import check_ordered
+from symgrad.layouts.indices import check_ordered
 
 __all__ = ["ROWS", "SHRINK_BELOW", "shrink_near_0"]
 

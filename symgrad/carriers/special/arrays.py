@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.carriers.batched import Batched, aligned_data
 from symgrad.carriers.recorded import Recorded
 from symgrad.carriers.special.table import SPECIAL
-from symgrad.types.dtypes import get_default_dtype
+from symgrad.dtypes.dtype import get_default_dtype
 
 __all__ = ["of_arrays"]
 

@@ -14,7 +14,7 @@ from symgrad.carriers.special.elementary import product_error
 from symgrad.carriers.special.expansions import BERNOULLI
 from symgrad.carriers.special.gammas import lgamma_digits, psi_digits
 from symgrad.carriers.special.printed_integrals import with_gammas
-from symgrad.types.restoring import workprec
+from symgrad.system.restoring import workprec
 
 __all__ = ["ROWS"]
 

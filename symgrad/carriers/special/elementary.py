@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.choosing import MANY
-from symgrad.types.indices import check_ordered
+from symgrad.layouts.indices import check_ordered
 
 __all__ = ["ROWS", "corrected", "product_error"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.carriers.special.arb import arb_module
 from symgrad.carriers.special.carlson import Duplication
 from symgrad.carriers.special.expansions import PI
-from symgrad.types.restoring import workprec
+from symgrad.system.restoring import workprec
 
 __all__ = ["ROWS"]
 

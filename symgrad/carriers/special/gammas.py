@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.carriers.special.expansions import BERNOULLI
 from symgrad.carriers.special.pieces import Pieces, piecewise
-from symgrad.types.restoring import workprec
+from symgrad.system.restoring import workprec
 
 __all__ = ["ROWS", "lgamma_digits", "psi_digits"]
 

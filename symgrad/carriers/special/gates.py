@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.pieces import Pieces, piecewise
-from symgrad.types.indices import check_ordered
+from symgrad.layouts.indices import check_ordered
 
 __all__ = ["ROWS"]
 

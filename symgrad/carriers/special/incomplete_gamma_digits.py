@@ -12,7 +12,7 @@ import functools
 import math
 from typing import Any
 
-from symgrad.types.restoring import workprec
+from symgrad.system.restoring import workprec
 
 __all__ = ["density", "lower", "order_derivative", "upper"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from symgrad.carriers.special.erfcx import of_positive, scaled
 from symgrad.carriers.special.expansions import PI
 from symgrad.carriers.special.pieces import Pieces
-from symgrad.types.restoring import workprec
+from symgrad.system.restoring import workprec
 
 __all__ = ["ROWS", "sources"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.types.layouts import with_torch_layout
+from symgrad.layouts.memory_layout import with_torch_layout
 
 __all__ = ["Pieces", "clip", "horner", "piecewise", "with_many_digits"]
 

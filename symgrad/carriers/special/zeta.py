@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.carriers.special.arb import arb_module
 from symgrad.carriers.special.zeta_sum import bernoulli, by_sum, product, times_linear
-from symgrad.types.restoring import workprec
+from symgrad.system.restoring import workprec
 
 __all__ = ["ROWS"]
 

@@ -7,7 +7,7 @@ from functools import cache
 from math import factorial
 from typing import Any
 
-from symgrad.types.restoring import workprec
+from symgrad.system.restoring import workprec
 
 __all__ = ["bernoulli", "by_sum", "product", "times_linear"]
 

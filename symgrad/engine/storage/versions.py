@@ -23,8 +23,8 @@ import numpy as np
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.duck import DuckArray
 from symgrad.graph.node import all_threads, next_sequence
-from symgrad.types.frames import user_frame
-from symgrad.types.strides import address
+from symgrad.layouts.strides import address
+from symgrad.system.frames import user_frame
 
 __all__ = ["Alias", "Counter", "Write", "carry_over", "counter_of", "first_write_after", "owner", "promote", "promoted", "stamp",
            "version", "written_since"]

@@ -22,8 +22,8 @@ from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, GRADIENT, IN_FORWARD, INFERENCE, TRACKED, Leaf, Node, all_threads, make_node
 from symgrad.graph.op import REGISTRY
-from symgrad.types.locks import reentrant_lock
-from symgrad.types.strides import Geometry, address
+from symgrad.layouts.strides import Geometry, address
+from symgrad.system.locks import reentrant_lock
 
 __all__ = ["CUSTOM", "MANY", "Base", "RefusedView", "Stale", "UnrecordedLeaf", "View", "base_of", "own", "reading", "recast",
            "refuse_in_place", "register_view", "unregister_view"]

@@ -13,13 +13,13 @@ import numpy as np
 from symgrad.carriers.batched import Shape
 from symgrad.carriers.duck import DuckArray, Unrecordable, unbatchable
 from symgrad.carriers.recorded import is_recorded
+from symgrad.dtypes.dtype import SCALAR_TYPES, dtype_of
+from symgrad.dtypes.promotion import category
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special, thread
-from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
-from symgrad.types.errorstate import again, run_quietly
-from symgrad.types.promotion import category
-from symgrad.types.strides import address, dense, overlaps
+from symgrad.layouts.strides import address, dense, overlaps
+from symgrad.system.errorstate import again, run_quietly
 
 __all__ = ["InferenceError", "alike", "check_memory", "check_result", "into", "is_written_as_value", "refuse_inference", "refuse_overlap",
            "replace_value", "taking_out", "write"]

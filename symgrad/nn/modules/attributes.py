@@ -6,10 +6,10 @@ from collections import OrderedDict
 from typing import Any, ClassVar, NamedTuple
 
 from symgrad.engine.tensor import Tensor
+from symgrad.graph.handles import Hook, RemovableHandle, add_hook
 from symgrad.methods.predicates import typename
 from symgrad.nn.parameter import Buffer, Parameter
 from symgrad.types.absent import TABLES
-from symgrad.types.handles import Hook, RemovableHandle, add_hook
 
 __all__ = ["AttributesMixin", "register_module_buffer_registration_hook", "register_module_module_registration_hook",
            "register_module_parameter_registration_hook"]

@@ -9,7 +9,7 @@ from typing import Any
 from symgrad.autograd.function import Function
 from symgrad.autograd.modes import is_grad_enabled
 from symgrad.engine.tensor import Tensor
-from symgrad.types.handles import Hook
+from symgrad.graph.handles import Hook
 
 __all__ = ["BackwardHooks", "hook_last_node"]
 

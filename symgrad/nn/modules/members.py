@@ -7,12 +7,12 @@ from typing import Any, Self
 
 from symgrad.autograd.engine import clear_gradients
 from symgrad.autograd.modes import no_grad
+from symgrad.dtypes.dtype import DTYPES, dtype_of
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import empty_like
 from symgrad.methods.layout import parse_to
 from symgrad.nn.parameter import Parameter, is_lazy
 from symgrad.types.devices import check_cpu
-from symgrad.types.dtypes import DTYPES, dtype_of
 
 __all__ = ["MembersMixin"]
 

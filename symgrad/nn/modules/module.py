@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, ClassVar
 
+from symgrad.graph.handles import Hook, RemovableHandle, add_hook
 from symgrad.nn.modules.attributes import (
     AttributesMixin,
     _global_buffer_registration_hooks,
@@ -20,7 +21,6 @@ from symgrad.nn.modules.attributes import (
 from symgrad.nn.modules.backward_hooks import BackwardHooks, hook_last_node
 from symgrad.nn.modules.members import MembersMixin
 from symgrad.nn.modules.state import StateMixin, WrappedHook, _IncompatibleKeys
-from symgrad.types.handles import Hook, RemovableHandle, add_hook
 
 __all__ = ["Module", "_IncompatibleKeys", "_global_buffer_registration_hooks", "_global_module_registration_hooks",
            "_global_parameter_registration_hooks", "register_module_backward_hook", "register_module_buffer_registration_hook",

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
+from symgrad.graph.handles import Hook, RemovableHandle, add_hook
 from symgrad.nn.parameter import Parameter, is_lazy
-from symgrad.types.handles import Hook, RemovableHandle, add_hook
 
 __all__ = ["StateMixin", "WrappedHook", "_IncompatibleKeys"]
 

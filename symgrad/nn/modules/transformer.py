@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from symgrad.dtypes.dtype import get_default_dtype
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.nn import functional as F
@@ -20,7 +21,6 @@ from symgrad.nn.modules.linear import Linear
 from symgrad.nn.modules.module import Module
 from symgrad.nn.modules.normalization import LayerNorm
 from symgrad.nn.multihead import added_mask
-from symgrad.types.dtypes import get_default_dtype
 
 __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
 

@@ -13,8 +13,8 @@ from symgrad.engine.traced import FUNCTIONS
 from symgrad.graph.modes import DEFAULT, thread
 from symgrad.graph.node import Node, next_sequence
 from symgrad.nn.modules.module import Module
+from symgrad.system.machine import cores
 from symgrad.types.devices import check_cpu
-from symgrad.types.machine import cores
 
 __all__ = ["DataParallel", "data_parallel", "gather", "scatter", "scatter_kwargs"]
 

@@ -16,7 +16,7 @@ from symgrad.engine.tasks import queue_callback
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import UninitializedParameter
-from symgrad.types.restoring import changed
+from symgrad.system.restoring import changed
 
 __all__ = ["DistributedDataParallel"]
 

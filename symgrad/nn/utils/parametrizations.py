@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from symgrad.autograd.modes import no_grad
+from symgrad.dtypes.dtype import finfo
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import eye, zeros
@@ -15,7 +16,6 @@ from symgrad.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTransp
 from symgrad.nn.modules.module import Module
 from symgrad.nn.normalization import norm_except_dim
 from symgrad.nn.utils.parametrize import register_parametrization
-from symgrad.types.dtypes import finfo
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 

@@ -14,7 +14,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.nn.modules.container import ModuleDict, ModuleList
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
-from symgrad.types.restoring import restored
+from symgrad.system.restoring import restored
 
 __all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
            "transfer_parametrizations_and_params", "type_before_parametrizations"]

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.layouts.strides import Geometry
 from symgrad.program.native.blas import integer_bits
 from symgrad.program.native.nodes import Unsupported, filling, selections
 from symgrad.program.program import Operand, Program
-from symgrad.types.strides import Geometry
 
 __all__ = ["program_key"]
 

@@ -18,6 +18,7 @@ from symgrad.engine.parallel_backward import with_modes_of_caller
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.frameworks.adapter import Adapter, Array, NotApplicable, is_active
 from symgrad.methods.extending import BUILT_IN
+from symgrad.system.restoring import restored
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.comparing import same_bits
@@ -25,7 +26,6 @@ from symgrad.testing.checks.memory import other_example, results
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 from symgrad.testing.silence import in_a_thread
-from symgrad.types.restoring import restored
 
 __all__ = ["check_determinism", "check_errors", "check_pickling", "check_threads"]
 

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.autograd.modes import is_grad_enabled, set_grad_enabled
+from symgrad.dtypes.dtype import get_default_dtype, set_default_dtype
 from symgrad.frameworks.adapter import Array, Arrays, is_active
+from symgrad.system.restoring import restored
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.comparing import Sides, agree_at, as_double
 from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong
-from symgrad.types.dtypes import get_default_dtype, set_default_dtype
-from symgrad.types.restoring import restored
 
 __all__ = ["check_each_alone", "check_global_state", "check_in_other_shapes", "check_one_for_several"]
 

@@ -15,7 +15,7 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.comparing import Sides, agree_at, as_double
 from symgrad.testing.examples import Example
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 
 __all__ = ["check_compiled", "compiled_derivatives"]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from symgrad.frameworks.adapter import Array, Arrays, NotApplicable, is_active
+from symgrad.graph.domains import COMPLEX
 from symgrad.methods.extending import BUILT_IN
 from symgrad.reference.differences import RATIO, STEPS, extrapolated_derivative
 from symgrad.testing.attack import Attack
@@ -15,7 +16,6 @@ from symgrad.testing.checks.comparing import Sides, agree, agree_at, as_double
 from symgrad.testing.checks.consistency import per_element, product, sum_terms
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
-from symgrad.types.domains import COMPLEX
 
 __all__ = ["check_complex"]
 

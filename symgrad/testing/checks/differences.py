@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.ulp import ulp_of
 from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.reference.differences import MARGIN, RATIO, STEPS, VAGUE, extrapolated_derivative
 from symgrad.sampling.points import room_in
@@ -16,7 +17,6 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, differentiable
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
-from symgrad.types.ulp import ulp_of
 
 __all__ = ["along", "check_differences", "smooth"]
 

@@ -10,12 +10,12 @@ import mpmath
 import numpy as np
 
 from symgrad.checks.cross_hints import Features, is_ordinary
+from symgrad.dtypes.ulp import Ulp, ulp_of
 from symgrad.frameworks.calling import flat_names
 from symgrad.reports.numbers import ulp_text
+from symgrad.system.restoring import workdps
 from symgrad.testing.attack import Attack
 from symgrad.testing.failure import Wrong
-from symgrad.types.restoring import workdps
-from symgrad.types.ulp import Ulp, ulp_of
 
 __all__ = ["compare", "report_lost_digits"]
 

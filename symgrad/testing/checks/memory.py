@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is_active
+from symgrad.graph.domains import MatrixDomain
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.calls import check_global_state, check_one_for_several
 from symgrad.testing.checks.comparing import PROBES, Sides, agree_at, as_double, shift_by_ulp
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
-from symgrad.types.domains import MatrixDomain
 
 __all__ = ["check_aliasing", "check_layouts", "check_mutation"]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.ulp import ulp_of
 from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, reason_without_order
@@ -16,7 +17,6 @@ from symgrad.testing.checks.measuring import compare
 from symgrad.testing.claimed import special_points
 from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong
-from symgrad.types.ulp import ulp_of
 
 __all__ = ["check_pullback", "check_pushforward", "check_second", "check_special", "check_third", "check_value"]
 

@@ -17,8 +17,8 @@ from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from symgrad.engine.tensor import Size, Tensor, wrap
 from symgrad.reference.differences import differences
-from symgrad.types.errorstate import quiet, quietly
-from symgrad.types.restoring import changed, restored
+from symgrad.system.errorstate import quiet, quietly
+from symgrad.system.restoring import changed, restored
 
 __all__ = ["Array", "FlatInputs", "FunctionAtPoint", "NotSearchable", "PointSkipped", "distances", "numerical_derivatives", "pullbacks",
            "push_forward", "random_vector", "unit_vectors"]

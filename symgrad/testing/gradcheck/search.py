@@ -23,9 +23,9 @@ from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 from symgrad.sampling.points import COMMON_VALUES, flat, random_points, special_points
 from symgrad.sampling.shrink import shrink_values
+from symgrad.system.restoring import workdps
 from symgrad.testing.gradcheck.jacobians import Array, FlatInputs, FunctionAtPoint, NotSearchable, PointSkipped
 from symgrad.testing.gradcheck.report import GradientAttack, GradientMismatch
-from symgrad.types.restoring import workdps
 
 __all__ = ["Search", "attack_gradients"]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import numpy_dtype
+from symgrad.graph.domains import BOOLEAN, REAL, Domain
 from symgrad.sampling.domain_reader import domain_of
 from symgrad.sampling.floats import Floats
 from symgrad.sampling.numbers import PAGE, PAGES, table
 from symgrad.testing.strategies.needed import read_shape, require_hypothesis
-from symgrad.types.domains import BOOLEAN, REAL, Domain
-from symgrad.types.dtypes import numpy_dtype
 
 __all__ = ["ARRANGEMENTS", "arrange", "arrays", "select_numbers", "tied_arrays"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from symgrad.dtypes.dtype import numpy_dtype
+from symgrad.graph.domains import REAL, Domain
 from symgrad.sampling.domain_reader import domain_of
 from symgrad.sampling.floats import Floats
 from symgrad.sampling.numbers import PAGE, PAGES, edge_numbers, parts_of, simple_numbers, table
 from symgrad.testing.strategies.needed import require_hypothesis
-from symgrad.types.domains import REAL, Domain
-from symgrad.types.dtypes import numpy_dtype
 
 __all__ = ["edges", "numbers"]
 

@@ -16,10 +16,10 @@ from symgrad.diagnose.kinks.switches import switches
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
+from symgrad.graph.domains import REAL
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.testing.strategies.needed import require_hypothesis
 from symgrad.testing.strategies.programs_fitting import GUARDS, Shape, default_ops, fits, guard_for, op_named, parameters
-from symgrad.types.domains import REAL
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

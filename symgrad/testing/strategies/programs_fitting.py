@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.graph.domains import BOOLEAN, COMPLEX, REAL, Domain, Interval
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.testing.strategies.indexing import axes, indices, permutations
 from symgrad.testing.strategies.needed import require_hypothesis
-from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, Domain, Interval
 
 __all__ = ["GUARDS", "Guard", "Shape", "default_ops", "fits", "guard_for", "op_named", "parameters"]
 
@@ -43,7 +43,7 @@ GUARDS = {
 def guard_for(domain: Domain) -> str | None:
     """The first guard that maps all numbers into a domain, None if there is none.
 
-    >>> from symgrad.types.domains import NONZERO, POSITIVE, REAL, UNIT_OPEN
+    >>> from symgrad.graph.domains import NONZERO, POSITIVE, REAL, UNIT_OPEN
     >>> [guard_for(d) for d in (REAL, POSITIVE, NONZERO, UNIT_OPEN)]
     ['', 'positive', 'positive', 'small']
     """

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import numpy_dtype
 from symgrad.testing.strategies.needed import read_shape, require_hypothesis
-from symgrad.types.dtypes import numpy_dtype
 
 __all__ = ["READABLE", "readable", "tangents"]
 

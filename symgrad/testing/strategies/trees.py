@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symgrad.testing.strategies.needed import require_hypothesis
-from symgrad.types.trees import flatten
+from symgrad.trees import flatten
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -33,7 +33,7 @@ class Record:
 
 
 def pytrees(leaves: SearchStrategy[Any], max_leaves: int = 6, *, empty: bool = True) -> SearchStrategy[Any]:
-    """Trees with leaves from a strategy, of every container that `symgrad.types.trees` flattens.
+    """Trees with leaves from a strategy, of every container that `symgrad.trees` flattens.
 
     A tree is a leaf, None, or a tuple, list, dict, OrderedDict, named tuple (`Pair`) or dataclass (`Record`) of trees; it has about
     `max_leaves` leaves at most. Without `empty` it has one at least. They shrink to a single leaf.

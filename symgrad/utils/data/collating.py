@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import DTYPES
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.factories.creation import as_tensor, tensor
-from symgrad.types.dtypes import DTYPES
 
 __all__ = ["default_collate", "default_convert"]
 

@@ -15,8 +15,8 @@ from itertools import islice
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from symgrad.types.locks import reentrant_lock
-from symgrad.types.restoring import finished
+from symgrad.system.locks import reentrant_lock
+from symgrad.system.restoring import finished
 from symgrad.utils.data.workers import End, Failure, Setup, serve
 
 __all__ = ["Workers"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes.dtype import dtype_of
 from symgrad.graph.node import Leaf
-from symgrad.types.dtypes import dtype_of
 from symgrad.utils.tensorboard.protocol import protocol
 from symgrad.visual.formulas import formula, text_of
 from symgrad.visual.tracing import CONSTANT, Vertex

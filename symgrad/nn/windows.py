@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.types.indices import check_ordered
+from symgrad.layouts.indices import check_ordered
 
 __all__ = ["flat_index", "largest_in_parts", "largest_in_places", "largest_in_windows", "without_elements"]
 

@@ -36,7 +36,7 @@ def within(amount: float, most: float, what: str) -> None:
     >>> within(2e4, 1e4, "the formula has {} operations")
     Traceback (most recent call last):
         ...
-    symgrad.types.limits.TooLarge: the formula has 20,000 operations, more than 10,000
+    symgrad.system.limits.TooLarge: the formula has 20,000 operations, more than 10,000
     """
     if amount > most:
         shown = f"{amount:,.0f}" if amount < 1e15 else f"{amount:.0e}" if amount < float("inf") else "too many"

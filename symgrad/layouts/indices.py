@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.types.dtypes import finfo
+from symgrad.dtypes.dtype import finfo
 
 __all__ = ["broadcast", "check_bounds", "check_ordered", "diagonal", "diagonal_positions", "distinct_index", "element_index", "first_outside",
            "flat_positions", "gather_index", "index_array", "index_message", "integer_index", "is_broadcastable", "is_full_index", "is_mask",

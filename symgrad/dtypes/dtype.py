@@ -1,4 +1,4 @@
-"""Dtypes with torch's names, and the default dtype; promotion is in `symgrad.types.promotion`.
+"""Dtypes with torch's names, and the default dtype; promotion is in `symgrad.dtypes.promotion`.
 
 There is no complex32, because NumPy has no complex numbers of half precision: results that torch gives in it are complex64.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.types.limits import DTYPE_LENGTH
+from symgrad.system.limits import DTYPE_LENGTH
 
 __all__ = ["ALIASES", "DTYPES", "DType", "SCALAR_TYPES", "SPOKEN", "dtype_of", "finfo", "get_default_dtype", "iinfo", "numpy_dtype",
            "set_default_dtype"]

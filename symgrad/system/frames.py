@@ -12,7 +12,7 @@ import numpy as np
 
 __all__ = ["LIBRARIES", "PACKAGE", "is_of_library", "line_of", "outer_frame", "user_frame"]
 
-PACKAGE = os.path.abspath(__file__).removesuffix(os.path.join("types", "frames.py"))  # with a trailing separator
+PACKAGE = os.path.abspath(__file__).removesuffix(os.path.join("system", "frames.py"))  # with a trailing separator
 LIBRARIES = (PACKAGE, *(os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name) + os.sep for name in ("numpy", "scipy")))
 STANDARD = os.path.dirname(os.__file__) + os.sep
 INSTALLED = ("site-packages", "dist-packages")  # which may lie in the directory of the standard library

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.types.dtypes import SCALAR_TYPES, DType, dtype_of, get_default_dtype, numpy_dtype
+from symgrad.dtypes.dtype import SCALAR_TYPES, DType, dtype_of, get_default_dtype, numpy_dtype
 
 __all__ = ["can_cast", "category", "common", "common_dtype", "converted", "promote_types", "promoted", "result_dtype"]
 
@@ -121,7 +121,7 @@ def promote_types(type1: DType, type2: DType) -> DType:
 
     Raises RuntimeError for a pair of an unsigned integer of 16 bits or more and anything but real floating-point numbers.
 
-    >>> from symgrad.types.dtypes import DTYPES
+    >>> from symgrad.dtypes.dtype import DTYPES
     >>> promote_types(DTYPES["int8"], DTYPES["uint8"])
     torch.int16
     """
@@ -134,7 +134,7 @@ def promote_types(type1: DType, type2: DType) -> DType:
 def can_cast(from_: DType, to: DType) -> bool:
     """Whether a dtype can be cast to another by the promotion rules: never from complex to real, float to integer, or integer to boolean.
 
-    >>> from symgrad.types.dtypes import DTYPES
+    >>> from symgrad.dtypes.dtype import DTYPES
     >>> can_cast(DTYPES["float64"], DTYPES["float16"]), can_cast(DTYPES["float64"], DTYPES["int64"])
     (True, False)
     """

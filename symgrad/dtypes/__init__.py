@@ -1,0 +1,1 @@
+"""Dtypes with the names of PyTorch, their promotion, and the unit in the last place."""

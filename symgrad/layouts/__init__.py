@@ -1,0 +1,1 @@
+"""Strides, memory layouts, and index arrays."""
