@@ -1,7 +1,5 @@
 """Factories: results recorded from PyTorch for the same programs, unavailable devices, and symbols."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -13,23 +11,10 @@ MODULES = (programs_creation, programs_mixed, programs_selection, programs_surfa
 PROGRAMS = [pytest.param(program, recorded(module)[name], id=name) for module in MODULES for name, program in programs(module).items()]
 
 
-def gist(text):
-    """What has to agree: all of a result; of an error and of a warning the class and torch's first sentence, which ours begins with."""
-    if not isinstance(text, str):
-        return text
-    text = re.sub(r" \(Triggered internally.*", "", text)
-    return re.sub(r", but expected one of:.*|\nException raised from.*", "", text, flags=re.DOTALL).strip()
-
-
 def agree(found, expected):
-    """Whether an entry of a log says what was recorded; an error may say more than torch's, and may leave out which overloads there are."""
-    found, expected = gist(found), gist(expected)
     if isinstance(expected, list):
         return np.shape(found) == np.shape(expected) and np.allclose(found, expected, rtol=4e-16, atol=1e-15)
-    if found == expected or not isinstance(expected, str) or not re.match(r"\w+(Error|Warning): ", expected):
-        return found == expected
-    kind, _, words = expected.split("\n")[0].partition(": ")
-    return found.startswith(kind + ": ") and words.split(". ")[0].rstrip(".").split(" - got")[0].split(", but got")[0].lower() in found.lower()
+    return found == expected
 
 
 @pytest.mark.parametrize("program, expected", PROGRAMS)
@@ -41,8 +26,7 @@ def test_programs_give_the_recorded_results_of_pytorch(program, expected):
 
 
 def test_the_comparison_can_fail():
-    assert not agree("tensor([1.])", "tensor([2.])") and not agree("TypeError: a", "TypeError: b") and not agree("TypeError: a", "ValueError: a")
-    assert agree("TypeError: a: give b", "TypeError: a") and not agree("tensor([1.])\nUserWarning: x", "tensor([1.])")
+    assert not agree("tensor([1.])", "tensor([2.])") and not agree("TypeError", "ValueError") and not agree([1.0], [1.0 + 1e-14])
 
 
 @pytest.mark.parametrize("make", [

@@ -6,7 +6,7 @@ import pytest
 import symgrad
 from symgrad.func import vmap
 from tests.support import programs_vmap
-from tests.support.sides import begins, programs, recorded, run
+from tests.support.sides import programs, recorded, run
 
 EXPECTED = recorded(programs_vmap)
 
@@ -22,9 +22,9 @@ def leaves(entry):
 
 
 def agree(found, expected):
-    """Errors begin with PyTorch's first sentence, other texts are the same; numbers agree to 64 ULP of the largest in an entry."""
+    """Texts are the same; numbers agree to 64 ULP of the largest in an entry."""
     if isinstance(expected, str):
-        return begins(found, expected.partition(". ")[0] if "Error: " in expected.partition(" ")[0] + " " else expected, 0.0)
+        return found == expected
     (a, form), (b, like) = leaves(found), leaves(expected)
     return form == like and np.all(np.abs(np.subtract(a, b)) <= 64 * np.finfo(float).eps * np.max(np.abs(b), initial=0.0))
 
@@ -39,7 +39,7 @@ def test_programs_give_the_recorded_results_of_pytorch(program):
 
 def test_the_comparison_can_fail():
     assert not agree([[1.0, 2.0]], [[1.0, 2.0 + 1e-12]]) and not agree([[1.0]], [1.0]) and not agree({"a": [1.0]}, {"b": [1.0]})
-    assert not agree("tensor(1.)", "tensor(2.)") and not agree("TypeError: a", "ValueError: a") and agree("ValueError: a, b", "ValueError: a. c")
+    assert not agree("tensor(1.)", "tensor(2.)") and not agree("TypeError", "ValueError")
 
 
 # What depends on the data of a member, and what is written

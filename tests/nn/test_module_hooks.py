@@ -11,7 +11,7 @@ import symgrad
 from symgrad import nn
 from symgrad.graph.handles import RemovableHandle
 from tests.support import programs_module_hooks
-from tests.support.sides import begins, compare, programs, recorded
+from tests.support.sides import compare, programs, recorded
 
 SAID = recorded(programs_module_hooks)
 of_all = nn.modules.module
@@ -19,13 +19,13 @@ of_all = nn.modules.module
 
 @pytest.mark.parametrize("name", programs(programs_module_hooks))
 def test_hooks_say_what_torch_says(name):
-    compare(programs(programs_module_hooks)[name], symgrad, SAID[name], 4e-16, begins)
+    compare(programs(programs_module_hooks)[name], symgrad, SAID[name], 4e-16)
 
 
 def test_the_comparison_can_fail():
     expected = list(SAID["state_hooks"])
     with pytest.raises(AssertionError, match="state_hooks, entry 3"):
-        compare(programs_module_hooks.state_hooks, symgrad, [*expected[:3], expected[2], *expected[4:]], agree=begins)
+        compare(programs_module_hooks.state_hooks, symgrad, [*expected[:3], expected[2], *expected[4:]])
 
 
 @pytest.mark.parametrize("register, other", [(of_all.register_module_backward_hook, of_all.register_module_full_backward_hook),
