@@ -102,7 +102,7 @@ def outcome(m, text):
         except Exception as error:
             return type(error), str(error)
     ys = y if isinstance(y, tuple) else (y,)
-    told = [str(w.message) for w in caught]
+    told = [w.category for w in caught]
     out = [told, [str(each.dtype) for each in ys], [tuple(each.shape) for each in ys], *(each.detach() for each in ys)]
     if ys[0].requires_grad:
         (g,) = m.autograd.grad((ys[0] * ys[0].detach().cos()).sum() + (ys[0] ** 2).sum(), x, create_graph=True)
