@@ -136,7 +136,7 @@ def _lifted(name: str, op: Op, hidden: set[str], method: bool = False) -> Iterat
     for signature in signatures:
         if len(signatures) > 1:
             yield "@overload"
-        yield from _definition(name, signature, hidden, " ".join(op.doc.partition("\n\n")[0].split()))
+        yield from _definition(name, signature, hidden, " ".join(op.docs.doc.partition("\n\n")[0].split()))
 
 
 def _method(name: str, function: Any, hidden: set[str]) -> Iterator[str]:
@@ -228,7 +228,7 @@ def _example_setup(op: Op, dtype: DType = symgrad.float64) -> tuple[str, list[st
     """The example call of an op, the lines that create its tensors, and these tensors."""
     inside = not op.domain or 0.25 in op.domain[0] or 1.25 not in op.domain[0]
     texts = {"x": "[0.25, 0.5, 0.75]" if inside else "[1.25, 1.5, 1.75]", "a": "[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]"}
-    usage = op.usage or f"symgrad.{op.name}({', '.join('x' * (op.arity or 1))})"
+    usage = op.docs.usage or f"symgrad.{op.name}({', '.join('x' * (op.arity or 1))})"
     used = [f"{name} = symgrad.tensor({text})" for name, text in texts.items() if re.search(rf"\b{name}\b", usage)]
     space = {name: symgrad.tensor(ast.literal_eval(text)) for name, text in texts.items()}
     if dtype is not symgrad.float64:

@@ -23,8 +23,8 @@ def _bundled(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
     return (Bundle(g if i == k else None for i in range(count)),)
 
 
-OUTPUT = Op("output", "primitive", lambda xp, values, k, count: values[k], _bundled, lambda xp, tangents, y, args: tangents[0][args[-2]], 1,
-            ("values",), (), "Output", public=False, saves=False)
+OUTPUT = Op.of("output", "primitive", lambda xp, values, k, count: values[k], _bundled, lambda xp, tangents, y, args: tangents[0][args[-2]], 1,
+            ("values",), (), node_name="Output", public=False, saves=False)
 
 
 class Output(Node):
@@ -59,12 +59,12 @@ def _value_of(xp: Any, values: Sequence[Any], why: str) -> Any:
     raise Refused(why)  # called by symbolic carriers only: a recorded node has its numbers
 
 
-REFUSAL = Op("refusal", "primitive", _value_of, _refuse, lambda xp, tangents, y, args: _refuse(xp, None, y, args, tangents), None,
-             ("values",), (), "DelayedErrorBackward", public=False, saves=False)
+REFUSAL = Op.of("refusal", "primitive", _value_of, _refuse, lambda xp, tangents, y, args: _refuse(xp, None, y, args, tangents), None,
+             ("values",), (), node_name="DelayedErrorBackward", public=False, saves=False)
 
 
-STOP = Op("stop", "elementwise", lambda xp, input: input, lambda xp, g, y, args, needs: (None,), lambda xp, tangents, y, args: None, 1, ("input",),
-          (), "StopBackward0", (0,), public=False, saves=False, doc="The input itself, with the derivative 0: `detach()` in a formula.")
+STOP = Op.of("stop", "elementwise", lambda xp, input: input, lambda xp, g, y, args, needs: (None,), lambda xp, tangents, y, args: None, 1, ("input",),
+          (), (0,), node_name="StopBackward0", public=False, saves=False, doc="The input itself, with the derivative 0: `detach()` in a formula.")
 
 
 def refusal(value: Any, inputs: Sequence[Node], why: str) -> Node:

@@ -40,9 +40,9 @@ def op_of(node: Any) -> Op:
 
     names = [p for p in inspect.signature(node.function.forward).parameters][-len(node.needs):] if node.needs else []
     tensors = tuple(names[i] if i < len(names) else f"x{i}" for i in node.places)
-    return Op(node.function.__name__, "function", lambda xp, *xs: forward_in(call(), xp, xs),
+    return Op.of(node.function.__name__, "function", lambda xp, *xs: forward_in(call(), xp, xs),
               lambda xp, g, y, args, needs: call().vjp(xp, g, y, args, needs), lambda xp, tangents, y, args: _tangent(call(), xp, tangents, args),
-              len(node.parents), tensors, (), type(node).__name__, public=False, saves=False)
+              len(node.parents), tensors, (), node_name=type(node).__name__, public=False, saves=False)
 
 
 def _constant(xp: Any) -> Callable[[Any], Any]:

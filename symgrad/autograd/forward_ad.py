@@ -38,8 +38,8 @@ class Dual(Node):
     """The node of a dual tensor, at which the pushforward of the level starts."""
 
     __slots__ = ()
-    op = Op("dual", "linear", lambda xp, x: x, lambda xp, g, y, args, needs: (g,), lambda xp, tangents, y, args: tangents[0], 1, ("input",), (),
-            "ViewBackward0", public=False, saves=False)
+    op = Op.of("dual", "linear", lambda xp, x: x, lambda xp, g, y, args, needs: (g,), lambda xp, tangents, y, args: tangents[0], 1, ("input",), (),
+            node_name="ViewBackward0", public=False, saves=False)
     vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
     broadcasts = saves = selects = False
     shares_memory = True

@@ -29,7 +29,7 @@ def _call_class(op: Op, base: type[Node]) -> type[Node] | None:
         def get(self: Any) -> Any:
             if self.call is None:
                 raise RuntimeError(FREED)
-            asked = [needed.split() for (_, node), needed in zip(self.call, op.saved or ()) if node is not None and node.flags & GRADIENT]
+            asked = [needed.split() for (_, node), needed in zip(self.call, op.numerics.saved or ()) if node is not None and node.flags & GRADIENT]
             if not any(name in needed for needed in asked):
                 return None
             return wrap(self.value, self) if k is None else wrap(*self.call[k])
@@ -45,11 +45,11 @@ def _call_class(op: Op, base: type[Node]) -> type[Node] | None:
             base.release(self)
         self.call = None
 
-    words: dict[str, Any] = {"__slots__": ("call",), "__doc__": op.doc, "__module__": base.__module__, "saves": None, "release": release,
+    words: dict[str, Any] = {"__slots__": ("call",), "__doc__": op.docs.doc, "__module__": base.__module__, "saves": None, "release": release,
                              "torch_named": lambda self: self}
     for k, name in [*enumerate(names), (None, "result")]:
         words[f"_saved_{'self' if name == 'input' else name}"] = saved(k, name)
-    return type(f"{op.node_name}Backward0", (base,), words)
+    return type(f"{op.surface.node_name}Backward0", (base,), words)
 
 
 def named_as_one(op: Op, out: Any, given: Sequence[Any]) -> Any:

@@ -208,7 +208,7 @@ def _dtypes(op: Op, measured: str) -> str:
         return DTYPES[op.name]
     if op.kind != "elementwise":
         return measured
-    declared = "integers stay integers." if op.integers else "integers are converted to the default dtype."
+    declared = "integers stay integers." if op.numerics.integers else "integers are converted to the default dtype."
     return (measured or declared) + " Arguments of different dtypes are promoted to one." * (len(op.argument_names) > 1)
 
 
@@ -248,7 +248,7 @@ def documentation(op: Op, signature: Signature, dtypes: str = "", example: str =
 
     `dtypes` and `example` are measured by running the op; without `dtypes` the declaration of an elementwise op is used.
     """
-    lines = [op.doc, ""]
+    lines = [op.docs.doc, ""]
     if signature.parameters:
         lines += ["Parameters:", *(f"    {name}: {(example and described(op, name)) or _declared(op, name)}" for name in signature.parameters)]
         if "dim" in signature.parameters or "keepdim" in signature.parameters:

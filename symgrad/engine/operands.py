@@ -6,7 +6,6 @@ import functools
 import itertools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ Lifted = Callable[..., Any]
 
 def explain(op: Op, error: Exception, values: list[Any], index: Any = None) -> Exception:
     """An error of the numeric carrier, with the op and the shapes and dtypes of its operands; `index` is the parameter of an op of an index."""
-    if op.refuses and (refusal := refused(op, values)):
+    if op.numerics.refuses and (refusal := refused(op, values)):
         return refusal
     described = ", ".join(f"shape {list(v.shape)} and dtype {dtype_of(v.dtype)}" if isinstance(v, (np.ndarray, np.generic)) else repr(v)
                           for v in values)
@@ -63,7 +62,7 @@ def explain(op: Op, error: Exception, values: list[Any], index: Any = None) -> E
 
 def public_name(op: Op) -> str:
     """The name by which a user called an op: without the ending of an op that serves one kind of arguments of a function."""
-    return op.name if op.public else re.sub("_(number|tensor|elements|of_all|of_both|along|of_real|of_complex|item)$", "", op.name)
+    return op.name if op.surface.public else re.sub("_(number|tensor|elements|of_all|of_both|along|of_real|of_complex|item)$", "", op.name)
 
 
 WORDS = {
@@ -85,7 +84,7 @@ def refused(op: Op, values: Sequence[Any]) -> Exception | None:
     if op.name in ("sub", "rsub"):
         booleans = [x for x in values if type(x) is bool or hasattr(x, "dtype") and x.dtype.kind == "b"]
         return RuntimeError(WORDS["two" if len(booleans) == len(dtypes) == 2 else "sub"]) if booleans else None
-    kind = next((d for d in dtypes if d.kind in op.refuses), None)
+    kind = next((d for d in dtypes if d.kind in op.numerics.refuses), None)
     if kind is None:
         return None
     if op.name in WORDS:
@@ -248,7 +247,7 @@ def narrowed(op: Op) -> Op:
 
     if op.parameters:
         vjp.partials = getattr(op.vjp, "partials", None)  # type: ignore[attr-defined]
-    return replace(op, vjp=vjp, jvp=jvp)
+    return op.but(vjp=vjp, jvp=jvp)
 
 
 def with_number(op: Op, call: Lifted) -> Lifted:

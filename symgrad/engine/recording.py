@@ -75,10 +75,11 @@ def _promoted(op: Op, xs: list[Any]) -> list[Any]:
         xs = [wrap(as_value(x)) for x in xs]
     values = [x._value if isinstance(x, Tensor) else x for x in xs]
     target = result_dtype(values)
-    if op.refuses and (target.kind in op.refuses or op.refuses == "B"):
-        if (refusal := refused(op, values if op.refuses == "B" else [np.empty(0, target)])) is not None:
+    refuses = op.numerics.refuses
+    if refuses and (target.kind in refuses or refuses == "B"):
+        if (refusal := refused(op, values if refuses == "B" else [np.empty(0, target)])) is not None:
             raise refusal
-    if target.kind in "biu" and not op.integers and op.kind not in ("linear", "multilinear"):
+    if target.kind in "biu" and not op.numerics.integers and op.kind not in ("linear", "multilinear"):
         target = get_default_dtype().numpy
     if target.kind in "iu":
         if op.exponent is not None and type(exponent := op.exponent(tuple(xs))) is int and exponent < 0:  # a number; wrapped, it might be positive
@@ -103,7 +104,7 @@ def _binary(op: Op, call: Lifted) -> Lifted:
     with_float = with_number(op, call)
     make, make_broadcast = constructor(node_class(op, broadcasts=False)), constructor(node_class(op))
     mask = TRACKED if op.differentiable else NAMED
-    keeps, refuses = op.integers, op.refuses.lower()
+    keeps, refuses = op.numerics.integers, op.numerics.refuses.lower()
     plain, run = "df" if "c" in refuses else "dfDF", running(op)
 
     @specialized
@@ -169,7 +170,7 @@ def _known(y: Any, xp: Any, *args: Any) -> Any:
 def _unary(op: Op, call: Lifted) -> Lifted:
     make = constructor(node_class(op))
     mask = TRACKED if op.differentiable else NAMED
-    keeps, refuses = op.integers, "" if op.name == "neg" else op.refuses  # NumPy refuses to negate booleans, which `explain` words
+    keeps, refuses = op.numerics.integers, "" if op.name == "neg" else op.numerics.refuses  # NumPy refuses to negate booleans, which `explain` words
     run = running(op)
 
     @specialized
@@ -211,13 +212,13 @@ BOUNDS = frozenset(("min", "max", "other"))  # parameters that are numbers of th
 
 def _general(op: Op) -> Lifted:
     """The function of any op, called with the arguments of the rule: tensors (or one sequence of them), then parameters."""
-    plain, arity, arrange, registered = op.forward, op.arity, LAYOUTS[op.layout], op
+    plain, arity, arrange, registered = op.forward, op.arity, LAYOUTS[op.numerics.layout], op
     forward, op = rounded_rules(op)
     finish, first = finishing(op), int(op.name == "where" or op.name.startswith("power_of_"))  # a condition and a length keep their dtype
     bounded = op.kind == "elementwise" and any(p.name in BOUNDS for p in op.parameters)
-    promotes = op.kind == "elementwise" and (bounded or not op.integers)
+    promotes = op.kind == "elementwise" and (bounded or not op.numerics.integers)
     numbers = op.kind == "elementwise" and not bounded and bool(op.parameters)
-    refuses = op.refuses if op.parameters else ""
+    refuses = op.numerics.refuses if op.parameters else ""
     quiet_run = running(op)
 
     @specialized
@@ -283,7 +284,7 @@ def _general(op: Op) -> Lifted:
 
 def _one(op: Op, general: Lifted, op_of_node: Op) -> Lifted:
     """As `general`, for one tensor, of floats that need no conversion unless the op is linear."""
-    forward, arrange, anything = by_transforms(op), LAYOUTS[op.layout], op.kind == "linear" and op is op_of_node
+    forward, arrange, anything = by_transforms(op), LAYOUTS[op.numerics.layout], op.kind == "linear" and op is op_of_node
     quick = "dfDF" if op.kind == "primitive" else "df"
     make, mask, run = constructor(node_class(op_of_node)), TRACKED if op.differentiable else NAMED, running(op)
 
@@ -320,7 +321,7 @@ def _one(op: Op, general: Lifted, op_of_node: Op) -> Lifted:
 
 def _product(op: Op) -> Lifted:
     """As `_general`, for a product of two tensors."""
-    general, forward, finish, run, rows = _general(op), op.forward, finishing(op), running(op), op.layout == "rows"
+    general, forward, finish, run, rows = _general(op), op.forward, finishing(op), running(op), op.numerics.layout == "rows"
 
     def function(input: Any, other: Any) -> Tensor:
         if not isinstance(input, Tensor) or not isinstance(other, Tensor):
@@ -379,11 +380,11 @@ def core(op: Op) -> Lifted:
 
 
 def _plain(op: Op) -> Lifted:
-    if op.kind == "elementwise" and not op.parameters and op.arity in (1, 2) and op.layout != "last":
+    if op.kind == "elementwise" and not op.parameters and op.arity in (1, 2) and op.numerics.layout != "last":
         call = getattr(numeric, op.name, None) or functools.partial(op.forward, numeric)
         if isinstance(call, (types.FunctionType, functools.partial)) and op.name not in numeric.ONE_STEP:  # not an operator or a ufunc
             call = rounded_once(call)
-        if op.layout == "rows":
+        if op.numerics.layout == "rows":
             call = by_rows(call)
         if op.name in numeric.WITH_RESIDUAL:
             return with_residual(op, _unary(op, call), *numeric.WITH_RESIDUAL[op.name])

@@ -42,7 +42,7 @@ def _node_with_residual(op: Op, slope: Lifted, bend: Lifted) -> type[Node]:
         if not self.flags & NAMED:
             self.args, self.value, self.residual = None, freed, None
 
-    return type(op.node_name, (node_class(op),), {"__slots__": ("residual",), "vjp": vjp, "residual_jvp": residual_jvp, "release": release,
+    return type(op.surface.node_name, (node_class(op),), {"__slots__": ("residual",), "vjp": vjp, "residual_jvp": residual_jvp, "release": release,
                                                   "saves": None})
 
 

@@ -51,7 +51,7 @@ class _ReadTracer:
 @functools.cache
 def saved_by(op: Op) -> tuple[frozenset[str], ...] | None:
     """For each argument, the names of the saved values (arguments, or "result") that its cotangent needs; None for all."""
-    return tuple(frozenset(names.split()) for names in op.saved) if op.saved is not None else read_by(op)
+    return tuple(frozenset(names.split()) for names in op.numerics.saved) if op.numerics.saved is not None else read_by(op)
 
 
 @functools.cache
@@ -74,7 +74,7 @@ def read_by(op: Op) -> tuple[frozenset[str], ...] | None:
 
     A rule may read other values if some argument is a Python number. They count, too; `read_at` tells them apart.
     """
-    if not op.saves or op.kind == "linear":
+    if not op.numerics.saves or op.kind == "linear":
         return (frozenset(),) * (op.arity or 1)
     if op.kind == "multilinear":  # no cotangent needs the result
         return (frozenset(("tensors",)),) if op.arity is None else tuple(frozenset(op.argument_names) - {name} for name in op.argument_names)
@@ -100,7 +100,7 @@ def _read_in_call(op: Op, numbers: tuple) -> tuple[frozenset[str], ...]:
         read: set[str] = set()
         if callable(partial) and numbers[i] is None:
             tracers = [_ReadTracer(name, read) if number is None else number for name, number in zip(op.argument_names, numbers)]
-            for parameters in op.examples or ((),):
+            for parameters in op.docs.examples or ((),):
                 found = partial(_ReadTracer("", read), _ReadTracer("result", read), *tracers, *parameters)
                 if isinstance(found, _ReadTracer):
                     found.note()
@@ -111,7 +111,7 @@ def _read_in_call(op: Op, numbers: tuple) -> tuple[frozenset[str], ...]:
 @functools.cache
 def _depends_on_numbers(op: Op) -> bool:
     """Whether a rule reads other values if an argument is a Python number."""
-    return op.kind == "elementwise" and op.saves and read_by(op) != _read_in_call(op, (None,) * len(op.partials))
+    return op.kind == "elementwise" and op.numerics.saves and read_by(op) != _read_in_call(op, (None,) * len(op.partials))
 
 
 def read_at(node: Node) -> tuple[frozenset[str], ...] | None:
@@ -214,8 +214,9 @@ def verify(node: Node, parents: Sequence[Node | None]) -> None:
     """Raise RuntimeError if a value that the node saved was modified.
 
     A rule may read more than torch saves: the result is then recomputed from the arguments, or the argument from the result.
+    A custom Function verifies its own saved tensors.
     """
-    if node.none_is_undefined or node.args is None or not node.parents or not node.op.saves:  # a custom Function verifies its own saved tensors
+    if node.none_is_undefined or node.args is None or not node.parents or not (numerics := node.op.numerics).saves:
         return
     since, args = node.sequence_nr, node.args
     for i, p in enumerate(node.parents):
@@ -235,8 +236,8 @@ def verify(node: Node, parents: Sequence[Node | None]) -> None:
                                "out-of-place `.detach()` instead")
         if isinstance(value, VALUES) and (found := first_write_after(value, node.sequence_nr)) is not None:
             raise changed(value, *found, source if place < 0 else _current(value, source))
-    if node.op.inverse is not None and first_write_after(node.args[0], node.sequence_nr) is not None:
-        node.args = (node.op.inverse(numeric, node.value), *node.args[1:])
+    if numerics.inverse is not None and first_write_after(node.args[0], node.sequence_nr) is not None:
+        node.args = (numerics.inverse(numeric, node.value), *node.args[1:])
     read = read_at(node)
     reads_result = read is None or any("result" in read[min(i, len(read) - 1)] for i, p in enumerate(parents) if p is not None)
     if not result_needed and reads_result and isinstance(node.value, (np.ndarray, Batched)) and first_write_after(node.value, node.sequence_nr):
@@ -270,9 +271,9 @@ def _unpacked(node: Node) -> tuple[Any, tuple]:
     if not kept:
         return node.value, args
     values = {position: each.unpack() for position, each in kept.items()}
-    if op.inverse is not None and 0 not in values:
-        values[0] = op.inverse(numeric, values[-1])
-    if -1 not in values and op.saved is not None and op.arity is not None:
+    if op.numerics.inverse is not None and 0 not in values:
+        values[0] = op.numerics.inverse(numeric, values[-1])
+    if -1 not in values and op.numerics.saved is not None and op.arity is not None:
         given = [values.get(i, a) for i, a in enumerate(args)]
         if not any([isinstance(a, Released) for a in given]):
             values[-1] = op.forward(numeric, *given)
@@ -356,8 +357,8 @@ def saved_as(self: Node, name: str) -> Any:
         parts = parameters["index"] if isinstance(parameters["index"], tuple) else (parameters["index"],)
         return tuple(wrap(np.asarray(part)) if isinstance(part, (list, np.ndarray)) else None for part in parts)
     value = parameters[asked]
-    if asked in ("index", "mask") and op.saved is not None:
-        if not any(p is not None and asked in given.split() for p, given in zip(sources, op.saved)):
+    if asked in ("index", "mask") and op.numerics.saved is not None:
+        if not any(p is not None and asked in given.split() for p, given in zip(sources, op.numerics.saved)):
             return None
         arrays = [np.asarray(part) for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, (list, np.ndarray))]
         return wrap(arrays[0]) if len(arrays) == 1 else tuple(map(wrap, arrays))

@@ -7,7 +7,6 @@ does not depend on the other factor. So the slope is recorded as the value of an
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 from typing import Any
 
 from symgrad.carriers.dual import Dual, DualCarrier
@@ -35,7 +34,7 @@ def _slope_op(op: Op, indices: tuple[int, ...]) -> Op:
     pull, push = elementwise_vjp(partials, bool(op.parameters)), elementwise_jvp(partials)
     if not constant:
         pull, push = with_recorded_slopes(lambda: found, pull, push)
-    found = replace(op, name=f"slope_of_{op.name}_{'_'.join(map(str, indices))}", forward=forward, partials=partials, node_name="SlopeBackward0",
+    found = op.but(name=f"slope_of_{op.name}_{'_'.join(map(str, indices))}", forward=forward, partials=partials, node_name="SlopeBackward0",
                     slope=(op, indices), saved=None, inverse=None, names=None, vjp=pull, jvp=push)
     return found
 

@@ -80,7 +80,7 @@ _clone = core(REGISTRY["clone"])
 @functools.cache
 def public_signature(op: Op) -> inspect.Signature:
     """The signature of the public function of an op: that of `prepare`, or of the rule, without the carrier."""
-    given = signature_of(op.prepare or op.forward)
+    given = signature_of(op.surface.prepare or op.forward)
     return given.replace(parameters=list(given.parameters.values())[1:])
 
 
@@ -95,14 +95,15 @@ def _public_function(op: Op, core: Lifted, signature: inspect.Signature) -> Lift
     names = list(signature.parameters)
     words = {numpy: torch for numpy, torch in NUMPY_WORDS.items() if torch in names}
     plain, composite, arity = op.kind == "elementwise", op.kind == "composite", op.arity
+    prepare, joined, saves = op.surface.prepare, op.surface.joined, op.numerics.saved is not None
     several = next((k for k, p in signature.parameters.items() if p.kind is p.VAR_POSITIONAL), None)
-    quick = arity == 1 and not plain and not composite and op.prepare is not None
+    quick = arity == 1 and not plain and not composite and prepare is not None
     checks = {name: flag if type(p.default) is bool else number for name, p in signature.parameters.items()
               if type(p.default) in (bool, int, float) and name not in MAY_BE_TENSORS}
     first = min(map(names.index, checks), default=99)
     known, flags = frozenset(names) - {several}, frozenset([name for name, check in checks.items() if check is flag])
-    straight = arity in (1, 2) and not composite and op.prepare is None and not checks  # called with what `core` is called with
-    complete = len(names) if plain and op.prepare is None else arity  # a call with so many arguments is one of the rule
+    straight = arity in (1, 2) and not composite and prepare is None and not checks  # called with what `core` is called with
+    complete = len(names) if plain and prepare is None else arity  # a call with so many arguments is one of the rule
 
     def tensors(args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
         bound = signature.bind(*args, **kwargs)
@@ -137,7 +138,7 @@ def _public_function(op: Op, core: Lifted, signature: inspect.Signature) -> Lift
                 if several in kwargs and len(args) == names.index(several):
                     args = (*args, kwargs.pop(several))
             if quick and args and isinstance(args[0], Tensor):
-                prepared = op.prepare(traced, *args, **kwargs)  # type: ignore[misc]
+                prepared = prepare(traced, *args, **kwargs)  # type: ignore[misc]
                 return prepared if isinstance(prepared, Tensor) else core(*prepared)
             if not plain and arity is not None and not (len(args) >= arity and isinstance(args[0], Tensor) and (
                     arity == 1 or all([isinstance(x, Tensor) or type(x) in NUMBERS for x in args[1:arity]]))):
@@ -148,11 +149,11 @@ def _public_function(op: Op, core: Lifted, signature: inspect.Signature) -> Lift
                 out = core(traced, *args, **kwargs)
                 if type(out) is not Tensor or out._view is not None:
                     out = own(out, args)
-                if op.joined and type(out) is not Tensor:
-                    join(op.joined, [x._node_slot for x in out])
-                return out if op.saved is None else named_as_one(op, out, args[:arity])
-            if op.prepare:
-                prepared = op.prepare(traced, *args, **kwargs)
+                if joined and type(out) is not Tensor:
+                    join(joined, [x._node_slot for x in out])
+                return out if not saves else named_as_one(op, out, args[:arity])
+            if prepare:
+                prepared = prepare(traced, *args, **kwargs)
             else:
                 prepared = args if len(args) == len(names) and not kwargs else signature.bind(*args, **kwargs).arguments.values()
         except (TypeError, ValueError, RuntimeError, IndexError) as error:
@@ -227,10 +228,11 @@ def lift(op: Op) -> Lifted:
             function = by_ranks(function)
     else:
         inner = core(op)
-        direct = op.kind == "elementwise" and not op.parameters and op.prepare is None and op.argument_names in (("input",), ("input", "other"))
+        names_of_operands = op.argument_names in (("input",), ("input", "other"))
+        direct = op.kind == "elementwise" and not op.parameters and op.surface.prepare is None and names_of_operands
         function = inner if direct else _public_function(op, inner, signature)
     function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = DOCUMENTATION.get(op.name) or (documentation(op, signature) if op.public else op.doc)
+    function.__doc__ = DOCUMENTATION.get(op.name) or (documentation(op, signature) if op.surface.public else op.docs.doc)
     function.__signature__ = signature  # type: ignore[attr-defined]
     function.op = op  # type: ignore[attr-defined]
     return function
@@ -239,14 +241,14 @@ def lift(op: Op) -> Lifted:
 def install(op: Op) -> Lifted:
     """Add an op to the traced carrier; returns its public function."""
     function = lift(op)
-    for name in (op.name, *op.aliases):
+    for name in (op.name, *op.surface.aliases):
         setattr(Traced, name, staticmethod(function))
     return function
 
 
 def methods_of(op: Op, function: Lifted) -> dict[str, Lifted]:
     """The methods of Tensor for an op, by name."""
-    return dict.fromkeys((op.name, *op.aliases), function) if op.method and op.public else {}
+    return dict.fromkeys((op.name, *op.surface.aliases), function) if op.surface.method and op.surface.public else {}
 
 
 FUNCTIONS: dict[str, Lifted] = {}
@@ -254,8 +256,8 @@ METHODS = MethodTable()
 for _op in list(REGISTRY.values()):
     _function = install(_op)
     METHODS.update(methods_of(_op, _function))
-    if _op.public:
+    if _op.surface.public:
         _function.__module__ = "symgrad"  # the public module, where pickle looks the name up
-        FUNCTIONS.update(dict.fromkeys((_op.name, *_op.aliases), _function))
+        FUNCTIONS.update(dict.fromkeys((_op.name, *_op.surface.aliases), _function))
     else:
         _function.__qualname__ = f"Traced.{_op.name}"  # modules of the surface have it under other names

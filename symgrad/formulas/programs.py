@@ -150,10 +150,10 @@ def functions() -> dict[str, Any]:
 def _functions_of(ops: tuple[Op, ...]) -> dict[str, Any]:
     out = {}
     for op in ops:
-        elementwise = op.kind == "elementwise" and op.public and op.name != "pow" and any(p is not None for p in op.partials)
+        elementwise = op.kind == "elementwise" and op.surface.public and op.name != "pow" and any(p is not None for p in op.partials)
         if elementwise or op.elementwise and op.name != "clamp" or op.name == "where":  # a clamp without ends is an error
             function = FUNCTIONS.get(op.name) or lift(op)
-            out.update(dict.fromkeys((op.name, *op.aliases), function))
+            out.update(dict.fromkeys((op.name, *op.surface.aliases), function))
     return out
 
 

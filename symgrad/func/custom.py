@@ -6,7 +6,6 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,7 @@ from symgrad.trees import Spec, _branches, flatten, names, tree_map
 __all__ = ["custom_jvp", "custom_vjp", "stop_gradient"]
 
 
-_stop = core(replace(STOP, differentiable=False, integers=True))
+_stop = core(STOP.but(differentiable=False, integers=True))
 
 
 def stop_gradient(x: Any) -> Any:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -198,7 +197,7 @@ def _vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
 
 
 _rule = rule_op("Derivative")
-_op = replace(_rule, vjp=_vjp)
+_op = _rule.but(vjp=_vjp)
 
 
 def gradient_node(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:

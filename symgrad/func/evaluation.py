@@ -46,8 +46,8 @@ class Input(Node):
 
     __slots__ = ("open",)
     open: Any
-    op = Op("input", "linear", lambda xp, x: x, lambda xp, g, y, args, needs: (g,), lambda xp, tangents, y, args: tangents[0], 1, ("input",), (),
-            "ViewBackward0", public=False, saves=False)
+    op = Op.of("input", "linear", lambda xp, x: x, lambda xp, g, y, args, needs: (g,), lambda xp, tangents, y, args: tangents[0], 1, ("input",), (),
+            node_name="ViewBackward0", public=False, saves=False)
     vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
     broadcasts = saves = selects = False
 

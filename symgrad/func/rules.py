@@ -74,7 +74,7 @@ class Rule:
 def rule_op(name: str, reads_result: bool = False) -> Op:
     """The op of calls with rules; its only parameter is the rule."""
     rule = inspect.Parameter("rule", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return Op(name, "primitive", _forward, _vjp, _jvp, None, ("tensors",), (rule,), f"{name}Backward", public=False,
+    return Op.of(name, "primitive", _forward, _vjp, _jvp, None, ("tensors",), (rule,), node_name=f"{name}Backward", public=False,
               saved=None if reads_result else ("tensors",), outside=True)
 
 

@@ -28,8 +28,8 @@ class DerivativeNode(Node):
         for p in self.parents:
             self.flags |= 0 if p is None else p.flags & TRACKED
 
-    op = Op("derivative", "linear", lambda xp, source, *inputs: source, lambda xp, g, y, args, needs: (g,) + (None,) * (len(needs) - 1),
-            lambda xp, tangents, y, args: tangents[0], None, (), (), "ConstantBackward0", public=False, saves=False)
+    op = Op.of("derivative", "linear", lambda xp, source, *inputs: source, lambda xp, g, y, args, needs: (g,) + (None,) * (len(needs) - 1),
+            lambda xp, tangents, y, args: tangents[0], None, (), (), node_name="ConstantBackward0", public=False, saves=False)
     vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
     broadcasts = saves = selects = False
 

@@ -66,7 +66,7 @@ class NamedAsInTorch:
     def torch_named(self) -> Any:
         """The node itself, after its class was replaced by one with torch's name where the name depends on the arguments."""
         cls: Any = type(self)
-        names = getattr(cls, "op", None) and self.op.names
+        names = getattr(cls, "op", None) and self.op.surface.names
         name = names(self) if names and self.args is not None else None
         if name is not None and name != cls.__name__:
             self.__class__ = renamed(cls, name)

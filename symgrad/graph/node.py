@@ -232,11 +232,11 @@ def _index(self: Node) -> tuple:
     return index if isinstance(index, tuple) else (index,)
 
 
-def _release_saved(self: Node) -> None:
+def _release_saved(self: Any) -> None:
     """Release a node some of whose cotangents need no saved values; it counts as released only if one that does was asked for."""
     read = False
     if self.args is not None:
-        for p, names in zip(self.parents, self.op.saved or ()):
+        for p, names in zip(self.parents, self.named_saved):
             if names and p is not None and p.flags & GRADIENT and (names != "index" or any([hasattr(part, "__len__") for part in _index(self)])):
                 read = True
                 break
@@ -366,29 +366,29 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     key = op, broadcasts
     found = _classes.get(key)
     if found is None:
-        vjp = None if op.vjp is None else staticmethod(op.vjp)
+        vjp, saves, saved, node_name = None if op.vjp is None else staticmethod(op.vjp), op.numerics.saves, op.numerics.saved, op.surface.node_name
         words: dict[str, Any] = {
-            "__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "reads_saved": op.saves and op.kind != "linear",
-            "selects": op.selects, "calls_code": op.kind == "function", "outside": op.outside or op.kind == "function", "__doc__": op.doc,
+            "__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": saves, "reads_saved": saves and op.kind != "linear",
+            "selects": op.selects, "calls_code": op.kind == "function", "outside": op.outside or op.kind == "function", "__doc__": op.docs.doc,
             "__module__": "symgrad"}
-        if op.saves and op.may_drop:
+        if saves and op.may_drop:
             words["saves"] = HELD
-        if op.saves and op.saved is not None and (not all(op.saved) or "index" in op.saved):
-            words |= {"saves": None, "release": _release_saved}
+        if saves and saved is not None and (not all(saved) or "index" in saved):
+            words |= {"saves": None, "release": _release_saved, "named_saved": saved}
         own = SELECTED * op.selects | CALLS * words["outside"]
         if own:
             words["__init__"] = lambda self, args, parents, value, flags: Node.__init__(self, args, parents, value, flags | own)
-        elif op.saves and any([p.name == "index" for p in op.parameters]):
+        elif saves and any([p.name == "index" for p in op.parameters]):
             place = _place_of_index(op)
             words["__init__"] = lambda self, args, parents, value, flags: Node.__init__(
                 self, _with_own_index(args, place + len(parents)), parents, value, flags)
             words["keeps_index"] = True
-        indices = ("indices",) if op.saved is not None and "index" in op.saved else ()
-        first = "input" if op.node_name in NAME_INPUT else "self"
+        indices = ("indices",) if saved is not None and "index" in saved else ()
+        first = "input" if node_name in NAME_INPUT else "self"
         for name in (first if n == "input" else n for n in (*op.argument_names, "result", *(p.name for p in op.parameters), *indices)):
             for prefix in ("_saved_", "_raw_saved_"):
                 words[prefix + name] = property(operator.methodcaller("saved_as", prefix + name))
-        found = type(op.node_name, (Node,), words)
+        found = type(node_name, (Node,), words)
         note_class(found)
         if op.kind != "function":  # an op of kind "function" belongs to one call
             _classes[key] = found

@@ -21,7 +21,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
@@ -29,48 +29,96 @@ from symgrad.graph.domains import REAL, Domain
 from symgrad.graph.regions import regions_of
 from symgrad.graph.slopes import with_recorded_slopes
 
-__all__ = ["Op", "REGISTRY", "composite", "elementwise", "linear", "multilinear", "primitive", "signature_of"]
+__all__ = ["REGISTRY", "Documentation", "Numerics", "Op", "Surface", "composite", "elementwise", "linear", "multilinear", "primitive", "signature_of"]
 
 Rule = Callable[..., Any]
 REGISTRY: dict[str, Op] = {}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Op:
-    """One operation: its value, its derivative and its domain.
+@dataclass(frozen=True, slots=True)
+class Numerics:
+    """How the values of an op are computed and kept.
 
-    `forward(xp, *tensors, *parameters)` returns the value; `vjp(xp, g, y, args, needs)` a tuple with one cotangent (or None)
-    per tensor argument; `jvp(xp, tangents, y, args)` the tangent, where a tangent may be None for zero. `arity` counts the
-    tensor arguments; None means that a sequence of them comes first. `parameters` describes the other arguments.
-
-    - `prepare(xp, ...)`: the public signature where it differs from that of `forward`; it returns the arguments of `forward`, or the result.
+    - `layout`: the order in memory of the elements of a new result: "operands" and "last" follow the operands, from the first or the last on,
+      "first" the first operand, "rows" is row by row, "images" the format of images where all operands of as many dimensions have it, else row by
+      row.
+    - `saves`: the rules read values of the call.
+    - `saved`: for each argument the names of the values that its cotangent reads, "result" and parameters among them; found by tracing the rule
+      if it is not given. A write to a saved value makes the pullback raise.
+    - `inverse(xp, y)`: the argument, for an op that saves only its result.
+    - `supports_out`: the numeric carrier's function has no parameters and writes into an array given last, so that `name_` needs no temporary.
     - `integers`: integer input stays integer.
     - `refuses`: NumPy's letters of the kinds of dtypes ("b" bool, "c" complex, "V" is bfloat16) that the promoted operands may not have; a binary
       op without `integers` refuses what its function of the carrier refuses.
+    """
+
+    layout: str = ""
+    saves: bool = True
+    saved: tuple[str, ...] | None = None
+    inverse: Rule | None = None
+    supports_out: bool = False
+    integers: bool = False
+    refuses: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Documentation:
+    """What documents an op, and where it is tested.
+
+    - `usage`: a call for the documentation, of a vector x or a matrix a.
     - `examples`: tuples of parameters for tests and documentation, which begin with the arguments in the domain FIXED; `shapes`: the shapes of
       their tensors, by default (3, 4).
     - `special`: points at kinks, poles and ends of the domain.
     - `kinks`: arguments of calls at which the derivative does not exist, or is a limit; the reference shows what is returned there. Numbers and lists
       in the place of tensors are tensors.
+    """
+
+    doc: str = ""
+    usage: str = ""
+    examples: tuple[tuple[Any, ...], ...] = ()
+    shapes: tuple[tuple[int, ...], ...] = ()
+    special: tuple[tuple[float, ...], ...] = ()
+    kinks: tuple[tuple[Any, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """How programs meet an op, under torch's names.
+
+    - `public` and `method`: there is a function, and a method of Tensor, with the op's name and its `aliases`.
+    - `prepare(xp, ...)`: the public signature where it differs from that of `forward`; it returns the arguments of `forward`, or the result.
+    - `node_name`: the name of the node's class; `names(node)`: torch's name of the node, where it depends on the arguments.
     - `joined`: torch's name of the one node that it has for the outputs of a composite.
-    - `usage`: a call for the documentation, of a vector x or a matrix a.
-    - `view`: the value shares memory with the input; "many" if it is one of several views.
-    - `saved`: for each argument the names of the values that its cotangent reads, "result" and parameters among them; found by tracing the rule
-      if it is not given. A write to a saved value makes the pullback raise.
-    - `inverse(xp, y)`: the argument, for an op that saves only its result.
-    - `names(node)`: torch's name of the node, where it depends on the arguments.
-    - `exponent(args)`: for an op that is a power of its first argument, the exponent; None if it is none of these arguments.
-    - `square`: for a length, such as a norm, the name of the op that is its square: smooth where the length has a kink. A power of a length that is 0
-      is recorded as a function of both.
+    """
+
+    public: bool = True
+    method: bool = True
+    aliases: tuple[str, ...] = ()
+    prepare: Rule | None = None
+    node_name: str = ""
+    names: Callable[[Any], str | None] | None = None
+    joined: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """One operation: its rule and its structure; how numbers are computed, the documentation and torch's names are groups of their own.
+
+    `forward(xp, *tensors, *parameters)` returns the value; `vjp(xp, g, y, args, needs)` a tuple with one cotangent (or None)
+    per tensor argument; `jvp(xp, tangents, y, args)` the tangent, where a tangent may be None for zero. `arity` counts the
+    tensor arguments; None means that a sequence of them comes first. `parameters` describes the other arguments.
+
     - `selects`: the derivative is zero on a region, by elements that are not selected there; the engine then treats 0 · ∞ as 0.
     - `piecewise_linear`: the partial derivatives are constant on regions. For an elementwise op both are derived from the partials.
     - `slope`: of a derivative of an op that selects, which may jump: that op, and the arguments by which it is differentiated.
-    - `takes_out`: the numeric carrier's function has no parameters and writes into an array given last, so that `name_` needs no temporary.
+    - `exponent(args)`: for an op that is a power of its first argument, the exponent; None if it is none of these arguments.
+    - `square`: for a length, such as a norm, the name of the op that is its square: smooth where the length has a kink. A power of a length that is 0
+      is recorded as a function of both.
     - `elementwise`: a composite that works element by element, so that it stands in formulas.
+    - `view`: the value shares memory with the input; "many" if it is one of several views.
     - `outside`: its rules are, or call, a user's code, which runs in the error state of its own (see `symgrad.system.errorstate`).
-    - `layout`: the order in memory of the elements of a new result: "operands" and "last" follow the operands, from the first or the last on,
-      "first" the first operand, "rows" is row by row, "images" the format of images where all operands of as many dimensions have it, else row by
-      row.
+
+    A declaration gives the fields of all groups as keywords of one call, which `Op.of` and `but` sort.
     """
 
     name: str
@@ -81,37 +129,31 @@ class Op:
     arity: int | None
     argument_names: tuple[str, ...]
     parameters: tuple[inspect.Parameter, ...]
-    node_name: str
     partials: tuple[Any, ...] = ()
     domain: tuple[Domain, ...] = ()
-    special: tuple[tuple[float, ...], ...] = ()
-    kinks: tuple[tuple[Any, ...], ...] = ()
-    examples: tuple[tuple[Any, ...], ...] = ()
-    shapes: tuple[tuple[int, ...], ...] = ()
-    prepare: Rule | None = None
-    integers: bool = False
-    refuses: str = ""
-    method: bool = True
-    public: bool = True
-    aliases: tuple[str, ...] = ()
-    view: bool | str = False
+
     differentiable: bool = True
-    saves: bool = True
-    saved: tuple[str, ...] | None = None
-    inverse: Rule | None = None
-    names: Callable[[Any], str | None] | None = None
-    exponent: Callable[[tuple], Any] | None = None
-    square: str = ""
     selects: bool = False
     piecewise_linear: bool = False
     slope: tuple[Op, tuple[int, ...]] | None = None
-    takes_out: bool = False
+    exponent: Callable[[tuple], Any] | None = None
+    square: str = ""
     elementwise: bool = False
+    view: bool | str = False
     outside: bool = False
-    layout: str = ""
-    joined: str = ""
-    usage: str = ""
-    doc: str = ""
+
+    numerics: Numerics = Numerics()
+    docs: Documentation = Documentation()
+    surface: Surface = Surface()
+
+    @classmethod
+    def of(cls, *rule: Any, **rest: Any) -> Op:
+        """An op that is not registered, with the fields of groups given as keywords."""
+        return cls(*rule, **_grouped(rest, _DEFAULTS))
+
+    def but(self, **changes: Any) -> Op:
+        """The op with other fields, those of groups among them."""
+        return replace(self, **_grouped(changes, {group: getattr(self, group) for group in _DEFAULTS}))
 
     def __repr__(self) -> str:
         return f"<Op {self.name}: {self.kind}>"
@@ -120,6 +162,18 @@ class Op:
     def may_drop(self) -> bool:
         """Whether its saved values may tell that an element does not count; a factor of a product may be the zero of a selection."""
         return self.kind != "elementwise" or self.selects or self.name == "mul"
+
+
+_DEFAULTS = {"numerics": Numerics(), "docs": Documentation(), "surface": Surface()}
+_GROUP_OF = {field.name: group for group, default in _DEFAULTS.items() for field in fields(default)}
+
+
+def _grouped(given: dict[str, Any], groups: dict[str, Any]) -> dict[str, Any]:
+    """Keywords of `Op`, where those that are fields of a group became groups with these values."""
+    inner: dict[str, dict[str, Any]] = {}
+    for key in [key for key in given if key in _GROUP_OF]:
+        inner.setdefault(_GROUP_OF[key], {})[key] = given[key]
+    return {key: value for key, value in given.items() if key not in _GROUP_OF} | {g: replace(groups[g], **new) for g, new in inner.items()}
 
 
 signature_of = functools.lru_cache(1024)(inspect.signature)  # a rule's signature is read several times while the ops are made
@@ -138,8 +192,9 @@ def _register(name: str, kind: str, forward: Rule, vjp: Rule | None, jvp: Rule |
         rest["domain"] = (rest["domain"],) * tensors
     if name in REGISTRY:
         raise ValueError(f"{name}: an op of this name is registered already; choose another name")
-    op = Op(name, kind, forward, vjp, jvp, arity, tuple(p.name for p in names[:tensors]), tuple(names[tensors:]),
-            node_name if kind == "composite" or re.search(r"Backward|Copy", node_name) else node_name + "Backward0", doc=doc, **rest)
+    node_name += "" if kind == "composite" or re.search(r"Backward|Copy", node_name) else "Backward0"
+    op = Op.of(name, kind, forward, vjp, jvp, arity, tuple(p.name for p in names[:tensors]), tuple(names[tensors:]), doc=doc, node_name=node_name,
+               **rest)
     REGISTRY[name] = op
     return op
 

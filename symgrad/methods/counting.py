@@ -53,8 +53,8 @@ def _without_derivative(name: str, node: str) -> Callable[..., Tensor]:
     def refuse(*args: Any) -> Any:
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
-    op = Op(name, "primitive", lambda xp, input, index: xp.getitem(input, index), refuse, refuse, 1, ("input",),
-            (inspect.Parameter("index", inspect.Parameter.POSITIONAL_OR_KEYWORD),), node, public=False)
+    op = Op.of(name, "primitive", lambda xp, input, index: xp.getitem(input, index), refuse, refuse, 1, ("input",),
+            (inspect.Parameter("index", inspect.Parameter.POSITIONAL_OR_KEYWORD),), node_name=node, public=False)
     return core(op)
 
 
@@ -323,8 +323,9 @@ def frexp(input: Tensor) -> Any:
     return return_types.frexp((FUNCTIONS["ldexp"](input, _as_array((-exponent).astype(input._value.dtype))), _as_array(exponent)))
 
 
-_nextafter = core(Op("nextafter", "elementwise", lambda xp, input, other: np.nextafter(input, other) if xp is numeric else input,
-                     elementwise_vjp((1, 0), False), elementwise_jvp((1, 0)), 2, ("input", "other"), (), "NextafterBackward0", (1, 0), saves=False))
+_nextafter = core(Op.of("nextafter", "elementwise", lambda xp, input, other: np.nextafter(input, other) if xp is numeric else input,
+                     elementwise_vjp((1, 0), False), elementwise_jvp((1, 0)), 2, ("input", "other"), (), (1, 0), node_name="NextafterBackward0",
+                        saves=False))
 
 
 def nextafter(input: Tensor, other: Tensor) -> Tensor:

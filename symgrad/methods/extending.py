@@ -13,7 +13,6 @@ import reprlib
 import sys
 import unicodedata
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from symgrad.carriers import PROTOCOL, numeric
@@ -107,7 +106,7 @@ def _keep_bfloat16(op: Op) -> Op:
             t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
         return t if t is None or not _is_bfloat16(y) or _is_bfloat16(t) else xp.astype(t, y.dtype)
 
-    return replace(op, forward=forward, vjp=op.vjp and vjp, jvp=op.jvp and jvp, outside=True)
+    return op.but(forward=forward, vjp=op.vjp and vjp, jvp=op.jvp and jvp, outside=True)
 
 
 def _unregister(name: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -138,7 +137,7 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
     call: Any = NUMPY.get(op.name) or getattr(numeric, op.name)
     general = in_place(name, FUNCTIONS[op.name])
     make = constructor(node_class(op, broadcasts=False if op.arity == 2 else None))
-    first, second, integers = keeps_old(op, 0), op.arity == 2 and keeps_old(op, 1), op.integers and not op.refuses
+    first, second, integers = keeps_old(op, 0), op.arity == 2 and keeps_old(op, 1), op.numerics.integers and not op.numerics.refuses
 
     def binary(self: Tensor, other: Any, alpha: Any = None, rounding_mode: Any = None) -> Tensor:
         x, p = self._value, self._node_slot
@@ -217,16 +216,16 @@ def _comparison_op(op: Op) -> Callable[..., Any]:
         return xp.indicator(op.forward(xp, input, *other), input)
 
     def names(node: Any) -> str:
-        return f"{op.node_name[:-1]}{int(len(node.args) > 1 and isinstance(node.args[1], (np.ndarray, np.generic)))}"
+        return f"{op.surface.node_name[:-1]}{int(len(node.args) > 1 and isinstance(node.args[1], (np.ndarray, np.generic)))}"
 
-    return core(replace(op, name=f"{op.name}_", forward=forward, partials=zeros, vjp=lambda xp, g, y, args, needs: (None,) * len(zeros),
+    return core(op.but(name=f"{op.name}_", forward=forward, partials=zeros, vjp=lambda xp, g, y, args, needs: (None,) * len(zeros),
                         jvp=lambda xp, tangents, y, args: None, differentiable=True, names=names))
 
 
 def _in_place_op(op: Op, name: str) -> Callable[..., Tensor]:
     if op.kind == "elementwise" and not op.differentiable:
         return in_place(name, FUNCTIONS[op.name], _comparison_op(op))
-    return _in_place_ufunc(op, name) if op.takes_out else in_place(name, FUNCTIONS[op.name])
+    return _in_place_ufunc(op, name) if op.numerics.supports_out else in_place(name, FUNCTIONS[op.name])
 
 
 OTHERS = ("clamp", "clamp_min", "clamp_max", "softmax", "log_softmax", "cumsum", "cumprod", "tril", "triu", "masked_fill", "masked_scatter",
@@ -234,8 +233,8 @@ OTHERS = ("clamp", "clamp_min", "clamp_max", "softmax", "log_softmax", "cumsum",
           "addbmm", "baddbmm", "copysign", "deg2rad", "heaviside", "ldexp", "nan_to_num", "fmod", "rad2deg", "sgn", "sinc", "xlogy",
           "mvlgamma", "i0", "index_reduce", "renorm", "scatter_reduce")
 for _op in list(REGISTRY.values()):
-    if _op.public and _op.method and (_op.kind == "elementwise" or _op.name in OTHERS):
-        for _name in (_op.name, *_op.aliases):
+    if _op.surface.public and _op.surface.method and (_op.kind == "elementwise" or _op.name in OTHERS):
+        for _name in (_op.name, *_op.surface.aliases):
             METHODS[_name + "_"] = _in_place_op(_op, _name + "_")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -86,7 +85,7 @@ def _resized_op(node_name: str) -> Op:
         raise RuntimeError(f"Function {node_name} returned an invalid gradient at index 0 - got {list(g.shape)} but expected shape compatible with "
                            f"{list(args[0].shape)}: the tensor was reshaped in place under no_grad; reshape it with grad mode enabled")
 
-    return Op("outgrown", "linear", lambda xp, input, value: value, pull, pull, 1, ("input",), (), node_name, public=False, saves=False)
+    return Op.of("outgrown", "linear", lambda xp, input, value: value, pull, pull, 1, ("input",), (), node_name=node_name, public=False, saves=False)
 
 
 def _resized_node(place: Node, old: np.ndarray, value: np.ndarray) -> Node:
@@ -109,7 +108,7 @@ def _squeezed(node: Any) -> str:
 
 def _reshaping(name: str, of: str, **changes: Any) -> Callable[..., Tensor]:
     """The in-place form of an op that gives a view."""
-    function = lift(replace(REGISTRY[of], name=name, view=False, **changes))
+    function = lift(REGISTRY[of].but(name=name, view=False, **changes))
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         x, p = _check_in_place(self)
@@ -123,10 +122,10 @@ def _reshaping(name: str, of: str, **changes: Any) -> Callable[..., Tensor]:
 
 for _name, _of, _changes in (("t_", "t", {"node_name": "TBackward1"}), ("transpose_", "transpose", {"node_name": "TransposeBackward1"}),
                              ("squeeze_", "squeeze", {"names": _squeezed}), ("unsqueeze_", "unsqueeze", {"node_name": "UnsqueezeBackward1"})):
-    for _alias in (_name, *(f"{alias}_" for alias in REGISTRY[_of].aliases)):
+    for _alias in (_name, *(f"{alias}_" for alias in REGISTRY[_of].surface.aliases)):
         METHODS[_alias] = _reshaping(_alias, _of, **_changes)
 
-_STRIDED = replace(REGISTRY["strided"], node_name="AsStridedBackward1")
+_STRIDED = REGISTRY["strided"].but(node_name="AsStridedBackward1")
 
 
 @METHODS.define
@@ -210,8 +209,8 @@ def _no_derivative(*args: Any) -> Any:
     raise RuntimeError("derivative for set_ is not implemented")
 
 
-_SET = Op("set_", "primitive", lambda xp, input, source: source, _no_derivative, _no_derivative, 2, ("input", "source"), (), "NotImplemented",
-          public=False, saves=False)
+_SET = Op.of("set_", "primitive", lambda xp, input, source: source, _no_derivative, _no_derivative, 2, ("input", "source"), (),
+             node_name="NotImplemented", public=False, saves=False)
 
 
 @METHODS.define

@@ -47,12 +47,12 @@ def _is_python_number(x):
     return type(x) in (int, float, complex, bool)
 
 
-elementwise("add", None, 1, 1, integers=True, prepare=_add_arguments, usage="symgrad.add(x, x, alpha=2)", takes_out=True,
+elementwise("add", None, 1, 1, integers=True, prepare=_add_arguments, usage="symgrad.add(x, x, alpha=2)", supports_out=True,
             doc="input + alpha * other.")
 elementwise("sub", None, 1, -1, integers=True, refuses="B", names=lambda node: "RsubBackward1" if _is_python_number(node.args[0]) else None,
-            prepare=_sub_arguments, aliases=("subtract",), usage="symgrad.sub(x, 1.0)", takes_out=True, doc="input - alpha * other.")
+            prepare=_sub_arguments, aliases=("subtract",), usage="symgrad.sub(x, 1.0)", supports_out=True, doc="input - alpha * other.")
 elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, integers=True, aliases=("multiply",),
-            exponent=lambda args: 2 if args[0] is args[1] else None, takes_out=True, doc="input * other.")
+            exponent=lambda args: 2 if args[0] is args[1] else None, supports_out=True, doc="input * other.")
 
 
 def _is_integer(x):
@@ -79,11 +79,11 @@ def _div_arguments(xp, input, other, *, rounding_mode=None):
 elementwise("div", None, lambda xp, y, a, b: 1 / b, lambda xp, y, a, b: -y / b, saved=("other", "input other"),
             names=lambda node: "MulBackward0" if _is_python_number(node.args[0]) else None, domain=(REAL, NONZERO),
             aliases=("divide", "true_divide"), prepare=_div_arguments, usage="symgrad.div(x, 0.5, rounding_mode='floor')",
-            takes_out=True, doc="input / other, rounded to an integer if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to "
+            supports_out=True, doc="input / other, rounded to an integer if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to "
                                 "floats unless it is.")
-elementwise("neg", None, -1, integers=True, refuses="b", aliases=("negative",), takes_out=True, doc="-input.")
-elementwise("reciprocal", None, lambda xp, y, x: -y * y, domain=NONZERO, takes_out=True, doc="1 / input.")
-elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, refuses="b", node_name="Pow", takes_out=True,
+elementwise("neg", None, -1, integers=True, refuses="b", aliases=("negative",), supports_out=True, doc="-input.")
+elementwise("reciprocal", None, lambda xp, y, x: -y * y, domain=NONZERO, supports_out=True, doc="1 / input.")
+elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, refuses="b", node_name="Pow", supports_out=True,
             exponent=lambda args: 2, doc="input².")
 
 

@@ -11,32 +11,32 @@ ABOVE_ONE = Domain("ABOVE_ONE", (Interval(1.0, open_low=True),))
 ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
 ZERO = ((0.0,), (-0.0,))
 
-elementwise("exp", None, lambda xp, y, x: y, takes_out=True, doc="e**input. DLMF 4.2.")
-elementwise("exp2", None, lambda xp, y, x: xp.exp2_derivative(x, 1), saved=("result",), inverse=lambda xp, y: xp.log2(y), takes_out=True,
+elementwise("exp", None, lambda xp, y, x: y, supports_out=True, doc="e**input. DLMF 4.2.")
+elementwise("exp2", None, lambda xp, y, x: xp.exp2_derivative(x, 1), saved=("result",), inverse=lambda xp, y: xp.log2(y), supports_out=True,
             doc="2**input.")
 elementwise("exp2_derivative", lambda xp, input, order: xp.exp2_derivative(input, order), lambda xp, y, x, order: xp.exp2_derivative(x, order + 1),
             public=False, examples=((1,),), node_name="Exp2", doc="The derivatives of 2**input, without a rounded log(2) as constant of the graph.")
 elementwise("expm1", None, lambda xp, y, x: xp.exp(x), special=ZERO, saved=("result",), inverse=lambda xp, y: xp.log1p(y),
-            takes_out=True, doc="e**input - 1, accurate next to 0.")
-elementwise("log", None, lambda xp, y, x: 1 / x, kinks=((0.0,),), domain=POSITIVE, takes_out=True, doc="The natural logarithm. DLMF 4.2.")
-elementwise("log2", None, lambda xp, y, x: xp.log_derivative(x, 2), domain=POSITIVE, takes_out=True, doc="The logarithm to base 2.")
-elementwise("log10", None, lambda xp, y, x: xp.log_derivative(x, 10), domain=POSITIVE, takes_out=True, doc="The logarithm to base 10.")
+            supports_out=True, doc="e**input - 1, accurate next to 0.")
+elementwise("log", None, lambda xp, y, x: 1 / x, kinks=((0.0,),), domain=POSITIVE, supports_out=True, doc="The natural logarithm. DLMF 4.2.")
+elementwise("log2", None, lambda xp, y, x: xp.log_derivative(x, 2), domain=POSITIVE, supports_out=True, doc="The logarithm to base 2.")
+elementwise("log10", None, lambda xp, y, x: xp.log_derivative(x, 10), domain=POSITIVE, supports_out=True, doc="The logarithm to base 10.")
 elementwise("log_derivative", lambda xp, input, base: xp.log_derivative(input, base), lambda xp, y, x, base: -y / x, domain=POSITIVE, public=False,
             examples=((2,), (10,)), doc="1 / (input log(base)), without a rounded log(base) as constant of the graph.")
 elementwise("log1p", None, lambda xp, y, x: 1 / (1 + x), domain=ABOVE_MINUS_ONE, special=ZERO, node_name="Log1P",
-            takes_out=True, doc="log(1 + input), accurate next to 0.")
-elementwise("sqrt", None, lambda xp, y, x: 1 / (2 * y), kinks=((0.0,),), domain=POSITIVE, takes_out=True, doc="The square root.")
+            supports_out=True, doc="log(1 + input), accurate next to 0.")
+elementwise("sqrt", None, lambda xp, y, x: 1 / (2 * y), kinks=((0.0,),), domain=POSITIVE, supports_out=True, doc="The square root.")
 elementwise("rsqrt", None, lambda xp, y, x: -y / (2 * x), domain=POSITIVE, doc="1 / sqrt(input).")
 elementwise("cbrt", None, lambda xp, y, x: xp.pow(y, -2) / 3, kinks=((0.0,),), domain=NONZERO, saved=("result",),
             inverse=lambda xp, y: y * xp.square(y), doc="The real cube root, NumPy's name. The derivative at 0 is infinite.")
 
-elementwise("sin", None, lambda xp, y, x: xp.cos(x), takes_out=True, doc="The sine. DLMF 4.14.")
-elementwise("cos", None, lambda xp, y, x: -xp.sin(x), takes_out=True, doc="The cosine. DLMF 4.14.")
-elementwise("tan", None, lambda xp, y, x: 1 + y * y, domain=Domain("TAN", (Interval(-1.57, 1.57),)), takes_out=True, doc="The tangent. DLMF 4.14.")
+elementwise("sin", None, lambda xp, y, x: xp.cos(x), supports_out=True, doc="The sine. DLMF 4.14.")
+elementwise("cos", None, lambda xp, y, x: -xp.sin(x), supports_out=True, doc="The cosine. DLMF 4.14.")
+elementwise("tan", None, lambda xp, y, x: 1 + y * y, domain=Domain("TAN", (Interval(-1.57, 1.57),)), supports_out=True, doc="The tangent. DLMF 4.14.")
 elementwise("asin", None, lambda xp, y, x: xp.rsqrt(xp.one_minus_square(x)), domain=UNIT_OPEN, special=ZERO, aliases=("arcsin",),
-            takes_out=True, doc="The inverse sine. DLMF 4.23.")
+            supports_out=True, doc="The inverse sine. DLMF 4.23.")
 elementwise("acos", None, lambda xp, y, x: -xp.rsqrt(xp.one_minus_square(x)), domain=UNIT_OPEN, special=ZERO, aliases=("arccos",),
-            takes_out=True, doc="The inverse cosine. DLMF 4.23.")
+            supports_out=True, doc="The inverse cosine. DLMF 4.23.")
 
 
 def _secant_of_atan(xp, x):
@@ -45,7 +45,7 @@ def _secant_of_atan(xp, x):
 
 
 elementwise("atan", None, lambda xp, y, x: xp.square(1 / _secant_of_atan(xp, x)), special=ZERO, aliases=("arctan",),
-            takes_out=True, doc="The inverse tangent. DLMF 4.23.")
+            supports_out=True, doc="The inverse tangent. DLMF 4.23.")
 
 
 def _over_length(xp, x, a, b):
@@ -60,7 +60,7 @@ def _slope_of_turn(xp, a, b):
 
 
 elementwise("atan2", None, lambda xp, y, a, b: xp.angle_slope(a, b), lambda xp, y, a, b: -xp.angle_slope(b, a),
-            kinks=((0.0, 0.0),), domain=(REAL, POSITIVE), aliases=("arctan2",), takes_out=True, doc="The angle of the point (other, input).")
+            kinks=((0.0, 0.0),), domain=(REAL, POSITIVE), aliases=("arctan2",), supports_out=True, doc="The angle of the point (other, input).")
 elementwise("angle_slope", None, lambda xp, y, a, b: -2 * y * xp.angle_slope(b, a), lambda xp, y, a, b: xp.angle_turn(a, b), public=False,
             method=False, domain=(REAL, POSITIVE), doc="other / (input² + other²), the derivative of the angle by the input, and 0 at (0, 0).")
 elementwise("angle_turn", None, lambda xp, y, a, b: _slope_of_turn(xp, a, b), lambda xp, y, a, b: -_slope_of_turn(xp, b, a), public=False,
@@ -71,18 +71,18 @@ elementwise("direction", None, lambda xp, y, a, b: xp.direction(b, a) * _over_le
             lambda xp, y, a, b: -y * _over_length(xp, xp.direction(b, a), a, b), public=False,
             doc="input / hypot(input, other), and 0 at (0, 0): the derivatives of norms and angles are products of it, without cancellation.")
 
-elementwise("sinh", None, lambda xp, y, x: xp.cosh(x), special=ZERO, takes_out=True, doc="The hyperbolic sine. DLMF 4.28.")
-elementwise("cosh", None, lambda xp, y, x: xp.sinh(x), takes_out=True, doc="The hyperbolic cosine. DLMF 4.28.")
+elementwise("sinh", None, lambda xp, y, x: xp.cosh(x), special=ZERO, supports_out=True, doc="The hyperbolic sine. DLMF 4.28.")
+elementwise("cosh", None, lambda xp, y, x: xp.sinh(x), supports_out=True, doc="The hyperbolic cosine. DLMF 4.28.")
 elementwise("tanh", None, lambda xp, y, x: xp.sech_square(x), special=(*ZERO, (20.0,), (-20.0,)), saved=("result",),
-            inverse=lambda xp, y: xp.atanh(y), takes_out=True, doc="The hyperbolic tangent. DLMF 4.28.")
+            inverse=lambda xp, y: xp.atanh(y), supports_out=True, doc="The hyperbolic tangent. DLMF 4.28.")
 elementwise("sech", None, lambda xp, y, x: -y * xp.tanh(x), doc="1 / cosh(input), without overflow. DLMF 4.28.")
 elementwise("sech_square", None, lambda xp, y, x: -2 * y * xp.tanh(x), public=False, special=((20.0,), (-20.0,)), doc="1 / cosh(input)².")
 elementwise("asinh", None, lambda xp, y, x: 1 / _secant_of_atan(xp, x), special=ZERO, aliases=("arcsinh",),
-            takes_out=True, doc="The inverse hyperbolic sine. DLMF 4.37.")
+            supports_out=True, doc="The inverse hyperbolic sine. DLMF 4.37.")
 elementwise("acosh", None, lambda xp, y, x: 1 / (xp.sqrt(x - 1) * xp.sqrt(x - -1.0)), domain=ABOVE_ONE, aliases=("arccosh",),
-            takes_out=True, doc="The inverse hyperbolic cosine. DLMF 4.37.")
+            supports_out=True, doc="The inverse hyperbolic cosine. DLMF 4.37.")
 elementwise("atanh", None, lambda xp, y, x: 1 / xp.one_minus_square(x), domain=UNIT_OPEN, special=ZERO, aliases=("arctanh",),
-            takes_out=True, doc="The inverse hyperbolic tangent. DLMF 4.37.")
+            supports_out=True, doc="The inverse hyperbolic tangent. DLMF 4.37.")
 elementwise("one_minus_square", None, lambda xp, y, x: -2 * x, public=False, special=((1.0,), (-1.0,)), doc="1 - input², accurate next to ±1.")
 
 
@@ -129,11 +129,11 @@ elementwise("square_of_hypot", lambda xp, input, other, order: input * input + o
             lambda xp, y, a, b, order: _square_of_hypot_slope(xp, y, b, a, order), examples=((None,),), public=False, node_name="Pow",
             doc="input² + other² of what is raised to a power, with the order of its edge.")
 elementwise("abs", None, _direction_of, kinks=((0.0,),), jvp=_abs_jvp, integers=True, square="square_of_abs", special=ZERO, aliases=("absolute",),
-            takes_out=True, doc="|input|; the derivative at 0 is 0.")
+            supports_out=True, doc="|input|; the derivative at 0 is 0.")
 elementwise("sign", None, 0, kinks=((0.0,),), integers=True, refuses="c", special=ZERO, doc="-1, 0 or 1; the derivative is 0.")
-elementwise("floor", None, 0, kinks=((1.0,),), integers=True, refuses="bc", takes_out=True,
+elementwise("floor", None, 0, kinks=((1.0,),), integers=True, refuses="bc", supports_out=True,
             doc="The largest integer not above the input; the derivative is 0.")
-elementwise("ceil", None, 0, kinks=((1.0,),), integers=True, refuses="bc", takes_out=True,
+elementwise("ceil", None, 0, kinks=((1.0,),), integers=True, refuses="bc", supports_out=True,
             doc="The smallest integer not below the input; the derivative is 0.")
 
 
@@ -149,7 +149,7 @@ def _round_arguments(xp, input, *, decimals=0):
 
 elementwise("round", None, 0, kinks=((0.5,),), integers=True, refuses="bc", prepare=_round_arguments, usage="symgrad.round(x, decimals=1)",
             doc="The nearest integer, or multiple of 10**-decimals, halves to even; the derivative is 0.")
-elementwise("trunc", None, 0, kinks=((1.0,),), integers=True, refuses="bc", aliases=("fix",), takes_out=True,
+elementwise("trunc", None, 0, kinks=((1.0,),), integers=True, refuses="bc", aliases=("fix",), supports_out=True,
             doc="The integer part; the derivative is 0.")
 
 elementwise("sinc_derivative", lambda xp, input, order: xp.sinc_derivative(input, order), lambda xp, y, x, order: xp.sinc_derivative(x, order + 1),

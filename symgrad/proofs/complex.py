@@ -102,7 +102,7 @@ def _plain(e: Any) -> Any:
 
 def complex_cases(op: Op, parameters: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], notes: list[str]) -> Iterator[Case]:
     """The cases of the op on complex numbers, if it takes them; a rule without a formula is added to `notes`."""
-    sample = None if "c" in op.refuses else _sample(op, parameters, shapes)
+    sample = None if "c" in op.numerics.refuses else _sample(op, parameters, shapes)
     if sample is None:
         return
     xs, _ = sample

@@ -30,7 +30,7 @@ PAIR = (2,)  # the shape of several arguments of the same shape, if it is valid
 
 def cases(op: Op, complex: bool | None, notes: list[str]) -> Iterator[Case]:
     """An op with the parameters of each of its examples, on numbers or small arrays, real and complex; omissions are added to `notes`."""
-    for parameters in op.examples or ((),):
+    for parameters in op.docs.examples or ((),):
         shapes = ((),) * (op.arity or 1) if op.kind == "elementwise" else _fitting(op, parameters)
         if not complex and COMPLEX not in op.domain:
             yield Case(op, parameters, shapes)
@@ -41,10 +41,10 @@ def cases(op: Op, complex: bool | None, notes: list[str]) -> Iterator[Case]:
 def _fitting(op: Op, parameters: tuple[Any, ...]) -> tuple[tuple[int, ...], ...]:
     """The first of the default shapes that are valid for the parameters, or the shapes that the op declares."""
     count = 2 if op.arity is None else op.arity
-    alike = not op.shapes or len(set(op.shapes)) == 1
+    alike = not op.docs.shapes or len(set(op.docs.shapes)) == 1
     if COMPLEX in op.domain:
         return (PAIRS,) * count
-    candidates = [PAIR] * (alike and count > 1 and op.arity is not None) + [shape for shape in SHAPES if not op.shapes]
+    candidates = [PAIR] * (alike and count > 1 and op.arity is not None) + [shape for shape in SHAPES if not op.docs.shapes]
     for shape in candidates:
         xs = [np.linspace(0.25, 0.75, prod(shape)).reshape(shape) for _ in range(count)]
         try:
@@ -55,7 +55,7 @@ def _fitting(op: Op, parameters: tuple[Any, ...]) -> tuple[tuple[int, ...], ...]
             continue
         if np.size(y):
             return (shape,) * count
-    return op.shapes or (SHAPES[-1],) * count
+    return op.docs.shapes or (SHAPES[-1],) * count
 
 
 def _op(given: Any) -> Op:
@@ -66,7 +66,7 @@ def _op(given: Any) -> Op:
     if isinstance(found, Op):
         return found
     if isinstance(given, str):
-        op = REGISTRY.get(given) or next((op for op in REGISTRY.values() if given in op.aliases), None)
+        op = REGISTRY.get(given) or next((op for op in REGISTRY.values() if given in op.surface.aliases), None)
         if op is not None:
             return op
         import difflib

@@ -149,7 +149,7 @@ def _pieces(case: Case) -> Iterator[Region]:
     (x,) = case.variables
     d = domain_of(case.op, case.active[0])
     p, q = sympy.symbols("p q", positive=True)
-    cuts = sorted({point[0] for point in case.op.special} or {0.0}) + list(d.excluded)
+    cuts = sorted({point[0] for point in case.op.docs.special} or {0.0}) + list(d.excluded)
     for interval in d.intervals:
         inner = sorted({c for c in cuts if interval.low < c < interval.high})
         for low, high in itertools.pairwise([interval.low, *inner, interval.high]):
@@ -216,4 +216,4 @@ def _signs(case: Case, forward: Sequence[Any]) -> list[Region]:
 
 def constants(case: Case) -> list[Fraction]:
     """The coordinates of the op's special points."""
-    return sorted({Fraction(x) for point in case.op.special for x in point if abs(x) < 100})
+    return sorted({Fraction(x) for point in case.op.docs.special for x in point if abs(x) < 100})

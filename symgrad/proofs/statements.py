@@ -109,7 +109,7 @@ def _border_statements(case: Case, forward: Sequence[Any], order: int, seconds: 
     except ERRORS:  # SymPy cannot differentiate across the borders
         return
     numbers, _ = _numbers(case, full, references, order, 0, borders(forward, tied), claims_of(case, full, order)[0], seconds,
-                          [_exactly(point) for point in case.op.special if len(point) == len(case.variables)])
+                          [_exactly(point) for point in case.op.docs.special if len(point) == len(case.variables)])
     for key, found in numbers.items():
         if found.point is not None and key not in known:
             yield _statement(case, full, key, None, references[key], found, "", 0.0, ())

@@ -151,15 +151,15 @@ class RecordingCarrier:
         return function
 
     def _op(self, op: Op) -> Callable[..., Box]:
-        signature = inspect.signature(op.prepare or op.forward)
+        signature = inspect.signature(op.surface.prepare or op.forward)
         count = op.arity or 1
-        plain = op.prepare is None and not op.parameters
+        plain = op.surface.prepare is None and not op.parameters
 
         def call(*args: Any, **kwargs: Any) -> Box:
             if not plain or kwargs:
                 bound = signature.bind(self, *args, **kwargs)
-                if op.prepare is not None:
-                    args = op.prepare(*bound.args, **bound.kwargs)
+                if op.surface.prepare is not None:
+                    args = op.surface.prepare(*bound.args, **bound.kwargs)
                     if isinstance(args, Box):  # another op computed the result
                         return args
                 else:

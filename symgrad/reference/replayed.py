@@ -120,7 +120,7 @@ class ReplayedValues:
 def _is_special(node: Any) -> bool:
     """Whether an argument of a function of numbers is at a special point, where its derivative may be a convention, as that of abs at 0."""
     op = getattr(node, "op", None)
-    if op is None or op.kind != "elementwise" or not op.special:
+    if op is None or op.kind != "elementwise" or not op.docs.special:
         return False
     xs = [a if p is None else p.value for a, p in zip(node.args or (), node.parents)]
-    return any(len(point) == len(xs) and np.any(np.logical_and.reduce([np.equal(x, c) for x, c in zip(xs, point)])) for point in op.special)
+    return any(len(point) == len(xs) and np.any(np.logical_and.reduce([np.equal(x, c) for x, c in zip(xs, point)])) for point in op.docs.special)

@@ -72,7 +72,7 @@ def _special_inputs(run: Any) -> Iterator[tuple[slice, float]]:
             continue
         for i, p in enumerate(node.parents):
             if p in places:
-                for values in node.op.special:
+                for values in node.op.docs.special:
                     if i < len(values):
                         yield places[p], values[i]
 

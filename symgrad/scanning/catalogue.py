@@ -66,7 +66,7 @@ def catalogue(names: Sequence[str] = (), seconds: float = 0.0,
     >>> entry.formula, entry.derivatives
     (tanh(x), (cosh(x)**(-2),))
     """
-    known = {each: op for op in REGISTRY.values() if is_listed(op) for each in (op.name, *op.aliases)}
+    known = {each: op for op in REGISTRY.values() if is_listed(op) for each in (op.name, *op.surface.aliases)}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(f"ops: {', '.join(unknown)}: there is no such op; `symgrad ops` lists all")
@@ -80,13 +80,13 @@ def catalogue(names: Sequence[str] = (), seconds: float = 0.0,
 
 def is_listed(op: Op) -> bool:
     """Whether an op is public, under its own name, or as a function of `nn.functional`."""
-    return op.public or op.elementwise
+    return op.surface.public or op.elementwise
 
 
 def _entry(op: Op, seconds: float) -> OpEntry:
     formula, derivatives = _formulas(op)
-    entry = OpEntry(op.name, op.aliases, op.kind if op.differentiable else "not differentiable", _summary(op), formula, derivatives, _domain(op),
-                    _kinks(op), given=_given(op))
+    entry = OpEntry(op.name, op.surface.aliases, op.kind if op.differentiable else "not differentiable", _summary(op), formula, derivatives,
+                    _domain(op), _kinks(op), given=_given(op))
     for parameters in scanned_calls(op) if seconds else ():
         _add(entry, scan(op, parameters, seconds))
     return entry
@@ -96,7 +96,7 @@ def scanned_calls(op: Op) -> tuple[tuple[Any, ...], ...]:
     """The parameters with which an op is scanned: its examples, for each op that maps real numbers to real numbers element by element."""
     if not op.arity or not op.differentiable or not (op.elementwise or op.kind == "elementwise"):
         return ()
-    return op.examples or ((),)
+    return op.docs.examples or ((),)
 
 
 def _formulas(op: Op) -> tuple[Any, tuple[Any, ...]]:
@@ -106,7 +106,7 @@ def _formulas(op: Op) -> tuple[Any, tuple[Any, ...]]:
     if op.kind != "elementwise" or not op.arity:
         return None, ()
     symbols = sympy.symbols(LETTERS, real=True)[:op.arity]
-    given = op.examples[0] if op.examples else ()
+    given = op.docs.examples[0] if op.docs.examples else ()
     cells = [symbolic.ExactExpressions.fill([s], ()) for s in symbols]
     try:
         y = op.forward(symbolic, *cells, *given)
@@ -133,7 +133,7 @@ def _recorded_formulas(op: Op) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _summary(op: Op) -> str:
-    first = op.doc.partition("\n")[0]
+    first = op.docs.doc.partition("\n")[0]
     return first if len(first) <= LONGEST else f"{first[:LONGEST - 2]} …"
 
 
@@ -154,12 +154,12 @@ def _interval_text(domain: Any) -> str:
 def _given(op: Op) -> str:
     """The parameters of the first example, as text."""
     names = [name for name, d in zip(op.argument_names, op.domain) if d is FIXED] + [p.name for p in op.parameters]
-    return ", ".join(f"{name} = {value}" for name, value in zip(names, op.examples[0] if op.examples else ()))
+    return ", ".join(f"{name} = {value}" for name, value in zip(names, op.docs.examples[0] if op.docs.examples else ()))
 
 
 def _kinks(op: Op) -> str:
     """The points at which an op is declared to be special: kinks, poles, and where forms change."""
-    points = dict.fromkeys(tuple(0.0 if x == 0 else x for x in point) for point in op.special)
+    points = dict.fromkeys(tuple(0.0 if x == 0 else x for x in point) for point in op.docs.special)
     return ", ".join(f"{p[0]:g}" if len(p) == 1 else f"({', '.join(f'{x:g}' for x in p)})" for p in points)
 
 

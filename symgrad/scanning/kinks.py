@@ -43,7 +43,7 @@ def kinks_of(op: Op) -> list[KinkEntry]:
     >>> entry.at, entry.gradient, entry.convention
     ((0.0,), (array(0.),), 'the derivative of least norm: 0')
     """
-    return [_entry(op, call) for call in op.kinks]
+    return [_entry(op, call) for call in op.docs.kinks]
 
 
 def _entry(op: Op, call: tuple[Any, ...]) -> KinkEntry:
@@ -89,7 +89,7 @@ def kink_table(names: Sequence[str] = ()) -> str:
     if unknown:
         raise ValueError(f"ops: {', '.join(unknown)}: there is no such op; `symgrad ops` lists all")
     lines = ["| op | at | value | gradient | second derivatives | by |", "|---|---|---|---|---|---|"]
-    for name in sorted(names or (n for n, op in REGISTRY.items() if op.public or n.startswith("linalg_"))):
+    for name in sorted(names or (n for n, op in REGISTRY.items() if op.surface.public or n.startswith("linalg_"))):
         for e in kinks_of(REGISTRY[name]):
             at = ", ".join(map(_text, e.at))
             second = "refused" if e.second is None else _text(e.second.tolist()) if e.second.any() else "0"

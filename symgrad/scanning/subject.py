@@ -127,18 +127,18 @@ class Subject:
 
     def _use_op(self, op: Op, parameters: Sequence[Any] | None) -> None:
         """Use an op with some parameters, those of its first example if it needs any; they begin with the arguments in the domain FIXED."""
-        if not op.arity or not (op.kind == "elementwise" or op.elementwise or op.kind == "composite" and op.public and op.arity == 1):
+        if not op.arity or not (op.kind == "elementwise" or op.elementwise or op.kind == "composite" and op.surface.public and op.arity == 1):
             raise TypeError(f"accuracy: the op {op.name} is not a function of single numbers (it is {op.kind}); wrap it in a function of numbers")
         domains = [op.domain[i] if i < len(op.domain) else REAL for i in range(op.arity)]
         needed = FIXED in domains or any(p.default is p.empty for p in op.parameters)
-        given = tuple((op.examples[0] if op.examples and needed else ()) if parameters is None else parameters)
+        given = tuple((op.docs.examples[0] if op.docs.examples and needed else ()) if parameters is None else parameters)
         self.function = _with_parameters(op, domains, given)
         self.name = op.name + (f"{given}" if given else "")
         self.names = [name for name, d in zip(op.argument_names, domains) if d is not FIXED]
         if len(self.names) == 1:
             self.names = ["x"]
         self.domains = [d for d in domains if d is not FIXED]
-        self.special = [*op.special, *(k for k in op.kinks if len(k) == len(self.names) and all(isinstance(x, float) for x in k))]
+        self.special = [*op.docs.special, *(k for k in op.docs.kinks if len(k) == len(self.names) and all(isinstance(x, float) for x in k))]
 
     @property
     def count(self) -> int:

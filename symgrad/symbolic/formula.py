@@ -173,8 +173,8 @@ class OpFormula:
         if k not in self._ops:
             form, partials = self.form(k), self.partials(k)
             names = tuple(argument_names([self.names[i] for i in form.places]))
-            self._ops[k] = Op(self.name, "elementwise", with_signature(lambda xp, *xs: self.read(k, xp, dict(zip(form.places, xs))), names),
-                              elementwise_vjp(partials, False), elementwise_jvp(partials), len(names), names, (), _node_name(self.name),
+            self._ops[k] = Op.of(self.name, "elementwise", with_signature(lambda xp, *xs: self.read(k, xp, dict(zip(form.places, xs))), names),
+                              elementwise_vjp(partials, False), elementwise_jvp(partials), len(names), names, (), node_name=_node_name(self.name),
                               partials=partials, domain=tuple(self.domains[i] for i in form.places), saved=(" ".join(names),) * len(names),
                               method=False, public=False, doc=f"The derivative {k} of {self.name}.")
         return self._ops[k]

@@ -95,7 +95,7 @@ class FormulaOp:
         return f"<op {self.__name__}({', '.join(map(str, self.symbols))}) = {self.expr}>"
 
     def __reduce__(self) -> Any:
-        return _restore, (self.__name__, self.expr, self.symbols, self.domain, self.op.doc)
+        return _restore, (self.__name__, self.expr, self.symbols, self.domain, self.op.docs.doc)
 
     @property
     def symbols(self) -> tuple[Any, ...]:

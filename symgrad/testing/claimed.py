@@ -137,8 +137,8 @@ class ClaimedOp:
         op = self.subject.op
         if self.claims.shapes is not None:
             return self.claims.shapes
-        if op is not None and op.shapes:
-            return tuple(op.shapes)
+        if op is not None and op.docs.shapes:
+            return tuple(op.docs.shapes)
         count = 2 if op is not None and op.arity is None else len(self.names)
         if op is None:  # a function of matrices, square matrices, vectors or numbers
             values = [simple_number(d) or 0.0 for d in self.domains]
@@ -202,10 +202,10 @@ def _adapter_for(op: Any, claims: Claims) -> tuple[Adapter, Claims]:
     if not isinstance(op, Op) and not callable(op):
         raise TypeError(f"symgrad.testing checks ops, functions and classes with apply, not {type(op).__name__}")
     known, options = op if isinstance(op, Op) else getattr(op, "op", None), _options(claims)
-    if isinstance(known, Op) and (known is op or REGISTRY.get(known.name) is known and known.kind != "composite" and known.prepare is None
+    if isinstance(known, Op) and (known is op or REGISTRY.get(known.name) is known and known.kind != "composite" and known.surface.prepare is None
                                   and claims.framework in (None, "symgrad") and not options.given):
-        if known.examples and not claims.parameters:
-            claims = claims.but(parameters=known.examples[0])
+        if known.docs.examples and not claims.parameters:
+            claims = claims.but(parameters=known.docs.examples[0])
         return OpAdapter(known, _options(claims)), claims
     adapter = adapter_of(op, claims.framework, name, options)
     if claims.complex is None and (adapter.framework != "symgrad" or owner_of(op) is not None):
@@ -229,7 +229,7 @@ def special_points(claimed: ClaimedOp) -> list[tuple[tuple[Any, ...], Any]]:
     """The special points of the claims and of the op: pairs (one number per argument, the claimed gradient or None)."""
     op = claimed.subject.op
     out: list[tuple[tuple[Any, ...], Any]] = []
-    for point in (*claimed.claims.special, *(op.special if op is not None else ())):
+    for point in (*claimed.claims.special, *(op.docs.special if op is not None else ())):
         gradient = None
         if isinstance(point, (tuple, list)) and len(point) == 2 and (isinstance(point[0], (tuple, list)) or len(claimed.names) == 1):
             point, gradient = point

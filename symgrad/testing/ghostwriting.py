@@ -116,9 +116,9 @@ def _claims(obj: Any, here: Any, module: str, name: str, formula: str | None, do
                     proposed=beside is None)
     yield from _shapes(obj, names, text, framework)
     own = getattr(obj, "op", None)
-    if isinstance(own, Op) and own.examples and own.parameters and _is_literal(own.examples[0]):
-        yield Claim("parameters", repr(own.examples[0]), "what it is called with after the tensors")
-    special = own.special if isinstance(own, Op) else ()
+    if isinstance(own, Op) and own.docs.examples and own.parameters and _is_literal(own.docs.examples[0]):
+        yield Claim("parameters", repr(own.docs.examples[0]), "what it is called with after the tensors")
+    special = own.docs.special if isinstance(own, Op) else ()
     remark = f"points with an edge or a kink, as ({', '.join(names)}{',' * (len(names) == 1)})"
     yield Claim("special", repr(list(special)) if special else f"[({', '.join(['1.0'] * len(names))}{',' * (len(names) == 1)})]", remark, not special)
 

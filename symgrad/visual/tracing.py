@@ -27,7 +27,7 @@ __all__ = ["CONSTANT", "GraphRecorder", "IO", "MEMBERS", "Vertex", "call_recorde
 IO, CONSTANT = "IO Node", "Const"  # TensorBoard draws a Const small, next to its users
 MEMBERS = PARAMETER, BUFFER, ATTRIBUTE = "Parameter", "Buffer", "Attribute"
 READ = str.maketrans("/:", "\N{DIVISION SLASH}\N{RATIO}")  # the characters that a reader of a path takes for a scope or an output
-WRITERS = {name for op in REGISTRY.values() for name in (op.name, *op.aliases)} | {"copy", "setitem"}  # the names of operations that write
+WRITERS = {name for op in REGISTRY.values() for name in (op.name, *op.surface.aliases)} | {"copy", "setitem"}  # the names of operations that write
 
 
 class Vertex:

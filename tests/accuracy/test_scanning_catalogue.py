@@ -21,7 +21,7 @@ def test_every_op_that_works_element_by_element_is_scanned():
     covered = {op.name for op, _ in CALLS}
     found = set()
     for op in REGISTRY.values():
-        if not op.public or not op.differentiable or op.kind != "composite" or op.arity is None:
+        if not op.surface.public or not op.differentiable or op.kind != "composite" or op.arity is None:
             continue
         values = [x, y, x + y][:op.arity]
         try:

@@ -63,7 +63,7 @@ def calls() -> Iterator[Call]:
         if not op.differentiable:
             continue
         plain = f"m.{name}({', '.join('xyz'[:op.arity or 1])})"
-        texts = [op.usage.replace("symgrad.", "m.")] if op.usage else []
+        texts = [op.docs.usage.replace("symgrad.", "m.")] if op.docs.usage else []
         for text in texts if op.kind != "elementwise" or op.parameters else [plain, *texts]:
             seen.add(re.sub(r"\s", "", text))
             yield Call(text, op)

@@ -61,7 +61,7 @@ def test_a_wrong_pullback_is_refuted_at_a_matrix_of_the_domain(what, complex):
     assert refuted.what == "vjp by input" and refuted.claim != refuted.truth
     assert [s.verdict for s in proof.statements if s.what == "jvp"] in (["proved"], ["verified"])
     if not complex:
-        case = Case(op, op.examples[0] if op.examples else (), op.shapes)
+        case = Case(op, op.docs.examples[0] if op.docs.examples else (), op.docs.shapes)
         assert is_inside(case, {s: refuted.point[str(s)] for s in case.variables})
 
 

@@ -97,7 +97,7 @@ def test_every_ball_of_an_op_on_arrays_contains_the_reference_value(op, paramete
 @pytest.mark.parametrize("size", [0, 1, 4])
 @pytest.mark.parametrize("op, parameters", [case for case in SHAPED if case.values[0].name in MATRIX_WORDS])
 def test_balls_of_functions_of_matrices_of_any_size(op, parameters, size):
-    check_holds(op, parameters, arrays(op, np.random.default_rng(1), [(size,) * len(shape) for shape in op.shapes]))
+    check_holds(op, parameters, arrays(op, np.random.default_rng(1), [(size,) * len(shape) for shape in op.docs.shapes]))
 
 
 @pytest.mark.parametrize("name, matrix, reason", [
@@ -139,9 +139,9 @@ def test_a_ball_that_contains_an_indefinite_matrix_has_no_bounded_cholesky_facto
     assert not ball.cholesky_factor(wide)[1, 1].item().is_finite()
 
 
-@pytest.mark.parametrize("op, parameters", [case for case in ELEMENTWISE if case.values[0].special])
+@pytest.mark.parametrize("op, parameters", [case for case in ELEMENTWISE if case.values[0].docs.special])
 def test_balls_at_special_points(op, parameters):
-    for x in op.special:
+    for x in op.docs.special:
         check_holds(op, parameters, x)
 
 

@@ -49,7 +49,7 @@ def test_pullback_is_the_adjoint_of_pushforward(name, layout):
         xs = [np.repeat(x, 2, 0)[::2] for x in xs]
     if layout == "columns":
         xs = [np.asfortranarray(x) for x in xs]
-    rest = (op.examples or ((),))[-1]
+    rest = (op.docs.examples or ((),))[-1]
     y = op.forward(numeric, *xs, *rest)
     ts, g = [random_like(rng, x) for x in xs], random_like(rng, y)
     pulled = op.vjp(numeric, g, y, (*xs, *rest), (True,) * len(xs))
@@ -66,7 +66,7 @@ def test_pullback_is_the_adjoint_of_pushforward(name, layout):
 @pytest.mark.parametrize("name", OPS)
 def test_exact_carriers_agree_with_the_numeric_one(name):
     op, xs = OPS[name], numbers(name, np.random.default_rng(1))
-    rest = (op.examples or ((),))[-1]
+    rest = (op.docs.examples or ((),))[-1]
     value = np.asarray(op.forward(numeric, *xs, *rest))
     digits = np.asarray(op.forward(precise, *map(precise.lift_value, xs), *rest))
     formula = np.asarray(op.forward(symbolic, *(symbolic.lift_value(x, exact=True) for x in xs), *rest))

@@ -47,8 +47,8 @@ def case(name, op=None):
     return name, xs[0], tuple((x,) for x in xs[1:])
 
 
-METHODS = {name: op for op in REGISTRY.values() if op.public and op.method and (op.kind == "elementwise" or op.name in OTHERS)
-           for name in (op.name, *op.aliases)}
+METHODS = {name: op for op in REGISTRY.values() if op.surface.public and op.surface.method and (op.kind == "elementwise" or op.name in OTHERS)
+           for name in (op.name, *op.surface.aliases)}
 CASES = [pytest.param(*case(name, op), id=name)
          for name, op in (METHODS | {"float_power": None, "conj_physical": None, "put": None, "polygamma": None}).items()]
 ELEMENTWISE = {name: op for name, op in METHODS.items() if op.kind == "elementwise"}
@@ -107,7 +107,7 @@ def test_every_in_place_method_is_tested():
 
 
 @pytest.mark.sampled(8)
-@pytest.mark.parametrize("name", [op.name for op in REGISTRY.values() if op.takes_out])
+@pytest.mark.parametrize("name", [op.name for op in REGISTRY.values() if op.numerics.supports_out])
 def test_an_op_that_takes_an_out_array_needs_no_temporary(name):
     op = REGISTRY[name]
     x, *others = (tensor(array(domain(op, i), np.random.default_rng(i), (100_000,))) for i in range(op.arity))
@@ -120,9 +120,9 @@ def test_an_op_that_takes_an_out_array_needs_no_temporary(name):
 
 
 def test_all_ops_that_take_an_out_array_are_declared():
-    found = {op.name for op in REGISTRY.values() if op.kind == "elementwise" and op.differentiable and op.public and not op.parameters
+    found = {op.name for op in REGISTRY.values() if op.kind == "elementwise" and op.differentiable and op.surface.public and not op.parameters
              and isinstance(NUMPY.get(op.name) or getattr(numeric, op.name, None), np.ufunc)}
-    assert found == {op.name for op in REGISTRY.values() if op.takes_out}
+    assert found == {op.name for op in REGISTRY.values() if op.numerics.supports_out}
 
 
 @pytest.mark.parametrize("name, x, args", CASES)
@@ -195,7 +195,7 @@ def test_a_result_that_does_not_fit_is_not_written(name):
         assert same(y, x) and y._version == 0
 
 
-@pytest.mark.parametrize("name", [name for name, op in ELEMENTWISE.items() if op.differentiable and (op.arity == 2 or not op.integers)])
+@pytest.mark.parametrize("name", [name for name, op in ELEMENTWISE.items() if op.differentiable and (op.arity == 2 or not op.numerics.integers)])
 def test_floats_are_not_written_into_integers(name):
     if name == "frac":
         return  # which refuses integers itself

@@ -113,10 +113,10 @@ def public_calls(op, layout, kind):
         return LAYOUTS[layout](np.array([0.25, 0.5, 0.75]).astype(KINDS[kind]))
 
     def used(a, x):
-        return eval(op.usage, {"symgrad": symgrad, "a": a, "x": x})
+        return eval(op.docs.usage, {"symgrad": symgrad, "a": a, "x": x})
 
     function, zero = FUNCTIONS[op.name], symgrad.tensor(0)
-    if op.usage:
+    if op.docs.usage:
         yield used, (a(), x())
     most = op.arity if op.kind == "elementwise" and not op.parameters else 9  # what comes behind these is out=
     for rest in ((), (0,), (1,), (0, 1), (zero,), (0, zero), ((2, 3),), (2, 0), (0, zero, 1.0), (0.5,)):
@@ -144,7 +144,7 @@ def test_rules_share_no_memory():
 def test_functions_share_no_memory(kind):
     wrong, called = [], set()
     for op in REGISTRY.values():
-        for layout in (LAYOUTS if kind == "float" else ("transposed", "scalar")) if op.public else ():
+        for layout in (LAYOUTS if kind == "float" else ("transposed", "scalar")) if op.surface.public else ():
             if op.name in RETURNED and layout == "expanded":
                 continue  # whose elements cannot be written one by one
             for i, (call, args) in enumerate(public_calls(op, layout, kind)):
@@ -155,4 +155,4 @@ def test_functions_share_no_memory(kind):
                     wrong.append(f"{op.name} ({layout}, call {i}): {found}")
     assert not wrong, "\n".join(wrong)
     if kind == "float":
-        assert not (missing := {op.name for op in REGISTRY.values() if op.public} - called), missing
+        assert not (missing := {op.name for op in REGISTRY.values() if op.surface.public} - called), missing

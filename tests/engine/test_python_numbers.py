@@ -10,7 +10,8 @@ from symgrad import tensor
 from symgrad.autograd import grad
 from symgrad.graph.op import REGISTRY
 
-BINARY = [op for op in REGISTRY.values() if op.kind == "elementwise" and op.arity == 2 and op.public and op.differentiable and not op.parameters]
+BINARY = [op for op in REGISTRY.values()
+          if op.kind == "elementwise" and op.arity == 2 and op.surface.public and op.differentiable and not op.parameters]
 NUMBERS = [0.0, -0.0, 0, 1e308, 5e-324, float("inf"), float("nan")]
 VALUES = [-2.0, 0.0, 0.5, 3.0]
 

@@ -222,7 +222,7 @@ def test_a_rule_reads_only_what_the_node_has_saved(op, parameters):
         free = [k for k, name in enumerate(names[:-1]) if name not in kept and np.asarray(xs[k]).dtype.kind in "fc"] + [-1] * ("result" not in kept)
         expected = gradient(op, parameters, xs, i)
         # From the result alone an argument comes back with the digits that the result has kept of it.
-        np.testing.assert_allclose(gradient(op, parameters, xs, i, free), expected, rtol=0 if op.inverse is None else 1e-12, atol=0)
+        np.testing.assert_allclose(gradient(op, parameters, xs, i, free), expected, rtol=0 if op.numerics.inverse is None else 1e-12, atol=0)
         for k, name in enumerate(names):
             place = -1 if name == "result" else k
             value = core(op)(*map(tensor, xs), *parameters).value if place < 0 else np.asarray(xs[place])
@@ -235,9 +235,9 @@ def test_declared_saved_tensors_match_what_rules_read():
     """An op that says what it saves says no more than its rule can use: arguments, the result, or a parameter."""
     for op in REGISTRY.values():
         known = {*op.argument_names, "result", *(p.name for p in op.parameters)}
-        assert set(" ".join(op.saved or ()).split()) <= known, op
-        assert op.saved is None or op.arity is None or len(op.saved) == op.arity, op
-        assert op.inverse is None or op.saved == ("result",), op
+        assert set(" ".join(op.numerics.saved or ()).split()) <= known, op
+        assert op.numerics.saved is None or op.arity is None or len(op.numerics.saved) == op.arity, op
+        assert op.numerics.inverse is None or op.numerics.saved == ("result",), op
 
 
 class Untidy:

@@ -42,7 +42,7 @@ def _equivalent(mutant: Mutant, op: Op, wrong: Op) -> str:
         flat = detached is not None and all(_flat(case, detached[1], detached[2] == "pushforward") for case in cases(op, False, []))
         return "what is detached has the derivative 0" if flat else ""
     if kind == "conjugate":
-        if not any(_is_complex(op, parameters) for parameters in op.examples or ((),)):
+        if not any(_is_complex(op, parameters) for parameters in op.docs.examples or ((),)):
             return "no cotangent of it is complex"
         chosen = op.selects and all(_flat(case, None, False) for case in cases(op, False, []))
         return "its derivatives depend on which elements are equal, and their conjugates are equal, too" if chosen else ""
@@ -58,7 +58,7 @@ def _equivalent(mutant: Mutant, op: Op, wrong: Op) -> str:
 
 def _same_numbers(op: Op, wrong: Op) -> bool:
     """Whether value, gradient and tangent are the same numbers at all examples: formulas say nothing of ties and kinks."""
-    for k in range(len(op.examples or ((),))):
+    for k in range(len(op.docs.examples or ((),))):
         attack = _attack(op, k)
         other = turned(attack, wrong)
         for example in (*attack.examples("points"), *attack.examples("special")):
@@ -75,7 +75,7 @@ def _same_numbers(op: Op, wrong: Op) -> bool:
 @functools.cache
 def _attack(op: Op, k: int) -> Attack:
     """The attack on an op with its k-th parameters, of first derivatives only."""
-    return attack_on(op, (op.examples or ((),))[k], Profile("first derivatives", 12, 1, 0.0))
+    return attack_on(op, (op.docs.examples or ((),))[k], Profile("first derivatives", 12, 1, 0.0))
 
 
 def _close(x: np.ndarray, y: np.ndarray) -> bool:

@@ -91,7 +91,7 @@ class Killers:
         """The attack on an op with its k-th parameters, and the checks that it passes."""
         key = op.name, k
         if key not in self.attacks:
-            parameters = (op.examples or ((),))[k]
+            parameters = (op.docs.examples or ((),))[k]
             self.attacks[key] = attack = attack_on(op, parameters, self.profile)
             if attack.truth is not None:
                 attack.__dict__["truth"] = Remembered(attack.truth)
@@ -107,7 +107,7 @@ class Killers:
         if str(mutant) in CRASHES:
             return Killed("sizes", (), "the process ends with a segmentation fault")
         for op, wrong in mutant.wrong:
-            for k, parameters in enumerate(op.examples or ((),)):
+            for k, parameters in enumerate(op.docs.examples or ((),)):
                 attack, checks = self.attack(op, k)
                 first = "pushforward" if "tangent" in mutant.what else ASKED_FIRST.get(mutant.kind)
                 found = first_failure(turned(attack, wrong), sorted(checks, key=lambda c: c.name != first))

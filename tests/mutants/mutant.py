@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, NamedTuple
 
 from symgrad.graph.op import Op
@@ -27,7 +26,7 @@ class Mutant(NamedTuple):
 
 def mutated(op: Op, **rules: Any) -> Op:
     """A copy of an op with other rules, under a name that no carrier knows, so that its own forward rule is what runs."""
-    return dataclasses.replace(op, name=f"{op.name} (mutant)", **rules)
+    return op.but(name=f"{op.name} (mutant)", **rules)
 
 
 def differentiable_ops() -> list[Op]:

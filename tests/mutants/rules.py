@@ -73,7 +73,7 @@ def vanishes(op: Op) -> bool:
 
 def rank(op: Op, i: int) -> int:
     """The number of dimensions that an argument has in the examples."""
-    return len(op.shapes[min(i, len(op.shapes) - 1)]) if op.shapes else 2
+    return len(op.docs.shapes[min(i, len(op.docs.shapes) - 1)]) if op.docs.shapes else 2
 
 
 # The places where a rule can be changed

@@ -19,7 +19,7 @@ MODULE_NAMES = {  # names of a carrier's module that are not part of the protoco
 }
 ELEMENTWISE = [(op, parameters) for op in REGISTRY.values() if op.kind == "elementwise" for parameters in examples(op)]
 OTHERS = [(op, parameters) for op in REGISTRY.values() if op.kind in ("linear", "multilinear", "primitive") and op.name != "reference"
-          and of_numbers(op) for parameters in op.examples]  # a `reference` is any number that a rule may subtract: exact carriers take 0
+          and of_numbers(op) for parameters in op.docs.examples]  # a `reference` is any number that a rule may subtract: exact carriers take 0
 TAILS = (1e-20, 1e-8, 0.5, 1.0, 20.0, 40.5)
 X = sympy.Symbol("x", real=True)
 
@@ -86,7 +86,7 @@ def test_a_carrier_does_not_fall_through_to_its_library():
 def test_elementwise_values(op, parameters):
     """At float arguments SymPy's value with fifty digits, that of the precise carrier and the float agree."""
     rng = np.random.default_rng(0)
-    points = list(zip(*(numbers(domain(op, i), rng, 6) for i in range(op.arity)))) + list(op.special)
+    points = list(zip(*(numbers(domain(op, i), rng, 6) for i in range(op.arity)))) + list(op.docs.special)
     points += [(x,) * op.arity for x in TAILS if all(x in domain(op, i) for i in range(op.arity))]
     for point in points:
         digits = op.forward(Closed(precise), *map(precise.lift_value, point), *parameters)

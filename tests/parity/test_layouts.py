@@ -95,7 +95,7 @@ KNOWN = {**{(call, layout): "torch copies the gaps between the elements, too" fo
 def elementwise():
     """The calls of the ops of which every one has the same arguments."""
     for op in REGISTRY.values():
-        if op.public and op.kind == "elementwise" and hasattr(torch, op.name):
+        if op.surface.public and op.kind == "elementwise" and hasattr(torch, op.name):
             for given in ("x",) if op.arity == 1 else ("x, y", "y, x", "x, w", "w, x", "x, x") + ("x, 2.0",) * (op.name not in NUMBERS):
                 yield f"t.{op.name}({given})"
 

@@ -108,7 +108,7 @@ def test_functions_through_complex_numbers(name):
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(("op", "parameters"), [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in ONE_OF_EACH
-                                                if "c" not in op.refuses])
+                                                if "c" not in op.numerics.refuses])
 def test_ops_of_complex_numbers(op, parameters):
     with hermitian_parts():  # by one triangle, a gradient is no derivative of the value
         f = complex_of(op, parameters)
@@ -123,8 +123,8 @@ ENDS = (symgrad.abs, symgrad.angle, symgrad.real, symgrad.imag, lambda z: symgra
 @pytest.mark.parametrize("seed", range(30))
 def test_compositions(seed):
     rng = np.random.default_rng(seed)
-    elementwise = [op for op in REGISTRY.values() if op.kind == "elementwise" and op.arity in (1, 2) and op.public and "c" not in op.refuses
-                   and COMPLEX not in op.domain and not op.selects and op.name not in OF_PARTS]
+    elementwise = [op for op in REGISTRY.values() if op.kind == "elementwise" and op.arity in (1, 2) and op.surface.public
+                   and "c" not in op.numerics.refuses and COMPLEX not in op.domain and not op.selects and op.name not in OF_PARTS]
 
     def chain(steps, z):
         known = [z]

@@ -301,7 +301,7 @@ class _Drawer:
         d = word.domain(i)
         if d == BOOLEAN:
             return np.array([self.rng.random() < 0.5 for _ in range(math.prod(shape))], bool).reshape(shape)
-        special = [p[i] if isinstance(p, tuple) and isinstance(p[0], float) else p for p in word.op.special] if word.op is not None else []
+        special = [p[i] if isinstance(p, tuple) and isinstance(p[0], float) else p for p in word.op.docs.special] if word.op is not None else []
         return self._array(shape, lambda: self._number(d, [s for s in special if isinstance(s, float)]))
 
     def _step(self, word: Word) -> bool:

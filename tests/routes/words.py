@@ -216,11 +216,11 @@ def _parameters(op: Op) -> Callable[..., tuple[Any, ...]]:
         return PARAMETERS[op.name]
     if op.name.startswith(NUMBERS):
         return lambda rng, *shapes: (rng.randrange(9),)
-    if not op.examples:
+    if not op.docs.examples:
         return lambda rng, *shapes: ()
     if op.kind == "elementwise" and op.name.endswith(("_derivative", "_slope", "_moment")) or op.kind not in ("elementwise", "composite"):
-        return lambda rng, *shapes: rng.choice(op.examples)
-    return lambda rng, *shapes: _perturbed(rng, rng.choice(op.examples))
+        return lambda rng, *shapes: rng.choice(op.docs.examples)
+    return lambda rng, *shapes: _perturbed(rng, rng.choice(op.docs.examples))
 
 
 def _word(op: Op) -> Word:
@@ -247,11 +247,11 @@ def _word(op: Op) -> Word:
     fits = FURTHER_FITS.get(name) or (FITS[name].fits if name in FITS else _broadcast if op.kind == "elementwise" else lambda *shapes: True)
     shapes: tuple[Any, ...] = ()
     listed = name in FITS or name in FURTHER_FITS or op.kind == "composite"
-    if not listed and (op.shapes or op.kind != "elementwise" and name not in PARAMETERS):
-        shapes = (tuple(op.shapes or ((3, 4),) * arity),)
+    if not listed and (op.docs.shapes or op.kind != "elementwise" and name not in PARAMETERS):
+        shapes = (tuple(op.docs.shapes or ((3, 4),) * arity),)
         fits = lambda *given, own=shapes[0]: given == own  # noqa: E731
-    elif name in ("mm", "mv", "dot", "addmm", "addmv", "addr", "baddbmm", "cross", "mse_loss") and op.shapes:
-        shapes = (tuple(op.shapes), *((((2, 2), (2, 2)),) if name == "mm" else ()))
+    elif name in ("mm", "mv", "dot", "addmm", "addmv", "addr", "baddbmm", "cross", "mse_loss") and op.docs.shapes:
+        shapes = (tuple(op.docs.shapes), *((((2, 2), (2, 2)),) if name == "mm" else ()))
     domains = op.domain[1:] if name in ORDER_FIRST else op.domain
     return Word(name, op, call, read, arity, _parameters(op), fits, domains, shapes)
 
@@ -306,5 +306,5 @@ for _name in COMPLEX_ONLY:
     WORDS[_name].complex = True
 for _name in ("complex", "polar", "polar_parts", "view_as_complex", "one_minus_square"):
     WORDS[_name].complex = False
-WEIGHTS = [10 if word.op is None else 3 if word.op.public and word.op.kind != "linear" else 1 for word in WORDS.values()]
+WEIGHTS = [10 if word.op is None else 3 if word.op.surface.public and word.op.kind != "linear" else 1 for word in WORDS.values()]
 """How often each word is drawn: spellings of users most often, then public ops."""

@@ -18,7 +18,7 @@ __all__ = ["ALL_CASES", "CASES", "FURTHER", "OF_PARTS", "OF_SPECTRA", "ULP", "at
 
 ULP = {"float64": (8, 8, 64, 512)}  # of the value and of the first three derivatives
 ALL_CASES = [(op, parameters) for op in REGISTRY.values() if op.kind != "composite" and op.name not in exempt("alone")
-             for parameters in op.examples or ((),)]
+             for parameters in op.docs.examples or ((),)]
 """Composites are made of other ops."""
 CASES = [(op, parameters) for op, parameters in ALL_CASES if COMPLEX not in op.domain]
 OF_PARTS = {"complex": ((2, 3), (2, 3)), "polar_parts": ((2, 3), (2, 3)), "view_as_complex": ((3, 2),), "fourier_of_real": ((3, 2),)}
@@ -47,12 +47,12 @@ def special_points(op: Op, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
     if op.name == "pow":
         return POWERS_OF_ZERO
     if op.name in SHARED:
-        return tuple((x, SHARED[op.name]) for x in op.special)
+        return tuple((x, SHARED[op.name]) for x in op.docs.special)
     if op.name in FLAT:
-        return tuple((x, (0.0,)) for x in op.special)
+        return tuple((x, (0.0,)) for x in op.docs.special)
     if op.name.startswith("clamp"):
-        return tuple((x, (0.0,)) if x[0] in parameters else x for x in op.special)
-    return op.special
+        return tuple((x, (0.0,)) if x[0] in parameters else x for x in op.docs.special)
+    return op.docs.special
 
 
 OF_SPECTRA = ("eigenvalues", "eigenvectors")

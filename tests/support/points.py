@@ -93,8 +93,8 @@ def array(d, rng, shape):
 
 def shapes(op):
     """The shapes of the arrays that an op's examples go with; a variadic op is given three arrays, or as many as it names."""
-    if op.shapes:
-        return op.shapes
+    if op.docs.shapes:
+        return op.docs.shapes
     return (DEFAULT_SHAPE,) * (2 if op.arity is None else op.arity)
 
 
@@ -106,7 +106,7 @@ def arrays(op, rng, of=None):
 
 def examples(op):
     """The parameter tuples of an op; one empty tuple for an op without parameters."""
-    return op.examples or ((),)
+    return op.docs.examples or ((),)
 
 
 def differentiable(xs):

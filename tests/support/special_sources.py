@@ -14,7 +14,7 @@ from tests.support.c_interpreter import compiled
 from tests.support.points import numbers
 
 CASES = [(name, parameters) for name in SPECIAL
-         for parameters in sorted({*WITH_PARAMETERS.get(name, {}).values(), *(REGISTRY[name].examples if name in REGISTRY else ())}) or [()]]
+         for parameters in sorted({*WITH_PARAMETERS.get(name, {}).values(), *(REGISTRY[name].docs.examples if name in REGISTRY else ())}) or [()]]
 
 ORDERS = [1 / 3, -7 / 5, 6, -2 / 3, 17 / 4, 0.0025, -3, 17, 12.7]
 

@@ -172,7 +172,7 @@ def reads_a_triangle(op, parameters):
 
 
 @pytest.mark.parametrize("op, parameters", [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in CASES
-                                            if op.kind == "primitive" and op.shapes == MATRIX and reads_a_triangle(op, parameters)])
+                                            if op.kind == "primitive" and op.docs.shapes == MATRIX and reads_a_triangle(op, parameters)])
 def test_ops_that_read_a_triangle_read_it_in_other_threads(op, parameters):
     for check in (check_threads, check_determinism):
         assert check(op, parameters=parameters, inputs=[TRIANGLE]).verdict == "passed"

@@ -74,7 +74,7 @@ def op_named(op: Any) -> Op:
 
 def default_ops() -> list[Op]:
     """The public ops of the registry that can be part of a program: elementwise ones with a nonzero derivative, reductions, linear and matrix ops."""
-    found = [op for op in REGISTRY.values() if op.public and op.differentiable and _usable(op)]
+    found = [op for op in REGISTRY.values() if op.surface.public and op.differentiable and _usable(op)]
     return sorted(found, key=lambda op: (SIMPLEST_OPS.index(op.name) if op.name in SIMPLEST_OPS else len(SIMPLEST_OPS), op.name))
 
 
@@ -184,7 +184,7 @@ def _fits(op: Op, shapes: tuple[Shape, ...]) -> bool:
     if op.name in FITS:
         return FITS[op.name].fits(*shapes)
     if op.kind != "elementwise":
-        return shapes == tuple(op.shapes or ((3, 4),) * (op.arity or 2))
+        return shapes == tuple(op.docs.shapes or ((3, 4),) * (op.arity or 2))
     try:
         return math.prod(np.broadcast_shapes(*shapes)) <= MAX_ELEMENTS
     except ValueError:
@@ -193,6 +193,6 @@ def _fits(op: Op, shapes: tuple[Shape, ...]) -> bool:
 
 def parameters(op: Op, shapes: Sequence[Shape]) -> Any:
     """The strategy for an op's further arguments for operands of these shapes; the op's own `examples` if it has no entry here."""
-    found = FITS[op.name].parameters(*shapes) if op.name in FITS else op.examples or ((),)
+    found = FITS[op.name].parameters(*shapes) if op.name in FITS else op.docs.examples or ((),)
     st = require_hypothesis().strategies
     return found if isinstance(found, st.SearchStrategy) else st.sampled_from(tuple(found))
