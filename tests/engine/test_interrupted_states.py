@@ -80,6 +80,17 @@ def test_many_interrupts_at_random_lines_leave_old_or_new(name, error, call, fol
     assert wrong == {}
 
 
+def test_an_interrupt_at_any_line_of_the_store_leaves_no_lock(folder):
+    """Otherwise the next call of this process would wait for itself."""
+    for error in (KeyboardInterrupt, MemoryError):
+        line, run = 0, None
+        while run is None or run.at is not None:
+            case = CASES["objects on disk"](folder)
+            run, line = Interrupted(next(case), line + 1, error), line + 1
+            next(case, None)
+        assert line > 100
+
+
 PLACES = {
     "a tensor's": lambda x, y, hook: y.register_hook(hook), "a leaf's": lambda x, y, hook: x.register_hook(hook),
     "after accumulation": lambda x, y, hook: x.register_post_accumulate_grad_hook(hook), "a node's": lambda x, y, hook: y.grad_fn.register_hook(hook),

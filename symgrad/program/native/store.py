@@ -19,6 +19,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from symgrad.system.restoring import restored
+
 __all__ = ["clear", "contents", "folder", "sizes", "stored", "warn_once"]
 
 LIMIT = 2**29  # bytes of files in a folder
@@ -226,17 +228,15 @@ def _locked(path: Path, wait: bool = True) -> Iterator[None]:
     import fcntl  # is missing on Windows, where this back end is not used
 
     while True:
-        number = _opened(path, os.O_RDWR | os.O_CREAT)
-        try:
-            fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            if _is_at(number, path):
+        file = open(_opened(path, os.O_RDWR | os.O_CREAT), "rb")
+        with restored(file.close):  # an interrupt that left it open would leave it locked, and this process would wait for itself
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if _is_at(file.fileno(), path):
                 try:
                     yield
                 finally:
                     path.unlink(missing_ok=True)
                 return
-        finally:
-            os.close(number)
 
 
 def _is_at(number: int, path: Path) -> bool:
