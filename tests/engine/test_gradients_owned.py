@@ -14,13 +14,6 @@ from tests.support.functions import leaf
 from tests.support.threads import run_in_threads
 
 
-def test_a_gradient_with_a_graph_can_be_added_to():
-    x, w = leaf(1.0, 2.0, 3.0), tensor([1.0, 2.0, 3.0])
-    x.sum().backward(create_graph=True)
-    (x * w).sum().backward()
-    assert x.grad.tolist() == [2.0, 3.0, 4.0]
-
-
 def test_a_gradient_with_a_graph_can_be_clipped():
     x = leaf(1.0, 2.0, 3.0)
     x.sum().backward(create_graph=True)
@@ -125,14 +118,6 @@ def test_a_nested_backward_inside_an_accumulation_is_added():
     assert interrupted and x.grad.item() == 111.0
 
 
-def test_first_hooks_registered_together_are_all_called():
-    for _ in range(30):
-        x, seen = leaf(1.0), []
-        run_in_threads(lambda i, x=x, seen=seen: x.register_hook(lambda g: seen.append(i)))
-        x.backward()
-        assert sorted(seen) == [*range(8)]
-
-
 def test_retained_gradients_of_many_threads_are_whole():
     for _ in range(5):
         y = leaf(1.0, 2.0) * 2
@@ -140,21 +125,6 @@ def test_retained_gradients_of_many_threads_are_whole():
         z = y.sum()
         run_in_threads(lambda i, z=z: [z.backward(retain_graph=True) for _ in range(20)])
         assert y.grad.tolist() == [160.0, 160.0]
-
-
-def test_hooks_come_and_go_while_others_run_backward():
-    keep = [leaf(1.0) for _ in range(300)]
-    for t in keep:
-        t.register_hook(lambda g: None)
-
-    def work(i):
-        for _ in range(60):
-            x = leaf(1.0)
-            x.register_hook(lambda g: 2 * g)
-            (x * 3).backward()
-            assert x.grad.item() == 6.0
-
-    run_in_threads(work)
 
 
 def test_hooks_on_other_tensors_do_not_slow_a_backward():
