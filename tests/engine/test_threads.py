@@ -11,8 +11,6 @@ import pytest
 
 import symgrad as torch
 from symgrad import func
-from symgrad.autograd import forward_ad
-from symgrad.autograd.graph import save_on_cpu, saved_tensors_hooks
 from symgrad.compiled import recording
 from symgrad.engine import hooks
 from symgrad.engine.storage import views
@@ -62,12 +60,6 @@ def one_graph_freed_once():
         same(x.grad, (THREADS - len(errors)) * 2 * X)
 
 
-def many_graphs_of_one_leaf():
-    x = leaf()
-    run_in_threads(lambda i: [(x * (i + 1)).sum().backward() for _ in range(ROUNDS)], THREADS)
-    same(x.grad, ROUNDS * sum(range(1, THREADS + 1)) * np.ones(2))
-
-
 def a_shared_part():
     """Threads differentiate graphs that have a part in common."""
     x = leaf()
@@ -90,32 +82,6 @@ def higher_derivatives():
             (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
             (h,) = torch.autograd.grad(g.sum(), x)
             same(h, 6 * X)
-
-    run_in_threads(work, THREADS)
-
-
-def grad_mode():
-    with torch.no_grad():
-        assert in_a_thread(lambda: (leaf() * 2).requires_grad and torch.is_grad_enabled())
-
-    def work(i):
-        x = leaf()
-        for _ in range(ROUNDS):
-            with torch.set_grad_enabled(i % 2 == 0):
-                assert (x * 2).requires_grad == (i % 2 == 0)
-
-    run_in_threads(work, THREADS)
-    assert torch.is_grad_enabled()
-
-
-def inference_mode():
-    with torch.inference_mode():
-        assert not in_a_thread(lambda: (leaf() * 2).is_inference() or torch.is_inference_mode_enabled())
-
-    def work(i):
-        for _ in range(ROUNDS):
-            with torch.inference_mode(i % 2 == 0):
-                assert torch.ones(2).is_inference() == (i % 2 == 0)
 
     run_in_threads(work, THREADS)
 
@@ -177,21 +143,6 @@ def hooks_registered_by_many():
     assert not calls
 
 
-def forward_levels():
-    """Each thread has its own dual level."""
-    def work(i):
-        for _ in range(ROUNDS):
-            with forward_ad.dual_level():
-                dual = forward_ad.make_dual(torch.tensor(X), torch.full((2,), float(i)))
-                same(forward_ad.unpack_dual(dual.sin()).tangent, i * np.cos(X))
-
-    run_in_threads(work, THREADS)
-    with forward_ad.dual_level():
-        dual = forward_ad.make_dual(torch.tensor(X), torch.ones(2))
-        run_in_threads(work, THREADS)
-        same(forward_ad.unpack_dual(dual * 2).tangent, [2.0, 2.0])
-
-
 def transforms():
     f = func.vmap(func.jacrev(func.grad(lambda z: (z**3).sum())))
     run_in_threads(lambda i: [same(f(torch.tensor([(i + 1) * X]))[0], np.diag(6 * (i + 1) * X)) for _ in range(ROUNDS)], THREADS)
@@ -238,22 +189,6 @@ def compiled_objects():
     run_in_threads(lambda i: same(torch.compile(lambda z: (z.sin() * z.exp()).sum())(a), (np.sin(X) * np.exp(X)).sum()), THREADS)
 
 
-def saved_tensor_hooks():
-    """The hooks around a computation are those of its thread."""
-    def work(i):
-        x = leaf()
-        for _ in range(ROUNDS):
-            with saved_tensors_hooks(lambda t: (i, t), lambda pair: pair[1] if pair[0] == i else 1 / 0):
-                y = (x * x).sum()
-                with save_on_cpu():
-                    z = (x * x).sum()
-            (y + z).backward()
-        same(x.grad, ROUNDS * 4 * X)
-
-    with saved_tensors_hooks(lambda t: 1 / 0, lambda t: 1 / 0):
-        run_in_threads(work, THREADS)
-
-
 def generators():
     """Each thread draws from its own generator; the common one gives every number once."""
     expected = [torch.rand(50, generator=torch.Generator().manual_seed(i)).numpy() for i in range(THREADS)]
@@ -266,23 +201,6 @@ def generators():
     assert np.array_equal(sorted(drawn), sorted(whole))
 
 
-def anomalies():
-    """Anomaly mode holds in the threads that set it, and in no other."""
-    def work(i):
-        x = leaf(np.array([-1.0, 2.0]))
-        y = (x.sqrt() * 0).sum()
-        if i % 2:
-            y.backward(retain_graph=True)
-            assert np.isnan(x.grad.numpy()[0])
-        with torch.autograd.set_detect_anomaly(True), pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values"):
-            y.backward()
-
-    with torch.autograd.set_detect_anomaly(True), warnings.catch_warnings(action="ignore"):
-        run_in_threads(work, THREADS)
-        assert torch.is_anomaly_enabled()
-    assert not torch.is_anomaly_enabled()
-
-
 def writes_under_many_reads():
     """Each thread writes into its own view of one memory; versions count every write."""
     x = torch.zeros(THREADS, 2)
@@ -290,17 +208,6 @@ def writes_under_many_reads():
     run_in_threads(lambda i: [x[i].add_(1) for _ in range(ROUNDS)], THREADS)
     same(x, ROUNDS * np.ones((THREADS, 2)))
     assert x._version > before
-
-
-def formulas():
-    x = torch.tensor(2.0, requires_grad=True, symbol="x")
-    y = (x.sin() * x).exp()
-
-    def work(i):
-        value = y.expr.subs(dict.fromkeys(y.expr.free_symbols, 2.0))
-        same(torch.tensor(float(value)), np.exp(2 * np.sin(2.0)))
-
-    run_in_threads(work, THREADS)
 
 
 def deep_graphs_freed_elsewhere():
@@ -365,10 +272,9 @@ def a_fork_while_locks_are_held():
     same(x.grad, [2.0, 2.0])
 
 
-SCENARIOS = [one_graph_by_many, one_graph_freed_once, many_graphs_of_one_leaf, a_shared_part, higher_derivatives, grad_mode, inference_mode,
-             modes_end_with_their_thread, multithreading_mode, hooks_beside_backward, hooks_run_in_the_calling_thread, hooks_registered_by_many,
-             forward_levels, transforms, hessians_from_a_cold_cache, compiled_by_many, compiled_with_one_captured_tensor, compiled_objects,
-             saved_tensor_hooks, generators, anomalies, writes_under_many_reads, formulas,
+SCENARIOS = [one_graph_by_many, one_graph_freed_once, a_shared_part, higher_derivatives, modes_end_with_their_thread, multithreading_mode,
+             hooks_beside_backward, hooks_run_in_the_calling_thread, hooks_registered_by_many, transforms, hessians_from_a_cold_cache,
+             compiled_by_many, compiled_with_one_captured_tensor, compiled_objects, generators, writes_under_many_reads,
              deep_graphs_freed_elsewhere, a_fork_while_locks_are_held]
 
 

@@ -99,25 +99,6 @@ def test_transforms_are_collected(name, body):
     assert not [word for word, reference in left.items() if reference() is not None]
 
 
-def test_a_live_transform_keeps_no_graph_alive():
-    left = []
-
-    def f(x):
-        y = (x.sin() * x).sum()
-        left.append(weakref.ref(y._node))
-        return y
-
-    kept = [func.hessian(f), func.hessian(f, structure="auto"), func.laplacian(f), func.grad(f), func.jacobian(f)]
-    for each in kept:
-        for _ in range(4):
-            x = tensor(np.linspace(-1.0, 2.0, N))
-            each(x)
-            left.append(weakref.ref(x._value))
-    del x
-    gc.collect()
-    assert not [reference for reference in left if reference() is not None]
-
-
 @pytest.mark.sweep
 def test_the_shared_cache_is_bounded():
     """The forms of many large functions that are forgotten."""

@@ -10,7 +10,6 @@ import sympy
 import symgrad
 from symgrad import nn
 from symgrad.func import grad, hessian, hvp, jacfwd, jacrev, jvp, vmap
-from symgrad.func.custom import custom_vjp
 from symgrad.func.implicit import implicit_argmin, implicit_fixed_point, implicit_root
 from symgrad.func.taylor import jet
 from symgrad.trees import flatten
@@ -65,20 +64,6 @@ def test_every_route_and_mode():
     for k in range(1, 5):
         (x,) = symgrad.autograd.grad(x, a, create_graph=True)
         assert x.item() == pytest.approx(ROOTS[k], rel=1e-14), k
-
-
-def test_a_solution_in_a_larger_computation():
-    root = square_root()
-    at = T([0.7, 1.3])
-    close(hessian(lambda v: (root(v[0] * v[1]) * v[1]).sin())(at), hessian(lambda v: ((v[0] * v[1]) ** 0.5 * v[1]).sin())(at), 1e-13)
-
-
-def test_results_of_transforms_do_not_require_grad():
-    root = implicit_root(lambda x, a, b: x**2 - a * b, lambda a, b: float(a * b) ** 0.5)
-    b = T(2.0)
-    for transform in (grad, lambda f: grad(grad(f)), lambda f: grad(hessian(f)), hessian, lambda f: jacrev(jacrev(f)),
-                      lambda f: jacfwd(jacrev(f)), lambda f: jacfwd(jacfwd(f))):
-        assert not transform(lambda a: root(a, b))(3.0).requires_grad
 
 
 def test_batches():
@@ -176,56 +161,6 @@ def test_ridge_regression_against_the_closed_form(solve):
     assert np.abs(jacrev(hessian(solution))(theta).numpy() - third).max() <= 1e-10 * np.abs(third).max()
 
 
-@pytest.mark.sweep
-def test_a_minimiser_in_two_parameters_against_sympy():
-    a, b, x = sympy.symbols("a b x", positive=True)
-    objective = sympy.exp(x) * a - b * x + x**2 * a * b  # convex in x
-    equation = sympy.diff(objective, x)
-    at = {a: 0.7, b: 1.9}
-    point = float(sympy.nsolve(equation.subs(at), x, 0.3, prec=30))
-
-    def along(*names):
-        """The derivative of x(a, b) by the names, by differentiating the equation once for each."""
-        solution = sympy.Function("x")(a, b)
-        implicit = equation.subs(x, solution)
-        known = {}
-        for k in range(1, len(names) + 1):
-            for some in {tuple(sorted(c, key=str)) for c in itertools.combinations(names, k)}:
-                derivative = sympy.diff(solution, *some)
-                (known[derivative],) = sympy.solve(sympy.diff(implicit, *some), derivative)
-        value = sympy.diff(solution, *names)
-        for derivative in sorted(known, key=lambda d: -d.derivative_count):
-            value = value.subs(derivative, known[derivative])
-        return float(value.subs(solution, sympy.Float(str(sympy.nsolve(equation.subs(at), x, 0.3, prec=40)), 40)).subs(at).evalf(25))
-
-    def solver(a, b):
-        return scipy.optimize.brentq(lambda x: float(a) * np.exp(x) - float(b) + 2 * x * float(a) * float(b), -5, 5, xtol=1e-15)
-
-    argmin = implicit_argmin(lambda x, a, b: symgrad.exp(x) * a - b * x + x**2 * a * b, solver)
-    values = T(0.7), T(1.9)
-    assert float(argmin(*values)) == pytest.approx(point, rel=1e-14)
-    (faa, fab), (fba, fbb) = hessian(argmin, (0, 1))(*values)
-    for found, names in ((faa, (a, a)), (fab, (a, b)), (fba, (a, b)), (fbb, (b, b))):
-        assert float(found) == pytest.approx(along(*names), rel=1e-12), names
-    assert float(grad(grad(argmin, 0), 1)(*values)) == pytest.approx(along(a, b), rel=1e-12)
-    assert float(grad(grad(grad(argmin, 0), 1), 0)(*values)) == pytest.approx(along(a, a, b), rel=1e-11)
-
-
-def test_scipy_finds_the_minimum():
-    def objective(x, p):
-        return (x[0] - p) ** 2 + 10 * (x[1] - x[0] ** 2) ** 2 + x[1] ** 4
-
-    def solver(p):
-        return scipy.optimize.minimize(lambda x: float(objective(T(x), p)), np.zeros(2), method="trust-exact", options={"gtol": 1e-12},
-                                       jac=lambda x: grad(objective)(T(x), p).numpy(), hess=lambda x: hessian(objective)(T(x), p).numpy()).x
-
-    argmin = implicit_argmin(objective, solver)
-    p, h = 0.8, 1e-3
-    numeric = (solver(T(p + h)) - solver(T(p - h))) / (2 * h)
-    close(jacrev(argmin)(p), numeric, 1e-6)
-    close(jacfwd(jacrev(argmin))(p), (solver(T(p + h)) - 2 * solver(T(p)) + solver(T(p - h))) / h**2, 1e-5)
-
-
 # Fixed points
 
 
@@ -318,13 +253,6 @@ def test_a_layer_defined_by_its_fixed_point():
     close(list(found), list(unrolled), 1e-12)
     again = symgrad.autograd.grad(sum((g.square().sum() for g in found), T(0.0)), leaves)
     close(list(again), list(symgrad.autograd.grad(sum((g.square().sum() for g in unrolled), T(0.0)), leaves)), 1e-11)
-
-
-def test_an_equation_with_a_pullback_of_its_own():
-    f = custom_vjp(lambda x: x**2)
-    f.defvjp(lambda x: (f(x), x), lambda x, g: (g * 2 * x,))
-    root = implicit_root(lambda x, a: f(x) - a, lambda a: float(a) ** 0.5, solve="gmres")
-    assert [float(g(3.0)) for g in (grad(root), grad(grad(root)), jacfwd(root))] == pytest.approx([ROOTS[1], ROOTS[2], ROOTS[1]], rel=1e-13)
 
 
 # What a solver may return, and what is refused

@@ -92,13 +92,6 @@ def test_coefficients_are_sympys(name):
             assert close(coefficients(function, at, 8), mpmath.taylor(exact, mpmath.mpf(at), 8), 1e-13)
 
 
-def test_derivatives_of_order_eight_are_sympys_own():
-    formula = sympy.sin(x * sympy.tanh(x))
-    found = derivatives(lambda t: symgrad.sin(t * symgrad.tanh(t)), 5)(0.75)
-    with mpmath.workdps(40):
-        assert close([y.item() for y in found], [mpmath.mpf(formula.diff(x, k).subs(x, sympy.Rational(3, 4)).evalf(40)) for k in range(6)], 1e-14)
-
-
 def test_a_curved_path():
     """exp(sin(x)) along x(t) = 1/2 + t - t² + t³ / 3: the coefficients that are given go in as derivatives, too."""
     t = sympy.Symbol("t")
@@ -180,18 +173,6 @@ def test_the_cost_is_quadratic_in_the_order(function):
     assert all(later <= 4 * earlier for earlier, later in zip(counts, counts[1:])), counts
 
 
-def test_a_chain_of_ten_thousand_operations():
-    def chain(t):
-        for _ in range(10_000):
-            t = t.sin()
-        return t
-
-    y, first, second = derivatives(chain, 2)(0.3)
-    g = grad(chain)(0.3)
-    assert abs(first.item() - g.item()) <= 1e-11 * abs(g.item())
-    assert y.item() == chain(tensor(0.3)).item() and np.isfinite(second.item())
-
-
 def test_memory_does_not_grow_with_the_length_of_the_graph():
     def chain(t):
         for _ in range(500):
@@ -240,12 +221,6 @@ def test_a_length_has_a_slope_and_no_second_derivative_at_0(length):
     assert value.item() == first.item() == 0.0 and not np.isfinite(second.item())
 
 
-def test_a_pole_is_infinite_and_no_error():
-    _, first, second = derivatives(symgrad.reciprocal, 2)(0.0)
-    assert np.isinf(first.item()) and not np.isfinite(second.item())
-    assert derivatives(lambda t: t / 0.0, 1)(1.0)[1].item() == np.inf
-
-
 # Composition with everything else
 
 
@@ -285,12 +260,6 @@ def test_nested_transforms():
         np.testing.assert_allclose(found.item(), expected[5].item(), rtol=1e-13)
 
 
-def test_nested_derivatives_do_not_confuse_perturbations():
-    """d/dx (x · d/dy (x + y)) = 1 at x = y = 1 (Siskind and Pearlmutter 2005), and the outer path in the inner one's coefficient."""
-    assert derivatives(lambda a: a * derivatives(lambda b: a + b, 1)(1.0)[1], 1)(1.0)[1].item() == 1.0
-    assert derivatives(lambda a: jet(lambda b: b**2, (a,), ([a],))[1][0], 1)(3.0)[1].item() == 12.0
-
-
 def test_trees_dtypes_and_shapes():
     y, series = jet(lambda a, b: {"sum": a + b, "mean": (a * b).mean()}, (np.ones((2, 1)), np.arange(3.0)),
                     ([np.ones((2, 1))] * 2, [np.zeros(3)] * 2))
@@ -301,13 +270,6 @@ def test_trees_dtypes_and_shapes():
     wave = derivatives(symgrad.exp, 2)(tensor(1j))
     np.testing.assert_allclose([t.item() for t in wave], np.exp(1j), rtol=1e-15)
     assert jet(symgrad.sin, (0.0,), ([],))[1] == [] and len(derivatives(symgrad.sin, 0)(0.0)) == 1
-
-
-def test_tangents_of_broadcast_arguments():
-    """The pushforward of addcmul is that of its first argument, smaller than the result."""
-    wide = np.ones((3, 1))
-    found = derivatives(lambda t: symgrad.addcmul(t * t, tensor(wide), tensor(wide)).sum() + 0 * t, 2)(np.array([1.0, 2.0]))
-    assert [y.tolist() for y in found] == [[21.0, 21.0], [18.0, 18.0], [12.0, 12.0]]
 
 
 @pytest.mark.parametrize("tracked", [False, True])
@@ -326,13 +288,6 @@ def test_writes_in_place(tracked):
     z, v = tensor([0.3, 0.7], requires_grad=tracked), tensor([1.0, -2.0])
     found, expected = (directional_derivatives(function, 3)(z, v) for function in (written, plain))
     np.testing.assert_allclose([y.detach().numpy() for y in found], [y.detach().numpy() for y in expected], rtol=1e-14)
-
-
-def test_results_do_not_alias_the_arguments():
-    v = np.ones(2)
-    y, (first,) = jet(lambda t: t, (np.zeros(2),), ([v],))
-    first += 1
-    assert v.tolist() == [1.0, 1.0]
 
 
 class Square(autograd.Function):
@@ -390,9 +345,3 @@ def test_unsupported_arguments_are_refused(name):
     call, error, message = REFUSED[name]
     with pytest.raises(error, match=message):
         call()
-
-
-@pytest.mark.parametrize("n", [2, 3, 5])
-def test_series_of_a_gradient_of_a_power(n):
-    found = derivatives(lambda x: grad(lambda t: t**n)(x), 3)(symgrad.tensor(1.7))
-    assert [y.item() for y in found] == pytest.approx([float(mpmath.ff(n, k)) * 1.7 ** max(n - k, 0) for k in (1, 2, 3, 4)], rel=1e-14)
