@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from symgrad.dtypes.dtype import dtype_of, finfo
 from symgrad.engine.tensor import Tensor
-from symgrad.optim.optimizer import Group, Optimizer
-from symgrad.optim.rules import check_learning_rate, count, lerp, scalar_zero
+from symgrad.optim.declared import Declared, lerp, scalar
+from symgrad.optim.optimizer import Group
 
 __all__ = ["Adafactor"]
 
 
-class Adafactor(Optimizer):
+class Adafactor(Declared):
     """p ← p - α u / max(1, rms(u) / d), with u = g / √v and α = max(eps[1], rms(p)) min(lr, 1 / √n) in step n.
 
     v is the running mean of g² with the weight n^beta2_decay of the newest. Of a parameter with two or more dimensions only the means r and c over
     the last and the last but one dimension are kept, and v = r c / max(mean(r), eps[0]). eps[0] is the precision of the dtype where it is None;
     v is at least eps[0]². p shrinks by the factor 1 - lr weight_decay first; with `maximize` the gradient changes its sign. The state of a
-    parameter is `step`, and `row_var` (r) and `col_var` (c), or `variance` (v). `foreach` has no effect.
+    parameter is `step`, and `row_var` (r) and `col_var` (c), or `variance` (v).
 
     Raises ValueError for options out of their range, and RuntimeError for complex parameters.
 
@@ -36,34 +35,25 @@ class Adafactor(Optimizer):
     Source: Shazeer and Stern, Adafactor: Adaptive Learning Rates with Sublinear Memory Cost, 2018.
     """
 
-    def __init__(self, params: Any, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8, eps: tuple[float | None, float] = (None, 1e-3),
-                 d: float = 1.0, weight_decay: float = 0.0, *, foreach: bool | None = None, maximize: bool = False):
-        check_learning_rate(lr)
-        for right, text in ((0.0 <= lr, f"Learning rate should be >= 0 but is: {lr}"),
-                            (0.0 >= beta2_decay, f"beta2_decay should be <= 0 but is: {beta2_decay}"),
-                            (eps[0] is None or 0.0 <= eps[0], f"epsilon1 should be >= 0 but is: {eps[0]}"),
-                            (0.0 <= eps[1], f"epsilon2 should be >= 0 but is: {eps[1]}"),
-                            (1.0 <= d, f"Clipping threshold d should be >= 1 but is: {d}"),
-                            (0.0 <= weight_decay, f"weight_decay should be >= 0 but is: {weight_decay}")):
-            if not right:
-                raise ValueError(text)
-        super().__init__(params, dict(lr=lr, beta2_decay=beta2_decay, eps=eps, d=d, weight_decay=weight_decay, foreach=foreach, maximize=maximize))
+    _options = {"lr": 1e-2, "beta2_decay": -0.8, "eps": (None, 1e-3), "d": 1.0, "weight_decay": 0.0}
+    _switches = "* foreach maximize"
 
-    def _update_arrays(self, p: Tensor, group: Group, frame: FrameType) -> None:
+    def _check_parameter(self, p: Tensor) -> None:
+        super()._check_parameter(p)
         if p.is_complex():
-            raise RuntimeError("Adafactor does not support complex parameters")
-        super()._update_arrays(p, group, frame)
+            raise RuntimeError("Adafactor: a parameter is complex; optimize its view_as_real")
 
     def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         lr, (eps1, eps2) = group["lr"], group["eps"]
         eps1 = finfo(dtype_of(p.dtype)).eps if eps1 is None else eps1
         if not state:
-            state["step"] = scalar_zero(xp)
+            state["step"] = scalar(xp, 0)
             if g.ndim > 1:
                 state.update(row_var=xp.zeros_like(g[..., :1]), col_var=xp.zeros_like(g[..., :1, :]))
             else:
                 state["variance"] = xp.zeros_like(g)
-        n = count(state)
+        state["step"] += 1
+        n = float(state["step"])
         g = -g if group["maximize"] else g
         newest = n ** group["beta2_decay"]
         size = max(eps2, float(np.linalg.norm(p)) / p.size**0.5) * min(lr, n**-0.5)
@@ -79,6 +69,3 @@ class Adafactor(Optimizer):
             lerp(v, g * g, newest)
         step = g / np.sqrt(np.maximum(v, eps1 * eps1))
         p -= size / max(1.0, float(np.linalg.norm(step)) / (step.size**0.5 * group["d"])) * step
-
-    def _version_steps(self, group: Group) -> int:
-        return 2 if group["weight_decay"] != 0 else 1

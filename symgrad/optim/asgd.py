@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.engine.tensor import Tensor
-from symgrad.optim.optimizer import Group, Optimizer
-from symgrad.optim.rules import check_options, count, gradient, number, scalar_zero
+from symgrad.optim.declared import Declared, number, scalar
+from symgrad.optim.optimizer import Group
 from symgrad.types.absent import explained
 
 __all__ = ["ASGD"]
 
 
-class ASGD(Optimizer):
+class ASGD(Declared):
     """p ← (1 - lambd η) p - η g, and the mean a of the parameters from step t0 on: a ← a + μ (p - a).
 
-    After step n, η = lr / (1 + lambd lr n)^alpha and μ = 1 / max(1, n - t0). `weight_decay` adds weight_decay p to the gradient; with `maximize`
-    it changes its sign. The state of a parameter is `step`, `eta` (η), `mu` (μ) and `ax` (a). `foreach` and `capturable` have no effect.
+    After step n, η = lr / (1 + lambd lr n)^alpha and μ = 1 / max(1, n - t0). The state of a parameter is `step`,
+    `eta` (η), `mu` (μ) and `ax` (a).
 
     Raises ValueError for a negative lr or weight_decay.
 
@@ -31,31 +30,20 @@ class ASGD(Optimizer):
     Source: Polyak and Juditsky, Acceleration of Stochastic Approximation by Averaging, 1992.
     """
 
-    _numbers = ("step", "eta", "mu")
+    _options = {"lr": 1e-2, "lambd": 1e-4, "alpha": 0.75, "t0": 1e6, "weight_decay": 0}
+    _switches = "foreach maximize differentiable capturable"
+    _numbers = {"step": 0, "eta": "lr", "mu": 1}
+    _arrays = {"ax": None}
 
-    def __init__(self, params: Any, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,
-                 foreach: bool | None = None, maximize: bool = False, differentiable: bool = False, capturable: bool = False):
-        check_options({"learning rate": lr, "weight_decay value": weight_decay})
-        super().__init__(params, dict(lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay, foreach=foreach, maximize=maximize,
-                                      differentiable=differentiable, capturable=capturable))
-
-    def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
+    def _rule(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group, n: float) -> None:
         lr, lambd = group["lr"], group["lambd"]
-        if not state:
-            zero = scalar_zero(xp)
-            state.update(step=zero, eta=zero + lr, mu=zero + 1, ax=xp.zeros_like(p))
-        n = count(state)
-        g = gradient(p, g, group)
         eta, mean = number(state["eta"]), state["ax"]
         p *= 1 - lambd * eta
         p -= eta * g
         mu = float(state["mu"])
         mean[...] = p if mu == 1 else mean + mu * (p - mean)
-        state["eta"] = lr / (1 + lambd * lr * n) ** group["alpha"] + scalar_zero(xp)
-        state["mu"] = 1 / max(1, n - group["t0"]) + scalar_zero(xp)
-
-    def _version_steps(self, group: Group) -> int:
-        return 2
+        state["eta"] = scalar(xp, lr / (1 + lambd * lr * n) ** group["alpha"])
+        state["mu"] = scalar(xp, 1 / max(1, n - group["t0"]))
 
 
 __getattr__, __path__ = explained(__name__), list[str]()

@@ -10,15 +10,15 @@ import numpy as np
 
 from symgrad.autograd.modes import enable_grad
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.optim.optimizer import Optimizer
-from symgrad.optim.rules import check_options
+from symgrad.optim.declared import Declared
+from symgrad.optim.optimizer import Group
 from symgrad.optim.vectors import flat, gradients, write
 from symgrad.system.errorstate import quietly
 
 __all__ = ["LBFGS"]
 
 
-class LBFGS(Optimizer):
+class LBFGS(Declared):
     """Up to `max_iter` steps x ← x + t d along d = -H g in each call of `step`, with the inverse Hessian H of the last `history_size` changes.
 
     H is built from pairs (s, y) of the changes of x and of its gradient: H ← (I - ρ s yᵀ) H (I - ρ y sᵀ) + ρ s sᵀ with ρ = 1 / yᵀs, from
@@ -46,14 +46,18 @@ class LBFGS(Optimizer):
     Source: Nocedal and Wright, Numerical Optimization, 2nd ed., algorithms 7.4, 7.5, 3.5 and 3.6.
     """
 
-    def __init__(self, params: Any, lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None, tolerance_grad: float = 1e-7,
-                 tolerance_change: float = 1e-9, history_size: int = 100, line_search_fn: str | None = None):
-        check_options({"learning rate": lr})
-        super().__init__(params, dict(lr=lr, max_iter=max_iter, max_eval=max_iter * 5 // 4 if max_eval is None else max_eval,
-                                      tolerance_grad=tolerance_grad, tolerance_change=tolerance_change, history_size=history_size,
-                                      line_search_fn=line_search_fn))
-        if len(self.param_groups) != 1:
-            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+    _options = {"lr": 1, "max_iter": 20, "max_eval": None, "tolerance_grad": 1e-7, "tolerance_change": 1e-9, "history_size": 100,
+                "line_search_fn": None}
+
+    def _prepare(self, options: Group) -> None:
+        super()._prepare(options)
+        if options["max_eval"] is None:
+            options["max_eval"] = options["max_iter"] * 5 // 4
+
+    def add_param_group(self, param_group: Group) -> None:
+        if self.param_groups:
+            raise ValueError("LBFGS: there are several parameter groups; give one, as its steps are those of all parameters together")
+        super().add_param_group(param_group)
 
     def step(self, closure: Callable[[], Any]) -> Any:
         """Up to `max_iter` steps; the loss at the beginning is returned."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -12,30 +13,25 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from symgrad.autograd.modes import enable_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.func.plans import Plans
+from symgrad.optim.declared import Declared
 from symgrad.optim.models import Model, checked, of_loss
-from symgrad.optim.optimizer import Group, Optimizer
-from symgrad.optim.rules import check_options
+from symgrad.optim.optimizer import Group
 from symgrad.optim.vectors import flat, write
 from symgrad.system.errorstate import quiet, quietly
 
 __all__ = ["Newton", "NewtonCG"]
 
-class _SecondOrder(Optimizer):
+class _SecondOrder(Declared):
     """An optimizer with a quadratic model of the loss by all parameters together; `weight_decay` adds ½ weight_decay p² to the loss."""
 
-    def __init__(self, params: Any, defaults: Group):
-        super().__init__(params, defaults)
-        self._plans = Plans()
+    @functools.cached_property
+    def _plans(self) -> Plans:
+        return Plans()
 
-    def add_param_group(self, param_group: Group) -> None:
-        super().add_param_group(param_group)
-        if any(p.is_complex() for p in param_group["params"]):
-            self.param_groups.pop()
-            raise ValueError(f"{type(self).__name__}: parameter group {len(self.param_groups)} has a complex parameter; optimize its view_as_real")
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._plans = Plans()
+    def _check_parameter(self, p: Tensor) -> None:
+        super()._check_parameter(p)
+        if p.is_complex():
+            raise ValueError(f"{type(self).__name__}: a parameter is complex; optimize its view_as_real")
 
     def _start(self, closure: Callable[[], Any]) -> _Problem:
         if not callable(closure):
@@ -133,12 +129,12 @@ class Newton(_SecondOrder):
     Source: Nocedal and Wright, Numerical Optimization, 2nd ed., algorithms 3.1 and 3.2, section 3.4.
     """
 
-    def __init__(self, params: Any, lr: float | Tensor = 1.0, weight_decay: float = 0, line_search_fn: str | None = "backtracking",
-                 max_backtracks: int = 30):
-        check_options({"learning rate": lr, "weight_decay value": weight_decay, "max_backtracks value": max_backtracks})
-        if line_search_fn not in (None, "backtracking"):
-            raise ValueError(f"Invalid line_search_fn: {line_search_fn}; it must be 'backtracking' or None")
-        super().__init__(params, dict(lr=lr, weight_decay=weight_decay, line_search_fn=line_search_fn, max_backtracks=max_backtracks))
+    _options = {"lr": 1.0, "weight_decay": 0, "line_search_fn": "backtracking", "max_backtracks": 30}
+
+    def _prepare(self, options: Group) -> None:
+        super()._prepare(options)
+        line_search = options["line_search_fn"]
+        self._require("line_search_fn", line_search, line_search in (None, "backtracking"), "'backtracking' or None")
 
     def step(self, closure: Callable[[], Any]) -> Any:
         """One step; the loss before it is returned."""
@@ -207,15 +203,12 @@ class NewtonCG(_SecondOrder):
     Source: Nocedal and Wright, Numerical Optimization, 2nd ed., algorithms 4.1 and 7.2.
     """
 
-    def __init__(self, params: Any, radius: float = 1.0, max_radius: float = 1e3, eta: float = 1e-4, weight_decay: float = 0,
-                 max_cg: int | None = None, max_trials: int = 30):
-        if not 0.0 < radius <= max_radius:
-            raise ValueError(f"Invalid radius: {radius}; it must be positive and not larger than max_radius, {max_radius}")
-        if not 0.0 <= eta < 0.25:
-            raise ValueError(f"Invalid eta value: {eta}; it must be in [0, 0.25)")
-        check_options({"weight_decay value": weight_decay, "max_cg value": max_cg or 0, "max_trials value": max_trials})
-        super().__init__(params, dict(radius=radius, max_radius=max_radius, eta=eta, weight_decay=weight_decay, max_cg=max_cg,
-                                      max_trials=max_trials))
+    _options = {"radius": 1.0, "max_radius": 1e3, "eta": 1e-4, "weight_decay": 0, "max_cg": None, "max_trials": 30}
+
+    def _prepare(self, options: Group) -> None:
+        super()._prepare(options)
+        self._require("radius", options["radius"], 0 < options["radius"] <= options["max_radius"], "positive and not larger than max_radius")
+        self._require("eta", options["eta"], 0 <= options["eta"] < 0.25, "in [0, 0.25)")
 
     def step(self, closure: Callable[[], Any]) -> Any:
         """One step; the loss before it is returned."""

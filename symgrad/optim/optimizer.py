@@ -27,7 +27,6 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.handles import RemovableHandle, add_hook
-from symgrad.methods.predicates import typename
 from symgrad.system.errorstate import quietly
 from symgrad.system.frames import user_frame
 from symgrad.system.restoring import changed
@@ -74,7 +73,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                 found = hook(self, args, kwargs)
                 if found is not None:
                     if not (isinstance(found, tuple) and len(found) == 2):
-                        raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {found}.")
+                        raise RuntimeError(f"step: a hook returned {found!r}; return None, or a pair of new args and kwargs")
                     args, kwargs = found
             out = step(*args, **kwargs)
             for hook in (*self._step_post_hooks.values(), *_step_post_hooks.values()):
@@ -105,13 +104,13 @@ class Optimizer:
 
     def __init__(self, params: Any, defaults: Group):
         if isinstance(params, Tensor):
-            raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {typename(params)}")
+            raise TypeError(f"{type(self).__name__}: params is one Tensor; give a list of them, or of dicts")
         self.defaults = defaults
         self._reset_hooks()
         self.state, self.param_groups = defaultdict(dict), []
         given = list(params)
         if not given:
-            raise ValueError("optimizer got an empty parameter list")
+            raise ValueError(f"{type(self).__name__}: params is empty; give at least one Tensor")
         for group in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)
 
@@ -146,39 +145,39 @@ class Optimizer:
 
         Raises TypeError and ValueError like the constructor.
         """
+        name = type(self).__name__
         if not isinstance(param_group, dict):
-            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+            raise TypeError(f"{name}: a group is a {type(param_group).__name__}; give a dict with 'params'")
         params = param_group["params"]
         if isinstance(params, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change "
-                            "between runs. Please use a list instead.")
+            raise TypeError(f"{name}: the parameters are a set, which has no order; give a list")
         members = [params] if isinstance(params, Tensor) else list(params)
         param_group["params"] = members
         named = [isinstance(member, tuple) for member in members]
         if any(named):
             if not all(named):
-                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+                raise ValueError(f"{name}: some parameters have no name; give names to all or to none")
             param_group["param_names"] = [name for name, _ in members]
             param_group["params"] = members = [p for _, p in members]
         for p in members:
-            if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
-            if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
-                raise ValueError("can't optimize a non-leaf Tensor")
-        for name, default in self.defaults.items():
-            if default is required and name not in param_group:
-                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
-            param_group.setdefault(name, default)
+            self._check_parameter(p)
+        for option, default in self.defaults.items():
+            if default is required and option not in param_group:
+                raise ValueError(f"{name}: a group has no {option}, which has no default; give it")
+            param_group.setdefault(option, default)
         if len(set(members)) != len(members):
-            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
-                          "github.com/pytorch/pytorch/issues/40967 for more information", UserWarning, stacklevel=3)
+            warnings.warn(f"{name}: a group has the same parameter twice, and steps it twice. Give it once", UserWarning, stacklevel=3)
         if not set(chain.from_iterable(group["params"] for group in self.param_groups)).isdisjoint(members):
-            raise ValueError("some parameters appear in more than one parameter group")
+            raise ValueError(f"{name}: a parameter is in two groups; give it to one")
         if self.param_groups and ("param_names" in self.param_groups[0]) != ("param_names" in param_group):
-            with_names = "param_names" in param_group
-            raise ValueError(f"all optimizer param groups should be with/without names. cannot add param group {'with' if with_names else 'without'} "
-                             f"names to the optimizer")
+            raise ValueError(f"{name}: some groups have names of their parameters; give names to all groups or to none")
         self.param_groups.append(param_group)
+
+    def _check_parameter(self, p: Any) -> None:
+        if not isinstance(p, Tensor):
+            raise TypeError(f"{type(self).__name__}: a parameter is a {type(p).__name__}; give Tensors, or dicts of groups")
+        if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
+            raise ValueError(f"{type(self).__name__}: a parameter of shape {list(p.shape)} is no leaf; give the tensor that it was computed from")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradient of every parameter to None, or with `set_to_none=False` to zero, in place and detached."""
@@ -244,12 +243,7 @@ class Optimizer:
                     self.state[p][name] = wrap(value.view(array.dtype)[..., 0] if split is _real_pairs and value.ndim else value)
             elif value is not old._value:
                 split(old._value)[...] = value
-        for _ in range(self._version_steps(group)):
-            stamp(array, f"{type(self).__name__}.step", frame)
-
-    def _version_steps(self, group: Group) -> int:
-        """The amount by which a step increases a parameter's version."""
-        return 1
+        stamp(array, f"{type(self).__name__}.step", frame)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) before each step; it may return new args and kwargs."""
@@ -304,9 +298,10 @@ class Optimizer:
             state_dict = state_dict if changed is None else changed
         groups, saved = self.param_groups, deepcopy(state_dict["param_groups"])
         if len(groups) != len(saved):
-            raise ValueError("loaded state dict has a different number of parameter groups")
-        if any(len(mine["params"]) != len(given["params"]) for mine, given in zip(groups, saved)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+            raise ValueError(f"load_state_dict: the state has {len(saved)} parameter groups, and the optimizer {len(groups)}")
+        for mine, given in zip(groups, saved):
+            if len(mine["params"]) != len(given["params"]):
+                raise ValueError(f"load_state_dict: a group of the state has {len(given['params'])} parameters, and that here {len(mine['params'])}")
         parameters = dict(zip(chain.from_iterable(given["params"] for given in saved), chain.from_iterable(mine["params"] for mine in groups)))
         state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         for key, value in state_dict["state"].items():

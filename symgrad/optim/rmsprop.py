@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.engine.tensor import Tensor
-from symgrad.optim.optimizer import Group, Optimizer
-from symgrad.optim.rules import check_options, count, gradient, lerp, scalar_zero
+from symgrad.optim.declared import Declared, lerp
+from symgrad.optim.optimizer import Group
 from symgrad.types.absent import explained
 
 __all__ = ["RMSprop"]
 
 
-class RMSprop(Optimizer):
+class RMSprop(Declared):
     """p ← p - lr g / (√v + eps), with the running mean v of the square of the gradient: v ← alpha v + (1 - alpha) g².
 
     With `centered` the variance v - a² is in the place of v, where a is the running mean of the gradient. With `momentum` the step is
-    lr b, with b ← momentum b + g / (√v + eps). `weight_decay` adds weight_decay p to the gradient; with `maximize` it changes its sign. The state
-    of a parameter is `step`, `square_avg` (v) and, where they are used, `momentum_buffer` (b) and `grad_avg` (a). `foreach` and `capturable` have no
-    effect.
+    lr b, with b ← momentum b + g / (√v + eps). The state of a parameter is `step`, `square_avg` (v) and, where they are used,
+    `momentum_buffer` (b) and `grad_avg` (a).
 
     Raises ValueError for negative numbers.
 
@@ -33,24 +31,17 @@ class RMSprop(Optimizer):
     Source: Hinton, Neural Networks for Machine Learning, lecture 6, 2012; Graves, Generating Sequences With Recurrent Neural Networks, 2013.
     """
 
-    def __init__(self, params: Any, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,
-                 centered: bool = False, capturable: bool = False, foreach: bool | None = None, maximize: bool = False,
-                 differentiable: bool = False):
-        check_options({"learning rate": lr, "epsilon value": eps, "momentum value": momentum, "weight_decay value": weight_decay,
-                       "alpha value": alpha})
-        super().__init__(params, dict(lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered, weight_decay=weight_decay,
-                                      capturable=capturable, foreach=foreach, maximize=maximize, differentiable=differentiable))
+    _options = {"lr": 1e-2, "alpha": 0.99, "eps": 1e-8, "weight_decay": 0, "momentum": 0, "centered": False}
+    _switches = "capturable foreach maximize differentiable"
+    _arrays = {"square_avg": None, "momentum_buffer": None, "grad_avg": None}
+    _used_by = {"momentum_buffer": "momentum", "grad_avg": "centered"}
 
-    def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
+    def _prepare(self, options: Group) -> None:
+        super()._prepare(options)
+        self._require("alpha", options["alpha"], options["alpha"] >= 0, "not negative")
+
+    def _rule(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group, n: float) -> None:
         alpha, momentum = group["alpha"], group["momentum"]
-        if not state:
-            state.update(step=scalar_zero(xp), square_avg=xp.zeros_like(p))
-            if momentum > 0:
-                state["momentum_buffer"] = xp.zeros_like(p)
-            if group["centered"]:
-                state["grad_avg"] = xp.zeros_like(p)
-        count(state)
-        g = gradient(p, g, group)
         v = state["square_avg"]
         v *= alpha
         v += (1 - alpha) * g * g
