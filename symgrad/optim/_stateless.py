@@ -13,9 +13,6 @@ from symgrad.system.restoring import restored
 
 __all__ = ["swap_in_optimizer_params_and_state"]
 
-_NAME = "swap_in_optimizer_params_and_state"
-
-
 @contextmanager
 def swap_in_optimizer_params_and_state(optimizer: Optimizer, swapin_parameters: dict[str, Tensor],
                                        swapin_optim_state: dict[str, Any]) -> Iterator[None]:
@@ -41,15 +38,10 @@ def swap_in_optimizer_params_and_state(optimizer: Optimizer, swapin_parameters: 
     new_groups = []
     for given in groups:
         params = [p for _, p in zip(given["params"], replacements)]
-        if len(params) < len(given["params"]):
-            raise RuntimeError(f"{_NAME} requires the explicit parameter state to match optimizer.param_groups ordering.")
+        _require(len(params) == len(given["params"]), "there are fewer parameters than in the groups of the state")
         new_groups.append({**given, "params": params})
         for p, key in zip(params, given["params"]):
             state[p] = dict(saved.get(key, {}))
-    known = {key for given in groups for key in given["params"]}
-    if extra := [key for key in saved if key not in known]:
-        raise RuntimeError(f"{_NAME} requires swapin_optim_state['state'] to be keyed only by packed parameter ids from param_groups[*]['params']; "
-                           f"got extra keys {extra!r}.")
     kept_state, kept_groups = optimizer.state, [dict(group) for group in optimizer.param_groups]
 
     def restore() -> None:
@@ -65,31 +57,24 @@ def swap_in_optimizer_params_and_state(optimizer: Optimizer, swapin_parameters: 
         yield
 
 
+def _require(condition: bool, text: str) -> None:
+    if not condition:
+        raise RuntimeError(f"swap_in_optimizer_params_and_state: {text}")
+
+
 def _checked(optimizer: Optimizer, given: Any) -> tuple[dict[Any, Any], list[dict[str, Any]]]:
     """The state and the groups of a saved state, if they fit an optimizer."""
-    def require(condition: bool, text: str) -> None:
-        if not condition:
-            raise RuntimeError(text)
-
-    require(bool(optimizer.state), f"{_NAME} requires initialized optimizer state.")
-    require(isinstance(given, dict), f"{_NAME} requires a DCP-style optimizer state_dict.")
-    state, groups = given.get("state"), given.get("param_groups")
-    require(isinstance(state, dict), f"{_NAME} requires swapin_optim_state['state'] to be a dict mapping packed parameter ids to per-param state "
-                                     f"dicts, got {type(state).__name__}.")
-    require(not any(isinstance(key, Tensor) for key in state), f"{_NAME} requires optimizer.state_dict()-style state keyed by packed parameter ids.")
-    require(all(isinstance(value, dict) for key, value in state.items() if isinstance(key, int)),
-            f"{_NAME} requires per-parameter optimizer state entries to be dictionaries.")
-    require(isinstance(groups, list), f"{_NAME} requires swapin_optim_state['param_groups'] to be a list of param-group dicts, "
-                                      f"got {type(groups).__name__}.")
-    require(len(groups) == len(optimizer.param_groups), "swapin_optim_state has a different number of parameter groups than the live optimizer.")
-    for i, (mine, group) in enumerate(zip(optimizer.param_groups, groups)):
-        require(isinstance(group, dict), f"{_NAME} requires each optimizer param group to be a dictionary.")
-        numbers = group.get("params")
-        require(isinstance(numbers, list) and all(isinstance(n, int) for n in numbers),
-                f"{_NAME} requires optimizer.state_dict()-style param_groups[*]['params'] entries keyed by packed parameter ids.")
-        require(len(numbers) == len(mine["params"]),
-                f"swapin_optim_state param group {i} has a different number of params than the live optimizer param group.")
-        more, fewer = [key for key in group if key not in mine], [key for key in mine if key not in group]
-        require(not more and not fewer, f"{_NAME} requires optimizer.state_dict()-style param group keys to exactly match the live optimizer "
-                                        f"group keys for group {i}. Keys only in swap-in: {more}. Keys only in live: {fewer}.")
+    _require(bool(optimizer.state), "the optimizer has no state yet; make one step first")
+    state: Any
+    groups: Any
+    state, groups = (given.get("state"), given.get("param_groups")) if isinstance(given, dict) else (None, None)
+    _require(isinstance(state, dict) and isinstance(groups, list), f"the state is {type(given).__name__} and not that of state_dict()")
+    shapes = [[len(group["params"]) for group in each if isinstance(group, dict) and isinstance(group["params"], list)]
+              for each in (groups, optimizer.param_groups)]
+    _require(shapes[0] == shapes[1], f"the groups of the state have {shapes[0]} parameters, and those of the optimizer {shapes[1]}")
+    for i, (group, mine) in enumerate(zip(groups, optimizer.param_groups)):
+        _require(set(group) == set(mine), f"group {i} has the options {sorted(group)}, and that of the optimizer {sorted(mine)}")
+    numbers = {key for group in groups for key in group["params"] if isinstance(key, int)}
+    _require(len(numbers) == sum(shapes[0]) and numbers.issuperset(state) and all(isinstance(value, dict) for value in state.values()),
+             "its parameters are not numbered as by state_dict()")
     return state, groups

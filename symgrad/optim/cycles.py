@@ -18,7 +18,7 @@ class _WithMomentum(Schedule):
     def _begin(self, base: Any, largest: Any, first: bool) -> tuple[list[Any], list[Any]]:
         defaults = self.optimizer.defaults
         if "momentum" not in defaults and "betas" not in defaults:
-            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+            raise ValueError(f"{type(self).__name__}: the optimizer has no momentum or betas. Give cycle_momentum=False")
         self.use_beta1 = "betas" in defaults
         bases, most = for_each_group("base_momentum", self.optimizer, base), for_each_group("max_momentum", self.optimizer, largest)
         if first:
@@ -70,7 +70,7 @@ class CyclicLR(_WithMomentum):
         self.total_size = up + (up if step_size_down is None else float(step_size_down))
         self.step_ratio = up / self.total_size
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise ValueError("mode is invalid and scale_fn is None")
+            raise ValueError(f"CyclicLR: mode is {mode!r}; give 'triangular', 'triangular2', 'exp_range', or a scale_fn")
         self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
         self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
         self.cycle_momentum = cycle_momentum
@@ -139,10 +139,10 @@ class OneCycleLR(_WithMomentum):
         elif epochs is not None and steps_per_epoch is not None:
             counts = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
         else:
-            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+            raise ValueError("OneCycleLR: give total_steps, or epochs and steps_per_epoch")
         for name, value in counts.items():
             if not isinstance(value, int) or value <= 0:
-                raise ValueError(f"Expected positive integer {name}, but got {value}")
+                raise ValueError(f"OneCycleLR: {name} is {value}; it must be a positive integer")
         self.total_steps = math.prod(counts.values())
         first, last = float(pct_start * self.total_steps) - 1, self.total_steps - 1
         up, down = ("initial_lr", "max_lr", "max_momentum", "base_momentum"), ("max_lr", "min_lr", "base_momentum", "max_momentum")
@@ -153,9 +153,9 @@ class OneCycleLR(_WithMomentum):
             phases = [(first, *up), (last, *down)]
         self._schedule_phases = [dict(zip(("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum"), phase)) for phase in phases]
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
-            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
+            raise ValueError(f"OneCycleLR: pct_start is {pct_start}; it must be a float in [0, 1]")
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+            raise ValueError(f"OneCycleLR: anneal_strategy is {anneal_strategy!r}; give 'cos' or 'linear'")
         self._anneal_func_type = anneal_strategy
         largest = for_each_group("max_lr", optimizer, max_lr)
         if last_epoch == -1:
@@ -175,7 +175,7 @@ class OneCycleLR(_WithMomentum):
     def _rates(self) -> Rates:
         n = self.last_epoch
         if n > self.total_steps:
-            raise ValueError(f"Tried to step {n} times. The specified number of total steps is {self.total_steps}")
+            raise ValueError(f"OneCycleLR: this is step {n}, and there are {self.total_steps}; give more total_steps")
         i = next((i for i, phase in enumerate(self._schedule_phases) if n <= phase["end_step"]), len(self._schedule_phases) - 1)
         phase, start = self._schedule_phases[i], self._schedule_phases[i - 1]["end_step"] if i else 0.0
         part = (n - start) / (phase["end_step"] - start)
@@ -208,12 +208,11 @@ class CosineAnnealingWarmRestarts(Schedule):
     """
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
-        if T_0 <= 0 or not isinstance(T_0, int):
-            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
-        if T_mult < 1 or not isinstance(T_mult, int):
-            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        for name, value in {"T_0": T_0, "T_mult": T_mult}.items():
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"CosineAnnealingWarmRestarts: {name} is {value}; it must be a positive integer")
         if not isinstance(eta_min, (float, int)):
-            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+            raise ValueError(f"CosineAnnealingWarmRestarts: eta_min is {eta_min!r}; it must be a number")
         self.T_cur: float = last_epoch
         self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
         super().__init__(optimizer, last_epoch)
@@ -231,7 +230,7 @@ class CosineAnnealingWarmRestarts(Schedule):
             if self.T_cur >= self.T_i:
                 self.T_cur, self.T_i = self.T_cur % self.T_i, self.T_i * self.T_mult
         elif epoch < 0:
-            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+            raise ValueError(f"CosineAnnealingWarmRestarts: epoch is {epoch}; it must not be negative")
         elif epoch < self.T_0:
             self.T_cur, self.T_i = epoch, self.T_0
         elif self.T_mult == 1:

@@ -42,7 +42,7 @@ class Declared(Optimizer):
 
     _options: Group
     _switches = ""
-    _numbers: dict[str, Any] = {"step": 0}
+    _numbers = {"step": 0}
     _arrays: dict[str, str | None] = {}
     _used_by: dict[str, str] = {}
     _signature: Signature
@@ -99,8 +99,11 @@ class Declared(Optimizer):
     def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         if not state:
             state.update({name: scalar(xp, group.get(start, start)) for name, start in self._numbers.items()})
-            state.update({name: xp.zeros_like(p) + group[start] if start else xp.zeros_like(p) for name, start in self._arrays.items()
-                          if name not in self._used_by or group[self._used_by[name]]})
+            for name, start in self._arrays.items():
+                if name not in self._used_by or group[self._used_by[name]]:
+                    state[name] = xp.zeros_like(p)
+                    if start is not None:
+                        state[name] += group[start]
         if "step" in self._numbers:
             state["step"] += 1
         if group["maximize"]:

@@ -27,12 +27,10 @@ class _OfFunctions(Schedule):
         groups = len(optimizer.param_groups)
         self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
         if len(self.lr_lambdas) != groups:
-            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
-        self._check()
+            raise ValueError(f"{type(self).__name__}: there are {len(self.lr_lambdas)} functions; give one, or one for each of the {groups} groups")
+        if wrong := [function for function in self.lr_lambdas if not callable(function)]:
+            raise TypeError(f"{type(self).__name__}: {wrong[0]!r} is no function")
         super().__init__(optimizer, last_epoch)
-
-    def _check(self) -> None:
-        pass
 
     def state_dict(self) -> dict[str, Any]:
         """All attributes but the optimizer and plain functions."""
@@ -69,11 +67,6 @@ class MultiplicativeLR(_OfFunctions):
 
     Raises ValueError for another number of functions, and TypeError for what is no function.
     """
-
-    def _check(self) -> None:
-        for function in self.lr_lambdas:
-            if not callable(function):
-                raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
 
     def _rates(self) -> Rates:
         if self._is_initial:
@@ -132,7 +125,7 @@ class ConstantLR(Schedule):
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
         if factor > 1.0 or factor < 0:
-            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+            raise ValueError(f"ConstantLR: factor is {factor}; it must be in [0, 1]")
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -153,9 +146,9 @@ class LinearLR(Schedule):
 
     def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1):
         if start_factor > 1.0 or start_factor <= 0:
-            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+            raise ValueError(f"LinearLR: start_factor is {start_factor}; it must be in (0, 1]")
         if end_factor > 1.0 or end_factor < 0:
-            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+            raise ValueError(f"LinearLR: end_factor is {end_factor}; it must be in [0, 1]")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 

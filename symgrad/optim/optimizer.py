@@ -80,7 +80,6 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                 hook(self, args, kwargs)
             return out
 
-    hooked._wrapped_by_lr_sched = True  # type: ignore[attr-defined]  # schedulers ask whether `step` is this one
     return hooked
 
 
@@ -94,7 +93,7 @@ class Optimizer:
 
     defaults: Group
     param_groups: list[Group]
-    _numbers: tuple[str, ...] = ("step",)  # entries of the state that are numbers, with a dtype of their own; others have that of their parameter
+    _numbers: dict[str, Any] = {"step": 0}  # entries of the state that are numbers, with a dtype of their own; others have that of their parameter
     state: defaultdict[Tensor, dict[str, Any]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -18,11 +18,7 @@ __all__ = ["ChainedScheduler", "LRScheduler", "ReduceLROnPlateau", "Schedule", "
 
 Rates = list[Any]
 
-_EPOCH = (
-    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use `scheduler.step()` to step the "
-    "scheduler. During the deprecation, if epoch is different from None, the closed form is used instead of the new chainable form, where available. "
-    "Please open an issue if you are unable to replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose.")
-_SEE = "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+_EPOCH = "step: epoch is deprecated, and takes the closed form of the schedule where there is one. Call step() once in each epoch"
 
 
 def _options(optimizer: Optimizer, name: str) -> list[Any]:
@@ -47,15 +43,14 @@ def for_each_group(name: str, optimizer: Optimizer, given: Any) -> list[Any]:
     if not isinstance(given, (list, tuple)):
         given = [given] * len(groups)
     elif len(given) != len(groups):
-        raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(given)} values, "
-                         f"param_groups has {len(groups)}.")
+        raise ValueError(f"{name} has {len(given)} values; give one, or one for each of the {len(groups)} groups of the optimizer")
     return [value.clone() if isinstance(value, Tensor) else value for value in given]
 
 
 def check_optimizer(optimizer: Any) -> None:
     """Raise TypeError for what is no optimizer."""
     if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        raise TypeError(f"a schedule needs an Optimizer, and not {optimizer!r}")
 
 
 class LRScheduler:
@@ -82,10 +77,8 @@ class LRScheduler:
             if last_epoch == -1:
                 group.setdefault("initial_lr", group["lr"].clone() if isinstance(group["lr"], Tensor) else group["lr"])
             elif "initial_lr" not in group:
-                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with last_epoch >= 0.\n"
-                               "This typically happens when:\n"
-                               "1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer state\n"
-                               "2. You're using last_epoch >= 0 for a fresh training run (not recommended)")
+                raise KeyError(f"{type(self).__name__}: group {i} has no 'initial_lr', which last_epoch={last_epoch} needs. Load the state of the "
+                               "optimizer first")
         self.base_lrs = _options(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         if optimizer._opt_called is None:
@@ -118,14 +111,9 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Count an epoch, or go to one, and set the learning rates."""
-        if self._step_count == 1:
-            if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
-                warnings.warn("Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure to "
-                              f"call `optimizer.step()` before `lr_scheduler.step()`. See more details at {_SEE}", UserWarning, stacklevel=2)
-            elif not self.optimizer._opt_called:
-                warnings.warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them in "
-                              "the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in PyTorch "
-                              f"skipping the first value of the learning rate schedule. See more details at {_SEE}", UserWarning, stacklevel=2)
+        if self._step_count == 1 and not self.optimizer._opt_called:
+            warnings.warn(f"{type(self).__name__}: step() of the schedule was called before that of the optimizer, which skips the first learning "
+                          "rate. Call optimizer.step() first", UserWarning, stacklevel=2)
         self._step_count += 1
         if epoch is not None:
             warnings.warn(_EPOCH, UserWarning, stacklevel=2)
@@ -148,7 +136,7 @@ class Schedule(LRScheduler):
 
     def get_lr(self) -> Rates:
         if not self._get_lr_called_within_step:
-            warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", UserWarning, stacklevel=2)
+            warnings.warn(f"{type(self).__name__}.get_lr computes the next learning rate. Call get_last_lr() for the last", UserWarning, stacklevel=2)
         return self._rates()
 
     def _rates(self) -> Rates:
@@ -169,13 +157,11 @@ def without_functions(functions: Iterable[Any]) -> list[Any]:
 def _check_members(name: str, schedulers: Sequence[Any], optimizer: Any) -> None:
     for i, scheduler in enumerate(schedulers):
         if not hasattr(scheduler, "optimizer"):
-            raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
+            raise TypeError(f"{name}: schedule {i} is {scheduler!r}, which has no optimizer")
         if isinstance(scheduler, ReduceLROnPlateau):
-            raise ValueError(f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified when calling "
-                             f"`step`, but got one at index {i} in the given schedulers sequence.")
-        if optimizer != scheduler.optimizer:
-            raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler {type(scheduler).__name__} at "
-                             f"index {i} has {scheduler.optimizer}, which is different from {type(optimizer).__name__}.")
+            raise ValueError(f"{name}: schedule {i} is a ReduceLROnPlateau, whose step needs a quantity. Call it beside this schedule")
+        if optimizer is not scheduler.optimizer:
+            raise ValueError(f"{name}: schedule {i} has another optimizer than this one. Give schedules of one optimizer")
 
 
 class _OfSchedulers(LRScheduler):
@@ -215,12 +201,9 @@ class SequentialLR(_OfSchedulers):
 
     def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1):
         name = type(self).__name__
-        if len(schedulers) < 1:
-            raise ValueError(f"{name} expects at least one scheduler, but got no scheduler.")
+        if len(schedulers) != len(milestones) + 1:
+            raise ValueError(f"{name}: there are {len(schedulers)} schedules and {len(milestones)} milestones; give one milestone less")
         _check_members(name, schedulers, optimizer)
-        if len(milestones) != len(schedulers) - 1:
-            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone points, but "
-                             f"got number of schedulers {len(schedulers)} and the number of milestones to be equal to {len(milestones)}")
         self._schedulers, self._milestones, self.last_epoch, self.optimizer = schedulers, milestones, last_epoch + 1, optimizer
         for group in optimizer.param_groups:
             set_option(group, "lr", group["initial_lr"])
@@ -272,7 +255,7 @@ class ChainedScheduler(_OfSchedulers):
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
         name = type(self).__name__
         if len(schedulers) < 1:
-            raise ValueError(f"{name} expects at least one scheduler to be chained, but got no scheduler.")
+            raise ValueError(f"{name}: there is no schedule; give at least one")
         optimizer = optimizer or schedulers[0].optimizer
         _check_members(name, schedulers, optimizer)
         self._schedulers, self.optimizer = schedulers, optimizer
@@ -306,15 +289,11 @@ class ReduceLROnPlateau(LRScheduler):
     def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
                  threshold_mode: str = "rel", cooldown: int = 0, min_lr: list[float] | float = 0, eps: float = 1e-8):
         if factor >= 1.0:
-            raise ValueError("Factor should be < 1.0.")
+            raise ValueError(f"ReduceLROnPlateau: factor is {factor}; it must be less than 1")
         check_optimizer(optimizer)
-        groups = len(optimizer.param_groups)
-        many = list(min_lr) if isinstance(min_lr, (list, tuple)) else None
-        if many is not None and len(many) != groups:
-            raise ValueError(f"expected {groups} min_lrs, got {len(many)}")
         self.factor, self.optimizer = factor, optimizer
-        self.default_min_lr = min_lr if many is None else None
-        self.min_lrs: list[Any] = [min_lr] * groups if many is None else many
+        self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
+        self.min_lrs = for_each_group("min_lr", optimizer, min_lr)
         self.patience, self.cooldown, self.eps, self.last_epoch = patience, cooldown, eps, 0
         self._last_lr = _options(optimizer, "lr")
         self._choose(mode, threshold, threshold_mode)
@@ -322,9 +301,9 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _choose(self, mode: str, threshold: float, threshold_mode: str) -> None:
         if mode not in ("min", "max"):
-            raise ValueError("mode " + mode + " is unknown!")
+            raise ValueError(f"ReduceLROnPlateau: mode is {mode!r}; give 'min' or 'max'")
         if threshold_mode not in ("rel", "abs"):
-            raise ValueError("threshold mode " + threshold_mode + " is unknown!")
+            raise ValueError(f"ReduceLROnPlateau: threshold_mode is {threshold_mode!r}; give 'rel' or 'abs'")
         self.mode_worse = float("inf") if mode == "min" else -float("inf")
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
 
@@ -363,9 +342,7 @@ class ReduceLROnPlateau(LRScheduler):
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
-                raise RuntimeError(f"The number of param groups in the `optimizer` ({len(groups)}) differs from when `ReduceLROnPlateau` was "
-                                   f"initialized ({len(self.min_lrs)}), usually due to a new param group being added to the optimizer. Please modify "
-                                   "the `min_lrs` field to match the length of the `optimizer` param groups.")
+                raise RuntimeError(f"ReduceLROnPlateau: there are {len(groups)} groups and {len(self.min_lrs)} of min_lrs. Set min_lrs anew")
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, least in zip(groups, self.min_lrs):
             old = float(group["lr"])

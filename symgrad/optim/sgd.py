@@ -29,7 +29,7 @@ class SGD(Declared):
 
     _options = {"lr": 1e-3, "momentum": 0, "dampening": 0, "weight_decay": 0, "nesterov": False}
     _switches = "* maximize foreach differentiable fused"
-    _numbers: dict[str, Any] = {}
+    _numbers = {}
 
     def _prepare(self, options: Group) -> None:
         super()._prepare(options)

@@ -29,7 +29,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     Raises ValueError for a decay outside [0, 1].
     """
     if decay < 0.0 or decay > 1.0:
-        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+        raise ValueError(f"get_ema_avg_fn: decay is {decay}; it must be in [0, 1]")
 
     @no_grad()
     def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
@@ -103,7 +103,7 @@ class AveragedModel(Module):
                  use_buffers: bool = False):
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
-            raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
+            raise AssertionError("AveragedModel: give avg_fn or multi_avg_fn, and not both")
         self.module = deepcopy(model)
         self.register_buffer("n_averaged", tensor(0, dtype=DTYPES["int64"], device=device))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
@@ -178,9 +178,9 @@ class SWALR(Schedule):
         for rate, group in zip(for_each_group("swa_lr", optimizer, swa_lr), optimizer.param_groups):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+            raise ValueError(f"SWALR: anneal_strategy is {anneal_strategy!r}; give 'cos' or 'linear'")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+            raise ValueError(f"SWALR: anneal_epochs is {anneal_epochs}; it must be an integer that is not negative")
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
         super().__init__(optimizer, last_epoch)
 

@@ -137,15 +137,6 @@ def test_a_loaded_state_brings_its_names_and_options_that_it_lacks_are_off():
     assert x.tolist() == [0.0, 0.0]
 
 
-def test_tensors_among_the_options_of_adam_that_torch_refuses():
-    x, t = symgrad.ones(1, requires_grad=True), symgrad.tensor(0.5)
-    for message, options in (("betas must be either both floats or both Tensors", {"betas": (0.9, t)}),
-                             ("lr as a Tensor is not supported for capturable=False and foreach=True", {"lr": t, "foreach": True}),
-                             (r"betas\[0\] as a Tensor is not supported", {"betas": (t, t), "foreach": True})):
-        with pytest.raises(ValueError, match=message):
-            optim.Adam([x], **options)
-
-
 def test_a_written_parameter_names_the_step_that_wrote_it():
     layer = nn.Linear(2, 1)
     optimizer = optim.SGD(layer.parameters(), lr=0.1)

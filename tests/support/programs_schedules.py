@@ -192,7 +192,7 @@ def averages(torch, log):
         try:
             averaged = swa.AveragedModel(model, **options)
         except AssertionError as error:
-            log.said.append(str(error))
+            log.said.append(type(error).__name__)
             continue
         for i in range(4):
             for j, t in enumerate(model.state_dict().values()):
