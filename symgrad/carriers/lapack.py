@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.linalg import _umath_linalg as loops
+
+from symgrad.system.numpy_internals import linalg_loop
 
 __all__ = ["adjoint", "cholesky", "det", "eig", "eigh", "eigvalsh", "float64", "forget", "hermitian", "inv", "is_remembered", "remembered",
            "scipy_linalg", "slogdet", "solve", "svd", "svdvals"]
@@ -26,7 +27,7 @@ def without_preparations(inner: str, function: Callable[..., Any]) -> Callable[.
 
     The inner function answers with NaN for a failure, which is left to the function, as is a name that this NumPy does not have.
     """
-    found = getattr(loops, inner, None)
+    found = linalg_loop(inner)
     if found is None:
         return function
 

@@ -50,7 +50,6 @@ from numpy import greater_equal as ge
 from numpy import less as lt
 from numpy import less_equal as le
 from numpy import not_equal as ne
-from numpy.fft import _pocketfft_umath as _transforms
 
 from symgrad.carriers import recording as _recording  # noqa: F401  registers NumPy's functions
 from symgrad.carriers import structure
@@ -72,6 +71,7 @@ from symgrad.carriers.structure import *  # noqa: F403  the functions that are n
 from symgrad.carriers.structure import indicator
 from symgrad.carriers.transfers import astype, broadcast_to, copy, diagonal, getitem, place, put, view
 from symgrad.layouts.indices import check_ordered
+from symgrad.system.numpy_internals import transforms
 
 pi = math.pi
 ONE_STEP = frozenset(("pow", "maximum", "minimum", "where", "remainder", "floor_divide", "sign", "round", "relu"))  # rounded once by NumPy
@@ -283,8 +283,9 @@ def dft(x: Any, dim: int, inverse: bool) -> Any:
         return x._with(dft(x.data, dim + 1, inverse))
     if x.dtype.kind != "c":
         raise TypeError(f"dft: complex numbers are expected, not {x.dtype}; the cotangents of real ones would be complex")
-    transform, out = _transforms.ifft if inverse else _transforms.fft, np.empty(x.shape, x.dtype)  # np.fft takes thrice as long for few numbers
-    return transform(x, 1, out, axes=[(dim,), (), (dim,)])
+    if transforms is None:
+        return (np.fft.ifft if inverse else np.fft.fft)(x, axis=dim, norm="forward" if inverse else "backward").astype(x.dtype, copy=False)
+    return (transforms.ifft if inverse else transforms.fft)(x, 1, np.empty(x.shape, x.dtype), axes=[(dim,), (), (dim,)])
 
 
 def flip(x: Any, dims: tuple[int, ...]) -> Any:

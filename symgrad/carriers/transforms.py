@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.fft import _pocketfft_umath as loops
+
+from symgrad.system.numpy_internals import transforms as loops
 
 __all__ = ["TRANSFORMS"]
 
@@ -83,5 +84,5 @@ def _to_real_transpose(g: Any, shape: tuple[int, ...], dims: tuple[int, ...], in
 
 
 TRANSFORMS: dict[str, tuple[Callable[..., Any], str, Callable[..., Any], str]] = {}
-if all(hasattr(loops, name) for name in ("fft", "ifft", "irfft", "rfft_n_even", "rfft_n_odd")):  # they are no public functions of NumPy
+if loops is not None:
     TRANSFORMS |= {"fourier_of_real": (_of_real, "d", _of_real_transpose, "D"), "fourier_to_real": (_to_real, "D", _to_real_transpose, "d")}

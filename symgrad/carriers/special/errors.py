@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.erfcx import of_positive, scaled
-from symgrad.carriers.special.pieces import Pieces, clip, piecewise
+from symgrad.carriers.special.pieces import Pieces, piecewise
+from symgrad.system.numpy_internals import clip
 
 __all__ = ["ROWS", "bell", "bell_in_c", "bell_in_python", "hermite"]
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from symgrad.carriers.special.erfcx import scaled
 from symgrad.carriers.special.errors import bell, bell_in_c, bell_in_python, hermite
-from symgrad.carriers.special.pieces import Pieces, clip, piecewise
+from symgrad.carriers.special.pieces import Pieces, piecewise
+from symgrad.system.numpy_internals import clip
 
 __all__ = ["ROWS", "above", "ndtr"]
 

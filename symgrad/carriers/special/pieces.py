@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.layouts.memory_layout import with_torch_layout
+from symgrad.system.numpy_internals import clip
 
-__all__ = ["Pieces", "clip", "horner", "piecewise", "with_many_digits"]
+__all__ = ["Pieces", "horner", "piecewise", "with_many_digits"]
 
-clip = getattr(np._core.umath, "clip", np.clip)  # the ufunc, of few numbers in a third of the time
 DEGREE = 11  # at most
 NEGLIGIBLE = 2.0**-53  # terms of a higher degree
 DIGITS = 40  # of zeros

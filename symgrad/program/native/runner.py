@@ -5,7 +5,6 @@ from __future__ import annotations
 import _ctypes
 import ctypes
 import json
-import sys
 import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from symgrad.program.native.compiler import compiled
 from symgrad.program.native.emission import Emission
 from symgrad.program.native.keys import program_key
 from symgrad.program.native.lowering import lower
+from symgrad.program.native.objects import HEAD, ITEMS, READS_OBJECTS
 from symgrad.program.native.schedule import ALIGNMENT, Schedule
 from symgrad.program.program import Program, Spec
 
@@ -25,25 +25,6 @@ __all__ = ["Native", "native"]
 KEPT = 8  # sets of work memory
 WRONG_INDEX, UNEXPECTED = 1, 2  # what a run returns
 FRAME = 4  # pointers before the table
-WORD = ctypes.sizeof(ctypes.c_void_p)
-HEAD = object.__basicsize__ // WORD  # words of an object before what its type adds
-ITEMS = tuple.__basicsize__  # bytes of a tuple before its items
-
-
-def _layout_is_known() -> bool:
-    """Whether the objects of this interpreter have the layout that C programs read; to ask for it in Python takes ten times as long."""
-    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_long) != WORD or np.ndarray.__basicsize__ < (HEAD + 7) * WORD:
-        return False
-    x = np.empty((2, 3))
-    both = x, x
-    words, items = (ctypes.c_long * (HEAD + 7)).from_address(id(x)), (ctypes.c_long * 2).from_address(id(both) + ITEMS)
-    numbers = [ctypes.c_int.from_address(id(x) + (HEAD + i) * WORD).value for i in (1, 6)]
-    if (words[HEAD - 1], words[HEAD], words[HEAD + 5], *items) != (id(np.ndarray), x.ctypes.data, id(x.dtype), id(x), id(x)):
-        return False
-    return [*numbers, *(ctypes.c_long * 2).from_address(words[HEAD + 2])] == [2, x.flags.num, 2, 3]
-
-
-READS_OBJECTS = _layout_is_known()
 
 
 class Native:
