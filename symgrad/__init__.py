@@ -12,7 +12,7 @@ if "-m" in (_program := getattr(_sys, "argv", [])[:1]) or "symgrad" in "".join(_
 
 import numpy as _numpy
 
-from symgrad import autograd, cuda, random
+from symgrad import autograd, random
 from symgrad.autograd import (
     enable_grad,
     inference_mode,
@@ -23,6 +23,36 @@ from symgrad.autograd import (
     no_grad,
     set_grad_enabled,
 )
+from symgrad.compat import legacy as _legacy
+from symgrad.compat import storage as _storage
+from symgrad.compat.absent import missing as _missing
+from symgrad.compat.legacy import TYPES as _TYPES
+from symgrad.compat.legacy import set_default_tensor_type
+from symgrad.compat.modules import DEVICES as _DEVICES
+from symgrad.compat.modules import types
+from symgrad.compat.settings import (
+    are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode,
+    get_float32_matmul_precision,
+    is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
+    set_anomaly_enabled,
+    set_deterministic_debug_mode,
+    set_float32_matmul_precision,
+    set_flush_denormal,
+    set_warn_always,
+    sym_float,
+    sym_int,
+    sym_ite,
+    sym_max,
+    sym_min,
+    sym_not,
+    sym_sqrt,
+    sym_sum,
+    use_deterministic_algorithms,
+)
+from symgrad.compat.storage import STORAGES as _STORAGES
+from symgrad.compat.storage import TypedStorage, UntypedStorage, is_storage
 from symgrad.dtypes.dtype import DTYPES as _DTYPES
 from symgrad.dtypes.dtype import DType as dtype
 from symgrad.dtypes.dtype import finfo, get_default_dtype, iinfo, set_default_dtype
@@ -58,6 +88,10 @@ from symgrad.factories.creation import (
 from symgrad.factories.exchange import from_dlpack, from_file, to_dlpack
 from symgrad.factories.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 from symgrad.frameworks.examples import example
+from symgrad.graph import return_types
+from symgrad.layouts.devices import FORMATS as _FORMATS
+from symgrad.layouts.devices import LAYOUTS as _LAYOUTS
+from symgrad.layouts.devices import device, get_default_device, layout, memory_format, set_default_device
 from symgrad.methods import counting as _counting
 from symgrad.methods.assemble import assemble as _assemble
 from symgrad.methods.counting import (
@@ -88,8 +122,6 @@ from symgrad.methods.integers import (
     gcd,
     lcm,
 )
-from symgrad.methods.legacy import TYPES as _TYPES
-from symgrad.methods.legacy import set_default_tensor_type
 from symgrad.methods.numpy_ufuncs import NUMPY_FUNCTIONS as _NUMPY_FUNCTIONS
 from symgrad.methods.predicates import (
     allclose,
@@ -102,34 +134,12 @@ from symgrad.methods.predicates import (
     is_inference,
     is_nonzero,
     is_same_size,
-    is_storage,
     is_tensor,
     numel,
     result_type,
     typename,
 )
 from symgrad.methods.printing import get_printoptions, set_printoptions
-from symgrad.methods.settings import (
-    are_deterministic_algorithms_enabled,
-    get_deterministic_debug_mode,
-    get_float32_matmul_precision,
-    is_deterministic_algorithms_warn_only_enabled,
-    is_warn_always_enabled,
-    set_anomaly_enabled,
-    set_deterministic_debug_mode,
-    set_float32_matmul_precision,
-    set_flush_denormal,
-    set_warn_always,
-    sym_float,
-    sym_int,
-    sym_ite,
-    sym_max,
-    sym_min,
-    sym_not,
-    sym_sqrt,
-    sym_sum,
-    use_deterministic_algorithms,
-)
 from symgrad.methods.surface import SURFACE as _SURFACE
 from symgrad.methods.surface import methods_as_functions as _methods_as_functions
 from symgrad.public import METHODS as _METHODS
@@ -156,13 +166,6 @@ from symgrad.random import (
     seed,
     set_rng_state,
 )
-from symgrad.types import return_types
-from symgrad.types.absent import missing as _missing
-from symgrad.types.devices import FORMATS as _FORMATS
-from symgrad.types.devices import LAYOUTS as _LAYOUTS
-from symgrad.types.devices import device, get_default_device, layout, memory_format, set_default_device
-from symgrad.types.storage import STORAGES as _STORAGES
-from symgrad.types.storage import TypedStorage, UntypedStorage
 from symgrad.utils.serialization import load, save
 
 __version__ = "0.1.0"
@@ -199,8 +202,7 @@ ByteStorage, BoolStorage = _STORAGES["ByteStorage"], _STORAGES["BoolStorage"]
 ComplexFloatStorage, ComplexDoubleStorage = _STORAGES["ComplexFloatStorage"], _STORAGES["ComplexDoubleStorage"]
 
 # Imported when they are first asked for: parts of the package, and functions by the module they are in.
-_LAZY = ("accelerator", "backends", "cpu", "distributed", "fft", "func", "linalg", "mps", "nn", "optim", "sparse", "special", "testing",
-         "utils", "visual", "xpu")
+_LAZY = ("distributed", "fft", "func", "linalg", "nn", "optim", "sparse", "special", "testing", "utils", "visual")
 _LATER = {
     "check": "checks",
     "compile": "compiled.function",
@@ -242,8 +244,8 @@ _LATER |= dict.fromkeys("""
 _LATER |= dict.fromkeys("gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell".split(), "nn.recurrent")
 _LATER |= dict.fromkeys(("lobpcg", "pca_lowrank", "svd_lowrank"), "linalg")
 
-_assemble(_METHODS)
-globals().update(_SURFACE, **_methods_as_functions())
+_assemble(_METHODS, _legacy.METHODS, _storage.METHODS)
+globals().update(_DEVICES, **_SURFACE, **_methods_as_functions())
 
 
 def __getattr__(name: str) -> Any:

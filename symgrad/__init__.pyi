@@ -6,16 +6,11 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from symgrad import accelerator as accelerator
 from symgrad import autograd as autograd
-from symgrad import backends as backends
-from symgrad import cpu as cpu
-from symgrad import cuda as cuda
 from symgrad import distributed as distributed
 from symgrad import fft as fft
 from symgrad import func as func
 from symgrad import linalg as linalg
-from symgrad import mps as mps
 from symgrad import nn as nn
 from symgrad import optim as optim
 from symgrad import random as random
@@ -24,7 +19,6 @@ from symgrad import special as special
 from symgrad import testing as testing
 from symgrad import utils as utils
 from symgrad import visual as visual
-from symgrad import xpu as xpu
 from symgrad.algebra.identity import identical as identical
 from symgrad.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from symgrad.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
@@ -42,6 +36,30 @@ from symgrad.codegen.sources import to_c as to_c
 from symgrad.codegen.sources import to_jax as to_jax
 from symgrad.codegen.sources import to_python as to_python
 from symgrad.codegen.sources import to_torch as to_torch
+from symgrad.compat.legacy import set_default_tensor_type as set_default_tensor_type
+from symgrad.compat.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from symgrad.compat.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
+from symgrad.compat.settings import get_float32_matmul_precision as get_float32_matmul_precision
+from symgrad.compat.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from symgrad.compat.settings import is_warn_always_enabled as is_warn_always_enabled
+from symgrad.compat.settings import set_anomaly_enabled as set_anomaly_enabled
+from symgrad.compat.settings import set_deterministic_debug_mode as set_deterministic_debug_mode
+from symgrad.compat.settings import set_float32_matmul_precision as set_float32_matmul_precision
+from symgrad.compat.settings import set_flush_denormal as set_flush_denormal
+from symgrad.compat.settings import set_warn_always as set_warn_always
+from symgrad.compat.settings import sym_float as sym_float
+from symgrad.compat.settings import sym_int as sym_int
+from symgrad.compat.settings import sym_ite as sym_ite
+from symgrad.compat.settings import sym_max as sym_max
+from symgrad.compat.settings import sym_min as sym_min
+from symgrad.compat.settings import sym_not as sym_not
+from symgrad.compat.settings import sym_sqrt as sym_sqrt
+from symgrad.compat.settings import sym_sum as sym_sum
+from symgrad.compat.settings import use_deterministic_algorithms as use_deterministic_algorithms
+from symgrad.compat.storage import TypedStorage as Storage
+from symgrad.compat.storage import TypedStorage as TypedStorage
+from symgrad.compat.storage import UntypedStorage as UntypedStorage
+from symgrad.compat.storage import is_storage as is_storage
 from symgrad.compiled.function import compile as compile
 from symgrad.diagnose.kinks.kinks import kinks as kinks
 from symgrad.diagnose.nans import explain_nan as explain_nan
@@ -84,6 +102,11 @@ from symgrad.factories.windows import hann_window as hann_window
 from symgrad.factories.windows import kaiser_window as kaiser_window
 from symgrad.frameworks.examples import example as example
 from symgrad.func import vmap as vmap
+from symgrad.layouts.devices import device as device
+from symgrad.layouts.devices import get_default_device as get_default_device
+from symgrad.layouts.devices import layout as layout
+from symgrad.layouts.devices import memory_format as memory_format
+from symgrad.layouts.devices import set_default_device as set_default_device
 from symgrad.linalg import lobpcg as lobpcg
 from symgrad.linalg import pca_lowrank as pca_lowrank
 from symgrad.linalg import svd_lowrank as svd_lowrank
@@ -121,7 +144,6 @@ from symgrad.methods.integers import bitwise_not as bitwise_not
 from symgrad.methods.layout import get_device as get_device
 from symgrad.methods.layout import is_neg as is_neg
 from symgrad.methods.layout import is_signed as is_signed
-from symgrad.methods.legacy import set_default_tensor_type as set_default_tensor_type
 from symgrad.methods.predicates import allclose as allclose
 from symgrad.methods.predicates import broadcast_shapes as broadcast_shapes
 from symgrad.methods.predicates import broadcast_tensors as broadcast_tensors
@@ -132,7 +154,6 @@ from symgrad.methods.predicates import is_floating_point as is_floating_point
 from symgrad.methods.predicates import is_inference as is_inference
 from symgrad.methods.predicates import is_nonzero as is_nonzero
 from symgrad.methods.predicates import is_same_size as is_same_size
-from symgrad.methods.predicates import is_storage as is_storage
 from symgrad.methods.predicates import is_tensor as is_tensor
 from symgrad.methods.predicates import numel as numel
 from symgrad.methods.predicates import result_type as result_type
@@ -142,25 +163,6 @@ from symgrad.methods.printing import set_printoptions as set_printoptions
 from symgrad.methods.reshaping import as_strided_ as as_strided_
 from symgrad.methods.reshaping import resize_as_ as resize_as_
 from symgrad.methods.segments import segment_reduce as segment_reduce
-from symgrad.methods.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
-from symgrad.methods.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
-from symgrad.methods.settings import get_float32_matmul_precision as get_float32_matmul_precision
-from symgrad.methods.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
-from symgrad.methods.settings import is_warn_always_enabled as is_warn_always_enabled
-from symgrad.methods.settings import set_anomaly_enabled as set_anomaly_enabled
-from symgrad.methods.settings import set_deterministic_debug_mode as set_deterministic_debug_mode
-from symgrad.methods.settings import set_float32_matmul_precision as set_float32_matmul_precision
-from symgrad.methods.settings import set_flush_denormal as set_flush_denormal
-from symgrad.methods.settings import set_warn_always as set_warn_always
-from symgrad.methods.settings import sym_float as sym_float
-from symgrad.methods.settings import sym_int as sym_int
-from symgrad.methods.settings import sym_ite as sym_ite
-from symgrad.methods.settings import sym_max as sym_max
-from symgrad.methods.settings import sym_min as sym_min
-from symgrad.methods.settings import sym_not as sym_not
-from symgrad.methods.settings import sym_sqrt as sym_sqrt
-from symgrad.methods.settings import sym_sum as sym_sum
-from symgrad.methods.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from symgrad.methods.spectrograms import istft as istft
 from symgrad.methods.spectrograms import stft as stft
 from symgrad.methods.surface import alias_copy as alias_copy
@@ -250,19 +252,12 @@ from symgrad.scanning import accuracy as accuracy
 from symgrad.symbolic.conversion import from_sympy as from_sympy
 from symgrad.symbolic.operations import op_from_sympy as op_from_sympy
 from symgrad.symbolic.tracing import to_sympy as to_sympy
-from symgrad.types.devices import device as device
-from symgrad.types.devices import get_default_device as get_default_device
-from symgrad.types.devices import layout as layout
-from symgrad.types.devices import memory_format as memory_format
-from symgrad.types.devices import set_default_device as set_default_device
-from symgrad.types.storage import TypedStorage as Storage
-from symgrad.types.storage import TypedStorage as TypedStorage
-from symgrad.types.storage import UntypedStorage as UntypedStorage
 from symgrad.utils.mapping import map as map
 from symgrad.utils.serialization import load as load
 from symgrad.utils.serialization import save as save
 
 __version__: str
+types: Any
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
 def empty(*sizes: Any, size: Any = None, memory_format: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
 def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, memory_format: Any = None, symbol: str | None = None) -> Tensor: ...
@@ -1368,6 +1363,12 @@ bool: DType
 uint16: DType
 uint32: DType
 uint64: DType
+accelerator: Any
+cpu: Any
+mps: Any
+xpu: Any
+backends: Any
+cuda: Any
 def as_strided_copy(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any: ...
 def detach_copy(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any: ...
 def diagonal_copy(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any: ...

@@ -74,11 +74,11 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 '''
-TENSOR_HEADER = HEADER.format("A Tensor with every method of the registry.") + '''from symgrad.types.devices import device as Device
+TENSOR_HEADER = HEADER.format("A Tensor with every method of the registry.") + '''from symgrad.layouts.devices import device as Device
 from symgrad.dtypes.dtype import DType
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.handles import Hook, RemovableHandle
-from symgrad.types.storage import TypedStorage, UntypedStorage
+from symgrad.compat.storage import TypedStorage, UntypedStorage
 
 TensorLike = Tensor | np.ndarray | np.generic | int | float | complex | list[Any] | tuple[Any, ...]
 Integers = int | Sequence[int]
@@ -214,7 +214,10 @@ def _package_stub() -> str:
         if isinstance(member, DType):
             lines.append(f"{name}: DType")
         elif isinstance(member, ModuleType):
-            imports += [f"from symgrad import {name} as {name}"] * (name in modules)
+            if name in modules:
+                imports.append(f"from symgrad import {name} as {name}")
+            elif getattr(member, "__file__", None) is None:  # of a table, as those of devices
+                lines.append(f"{name}: Any")
         elif hasattr(member, "op"):
             lines += _lifted(name, member.op, hidden)
         elif inspect.isclass(member) and home.startswith("symgrad") or isinstance(member, FunctionType) and _has_def(member):

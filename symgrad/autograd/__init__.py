@@ -1,7 +1,6 @@
 """Gradients with torch's interface `torch.autograd`."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from symgrad.autograd import anomaly_mode, function, grad_mode, graph
 from symgrad.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
@@ -21,7 +20,7 @@ from symgrad.autograd.modes import (
 )
 from symgrad.autograd.saving import SavedTensor
 from symgrad.autograd.variable import Variable, variable
-from symgrad.types.absent import missing
+from symgrad.system.lazy import lazy
 
 if TYPE_CHECKING:
     from symgrad.autograd import forward_ad, functional
@@ -32,17 +31,8 @@ __all__ = ["Function", "SavedTensor", "Variable", "anomaly_mode", "backward", "d
            "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled", "is_view_replay_enabled", "no_grad",
            "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable"]
 
-
-def __getattr__(name: str) -> Any:
-    """Names that few programs use, imported on first access: the start of symgrad is faster without them."""
-    if name in ("forward_ad", "functional"):
-        return importlib.import_module(f"symgrad.autograd.{name}")
-    if name in ("gradcheck", "gradgradcheck"):
-        from symgrad.testing.gradcheck import gradcheck as checks
-
-        return getattr(checks, name)
-    raise missing(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+# Few programs use these
+__getattr__, __dir__ = lazy(__name__, {
+    **{name: f"symgrad.autograd.{name}" for name in ("forward_ad", "functional")},
+    **dict.fromkeys(("gradcheck", "gradgradcheck"), "symgrad.testing.gradcheck.gradcheck"),
+})

@@ -25,7 +25,6 @@ from symgrad.engine.storage.views import CUSTOM, MANY, base_of, is_leaf_unrefres
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import in_mode, observed, thread
 from symgrad.graph.node import CALLS, IN_FORWARD, INFERENCE, NAMED, PACKED, TANGENT, TRACKED, Node, next_sequence
-from symgrad.types.absent import explained
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
@@ -342,6 +341,3 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         return refused if isinstance(outputs, tuple) else refused[0]
 
     return backward
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

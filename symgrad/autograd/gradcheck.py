@@ -5,7 +5,6 @@ from types import ModuleType
 
 from symgrad.testing.gradcheck.deprecated import get_analytical_jacobian, get_numerical_jacobian
 from symgrad.testing.gradcheck.gradcheck import GradcheckError, gradcheck, gradgradcheck
-from symgrad.types.absent import explained
 
 __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck", "gradgradcheck"]
 
@@ -17,6 +16,3 @@ class _CallableModule(ModuleType):
 
 
 sys.modules[__name__].__class__ = _CallableModule
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

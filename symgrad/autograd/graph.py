@@ -18,7 +18,6 @@ from symgrad.graph.freed import freed
 from symgrad.graph.handles import RemovableHandle, add_hook
 from symgrad.graph.modes import thread
 from symgrad.graph.node import BARRED, GRADIENT
-from symgrad.types.absent import explained
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
            "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
@@ -157,6 +156,3 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     if place is None or place.public_node is None:
         raise AssertionError("Expected gradient function to be set: the tensor is a view that no operation recorded")
     return GradientEdge(node, place.output_nr, None if node is place else place)
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

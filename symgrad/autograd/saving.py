@@ -22,10 +22,10 @@ from symgrad.graph.freed import released
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
 from symgrad.graph.node import CALLS, GRADIENT, NAMED, PACKED, RELEASED, TANGENT, Leaf, Node, all_threads, next_sequence
 from symgrad.graph.op import Op
+from symgrad.layouts.devices import device
 from symgrad.layouts.strides import address
 from symgrad.system.restoring import restored
 from symgrad.system.weakkeys import WeakKeys
-from symgrad.types.devices import device
 
 __all__ = ["Packed", "SavedTensor", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "packed", "save_on_cpu", "saved_tensor",
            "saved_tensors_hooks"]

@@ -59,13 +59,9 @@ from symgrad.distributed.objects import (
     scatter_object_list,
     send_object_list,
 )
-from symgrad.types.absent import explained as _explained
 
 __all__ = ["GroupMember", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce",
            "all_to_all", "all_to_all_single", "barrier", "broadcast", "broadcast_object_list", "destroy_process_group", "gather", "gather_object",
            "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group",
            "init_process_group", "irecv", "is_available", "is_backend_available", "is_initialized", "is_mpi_available", "isend", "new_group", "recv",
            "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "send_object_list"]
-
-
-__getattr__ = _explained(__name__)

@@ -15,9 +15,9 @@ from symgrad.engine.data import READABLE, as_value, cast, from_python, number_in
 from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, expect_integer, factory_function, like_function, new_leaf, sharing, sizes_of
+from symgrad.layouts.devices import check_cpu
 from symgrad.layouts.memory_layout import empty_in_format
 from symgrad.layouts.memory_layout import empty_like as empty_like_array
-from symgrad.types.devices import check_cpu
 
 __all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_permuted", "empty_strided", "eye", "from_numpy", "frombuffer", "full",
            "full_like", "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "symbols", "tensor", "tril_indices",

@@ -21,10 +21,10 @@ from symgrad.engine.storage.writes import check_memory, refuse_inference
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.errors import kind_name
 from symgrad.graph.modes import thread
+from symgrad.layouts.devices import FORMATS, check_cpu, check_not_pinned, check_strided
 from symgrad.layouts.memory_layout import empty_in_format, empty_like
 from symgrad.system.errorstate import again, quietly, run_quietly
 from symgrad.system.limits import SHORT
-from symgrad.types.devices import FORMATS, check_cpu, check_not_pinned, check_strided
 
 __all__ = ["check_placement", "expect_integer", "factory_function", "is_integer", "like_function", "new_leaf", "resize_array", "sharing", "sizes_of",
            "write_out"]

@@ -15,8 +15,8 @@ from symgrad.carriers.duck import Unrecordable
 from symgrad.dtypes.dtype import dtype_of
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
+from symgrad.layouts.devices import CPU, check_cpu, device
 from symgrad.system.restoring import restored
-from symgrad.types.devices import CPU, check_cpu, device
 
 __all__ = ["REFUSED", "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "numpy_generator", "seed",
            "set_rng_state"]

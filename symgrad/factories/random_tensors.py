@@ -15,8 +15,8 @@ from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.factory import factory_function, like_function, new_leaf, sizes_of, write_out
 from symgrad.factories.generators import BatchedGenerator, numpy_generator
+from symgrad.layouts.devices import check_cpu
 from symgrad.system.errorstate import quiet, quietly
-from symgrad.types.devices import check_cpu
 
 __all__ = ["bernoulli", "binomial", "gamma_numbers", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn",
            "randn_like", "random_integers", "randperm"]

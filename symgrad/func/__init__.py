@@ -13,7 +13,6 @@ from symgrad.func.jacobians import jacobian
 from symgrad.func.taylor import derivatives, directional_derivatives, jet
 from symgrad.func.transforms import grad, grad_and_value, jacfwd, jacrev, jvp, linearize, vjp
 from symgrad.func.vmapping import vmap
-from symgrad.types.absent import explained
 
 __all__ = [
     "CheckpointError", "checkpoint", "checkpoint_sequential", "curl", "custom_jvp", "custom_vjp", "derivatives", "directional_derivatives",
@@ -21,4 +20,3 @@ __all__ = [
     "hessian_operator", "hessian_trace", "hvp", "implicit_argmin", "implicit_fixed_point", "implicit_root", "jacfwd", "jacobian", "jacrev",
     "jet", "jvp", "laplacian", "linearize", "stack_module_state", "stop_gradient", "value_and_laplacian", "vhp", "vjp", "vmap",
 ]
-__getattr__ = explained(__name__)

@@ -6,7 +6,7 @@ import functools
 from typing import Any, NamedTuple
 
 from symgrad.dtypes.dtype import dtype_of
-from symgrad.types.devices import device
+from symgrad.layouts.devices import device
 
 __all__ = ["Metadata", "NamedAsInTorch", "renamed"]
 

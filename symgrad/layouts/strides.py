@@ -6,12 +6,23 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Geometry", "address", "dense", "overlaps", "zeros_in_layout"]
+__all__ = ["Geometry", "address", "bytes_of", "dense", "overlaps", "zeros_in_layout"]
 
 
 def address(array: np.ndarray) -> int:
     """The address of the first element."""
     return array.__array_interface__["data"][0]
+
+
+def bytes_of(owner: np.ndarray) -> np.ndarray:
+    """The memory of an array as a vector of bytes."""
+    flat = owner.ravel(order="K")
+    if owner.flags.forc or np.may_share_memory(flat, owner):  # without gaps
+        return flat.view(np.uint8)
+    low, high = np.lib.array_utils.byte_bounds(owner)
+    origin = address(owner) - low
+    first = owner[tuple(slice(-1, None) if s < 0 else slice(0, 1) for s in owner.strides)] if origin else owner
+    return np.lib.stride_tricks.as_strided(first.reshape(-1)[:1].view(np.uint8), (high - low,), (1,))
 
 
 def overlaps(array: np.ndarray) -> bool:

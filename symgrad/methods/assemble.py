@@ -21,7 +21,6 @@ from symgrad.methods import (
     inplace,
     integers,
     layout,
-    legacy,
     numpy_protocol,
     numpy_ufuncs,
     operators,
@@ -32,15 +31,13 @@ from symgrad.methods import (
     surface,
     values,
 )
-from symgrad.types.absent import TABLES as ABSENT
-from symgrad.types.absent import Absent
 
 __all__ = ["TABLES", "assemble", "attach", "detach"]
 
 TABLES = (
     traced.METHODS, hooks.METHODS, views.METHODS, leaves.METHODS, strided.METHODS, modes.METHODS, backward.METHODS, expressions.METHODS,
     operators.METHODS, numpy_protocol.METHODS, numpy_ufuncs.METHODS, layout.METHODS, reshaping.METHODS, inplace.METHODS, counting.METHODS,
-    integers.METHODS, filling.METHODS, predicates.METHODS, printing.METHODS, copying.METHODS, legacy.METHODS, values.METHODS, surface.METHODS,
+    integers.METHODS, filling.METHODS, predicates.METHODS, printing.METHODS, copying.METHODS, values.METHODS, surface.METHODS,
     histograms.METHODS, elements.METHODS, spectrograms.METHODS,
 )
 
@@ -67,6 +64,5 @@ def assemble(*tables: Mapping[str, Any]) -> None:
     """Attach all members of Tensor, with those of the `tables` of higher layers; called once, by `import symgrad`."""
     for table in (*TABLES, *tables):
         attach(table)
-    attach({name: Absent(name, reason) for name, reason in ABSENT["torch.Tensor"].items()})
     for table in (hooks.NODE_METHODS, saving.NODE_METHODS, calls.NODE_METHODS):
         attach(table, Node)

@@ -19,13 +19,13 @@ from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.storage.writes import into, taking_out
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
+from symgrad.graph import return_types
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.op import Op
 from symgrad.layouts.memory_layout import row_major
 from symgrad.methods.inplace import in_place
 from symgrad.ops.rules import constant
 from symgrad.system.errorstate import quietly
-from symgrad.types import return_types
 
 __all__ = ["bincount", "bucketize", "count_nonzero", "frexp", "histc", "isin", "isneginf", "isposinf", "isreal", "nextafter", "nonzero",
            "searchsorted", "signbit", "unique", "unique_consecutive", "where"]

@@ -12,8 +12,8 @@ from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
+from symgrad.graph import return_types
 from symgrad.system.errorstate import quiet, quietly
-from symgrad.types import return_types
 
 __all__ = ["histogram", "histogramdd"]
 

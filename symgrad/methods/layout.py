@@ -9,19 +9,16 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import DuckArray, Unrecordable
-from symgrad.carriers.recorded import is_recorded
 from symgrad.dtypes.dtype import ALIASES, DTYPES, DType, dtype_of
-from symgrad.engine.graph_breaks import refuse_array
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import convert, core
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
+from symgrad.layouts.devices import CPU, FORMATS, LAYOUTS, check_cpu, device, unavailable_error
 from symgrad.layouts.memory_layout import IMAGE_AXES
 from symgrad.layouts.strides import address
-from symgrad.types.devices import CPU, FORMATS, LAYOUTS, check_cpu, device, unavailable_error
-from symgrad.types.storage import STORAGES, TypedStorage, UntypedStorage
 
 __all__ = ["owner", "parse_to", "strides"]
 
@@ -197,33 +194,6 @@ def owner(array: Any) -> Any:
             break
         array = base
     return array
-
-
-@METHODS.define
-def untyped_storage(self: Tensor) -> UntypedStorage:
-    """The storage of the tensor, which all its views share.
-
-    >>> import symgrad
-    >>> x = symgrad.zeros(4)
-    >>> x[1:3].untyped_storage() == x.untyped_storage(), x.untyped_storage().nbytes()
-    (True, 32)
-    """
-    refuse_array(self, "untyped_storage()")
-    if is_recorded(self._value):
-        raise Unrecordable("the storage of a tensor that is computed: values in a program have no memory")
-    return UntypedStorage(owner(self._shared_array()))
-
-
-@METHODS.define
-def storage(self: Tensor) -> TypedStorage:
-    """The storage of the tensor as elements of its dtype: of `symgrad.zeros(4)[1:3]` four elements."""
-    return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
-
-
-@METHODS.define
-def storage_type(self: Tensor) -> Any:
-    """The class of storages of the tensor's dtype, such as FloatStorage."""
-    return STORAGES[f"{self.dtype.scalar_type}Storage"]
 
 
 @METHODS.define

@@ -10,9 +10,9 @@ import numpy as np
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import as_value
 from symgrad.engine.traced import traced
+from symgrad.graph import return_types
 from symgrad.methods.numpy_functions import as_tensor, cross, floats
 from symgrad.ops.rules import every
-from symgrad.types import return_types
 
 __all__ = ["MATRICES"]
 

@@ -13,10 +13,9 @@ from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import traced
-from symgrad.types.storage import TypedStorage, UntypedStorage
 
 __all__ = ["allclose", "broadcast_shapes", "broadcast_tensors", "equal", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_nonzero",
-           "is_same_size", "is_storage", "is_tensor", "numel", "result_type", "typename"]
+           "is_same_size", "is_tensor", "numel", "result_type", "typename"]
 
 METHODS = MethodTable()
 
@@ -24,11 +23,6 @@ METHODS = MethodTable()
 def is_tensor(obj: Any) -> bool:
     """Whether an object is a Tensor."""
     return isinstance(obj, Tensor)
-
-
-def is_storage(obj: Any) -> bool:
-    """Whether an object is the memory of a tensor."""
-    return isinstance(obj, (UntypedStorage, TypedStorage))
 
 
 def _tensor(name: str, word: str, place: int, x: Any) -> Tensor:

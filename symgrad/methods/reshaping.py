@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.dtypes.dtype import SPOKEN
 from symgrad.engine.hooks import renew_leaf
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
@@ -27,11 +26,10 @@ from symgrad.engine.traced import lift
 from symgrad.graph.modes import thread
 from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.layouts.devices import FORMATS
 from symgrad.layouts.memory_layout import order_of_format
 from symgrad.layouts.strides import address
 from symgrad.ops.rules import sizes
-from symgrad.types.devices import FORMATS
-from symgrad.types.storage import TypedStorage, UntypedStorage
 
 __all__ = ["as_strided_", "resize_", "resize_as_", "set_"]
 
@@ -228,20 +226,18 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
     >>> x.data_ptr() == y.data_ptr()
     True
     """
-    if source is not None and not isinstance(source, (Tensor, UntypedStorage, TypedStorage)):
+    if source is not None and not isinstance(source, Tensor) and not hasattr(source, "untyped"):
         raise TypeError(f"set_() received an invalid combination of arguments - got ({type(source).__name__}), but expected one of: a Tensor or an "
                         f"storage, which storage_offset, size and stride may follow")
-    if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
-        raise RuntimeError(f"Expected a Storage of type {SPOKEN[self.dtype.name]} or an UntypedStorage, but got type {source.dtype.scalar_type} for "
-                           f"argument 1 'storage'")
-    if isinstance(source, Tensor) and source.dtype is not self.dtype:
-        raise RuntimeError(f"Could not set tensor of type {SPOKEN[source.dtype.name]} to a tensor of type {SPOKEN[self.dtype.name]}")
+    if getattr(source, "dtype", self.dtype) is not self.dtype:
+        raise RuntimeError(f"set_: the tensor is of {self.dtype}, the source of {source.dtype}. Convert the source with .to({self.dtype}).")
     x, p = _check_in_place(self, source)
     q = None
     if source is None:
         value = np.empty(0, x.dtype)
     elif not isinstance(source, Tensor):
-        value = Alias.of(TypedStorage(wrap_storage=source.untyped(), dtype=x.dtype)._elements)
+        raw = source.untyped()._elements
+        value = Alias.of(raw[:raw.size // x.itemsize * x.itemsize].view(x.dtype))
     else:
         value, q = Alias.of(source._shared_array()), source._node
     if size is not None:

@@ -21,7 +21,6 @@ from symgrad.engine.storage.versions import Alias, carry_over
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import NAMED, Leaf
-from symgrad.types.absent import Absent
 
 __all__ = ["METHODS", "PropertyOfNamed"]
 
@@ -62,10 +61,10 @@ class PropertyOfNamed(property):
 
 
 def _names(self: Tensor) -> list[str]:
-    """The names of the attributes that the tensor has: without those of torch that are refused."""
+    """The names of the attributes that the tensor has."""
     found = [(name, inspect.getattr_static(type(self), name, None)) for name in object.__dir__(self)]
     named = self._node is not None and bool(self._node.flags & NAMED)
-    return [name for name, member in found if not isinstance(member, Absent) and (named or not isinstance(member, PropertyOfNamed))
+    return [name for name, member in found if (named or not isinstance(member, PropertyOfNamed))
             and (not inspect.ismemberdescriptor(member) or hasattr(self, name))]
 
 

@@ -4,11 +4,7 @@ from symgrad.nn import common_types, functional, grad, init, modules, parallel, 
 from symgrad.nn.modules import *  # noqa: F403  the names that its __all__ lists
 from symgrad.nn.parallel import DataParallel
 from symgrad.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter, factory_kwargs
-from symgrad.types.absent import explained as _explained
 
 __all__ = ["Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "common_types", "factory_kwargs", "functional",
            "grad", "init", "modules", "parallel", "parameter", "utils"]
 __all__ += modules.__all__
-
-
-__getattr__ = _explained(__name__)

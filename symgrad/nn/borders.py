@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.types.devices import FORMATS
+from symgrad.layouts.devices import FORMATS
 
 __all__ = ["channel_shuffle", "constant_pad_nd", "fold", "native_channel_shuffle", "pad", "pixel_shuffle", "pixel_unshuffle", "unfold"]
 

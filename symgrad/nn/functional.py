@@ -104,7 +104,6 @@ from symgrad.nn.regression import (
 )
 from symgrad.nn.sampling import affine_grid, grid_sample, interpolate, upsample, upsample_bilinear, upsample_nearest
 from symgrad.ops.rules import in_float32
-from symgrad.types.absent import explained
 
 __all__ = ["alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_",
            "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc",
@@ -280,6 +279,3 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     if not of_one_size("binary_cross_entropy_with_logits", input, target):
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     return _logit_entropy(input, target, 1.0 if weight is None else weight, 1.0 if pos_weight is None else pos_weight, reduction)
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

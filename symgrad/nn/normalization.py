@@ -13,9 +13,9 @@ from symgrad.dtypes.dtype import DTYPES, finfo
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
+from symgrad.layouts.devices import FORMATS
 from symgrad.nn.borders import constant_pad_nd
 from symgrad.ops.rules import constant, in_float32
-from symgrad.types.devices import FORMATS
 
 __all__ = ["batch_norm", "cross_map_lrn2d", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "native_batch_norm",
            "native_group_norm", "native_layer_norm", "norm_except_dim", "rms_norm"]

@@ -1,6 +1,7 @@
 """Triangular factors by elimination with row exchanges, P L U, and equations solved with them; leading axes are a batch."""
 
 from symgrad.dtypes.dtype import DTYPES
+from symgrad.graph import return_types
 from symgrad.graph.domains import NONSINGULAR, SPD, Domain, Interval
 from symgrad.graph.op import composite, primitive
 from symgrad.layouts.indices import index_array
@@ -8,7 +9,6 @@ from symgrad.ops.linalg import matrix_transpose
 from symgrad.ops.matrices import MATRIX, check_numbers, check_square
 from symgrad.ops.matrices import adjoint as conjugate_transpose
 from symgrad.ops.rules import every
-from symgrad.types import return_types
 
 NUMBERS_OF_ROWS = Domain("NUMBERS_OF_ROWS", (Interval(1.0, 3.0),))
 

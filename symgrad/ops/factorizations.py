@@ -7,6 +7,7 @@ V. Pereyra, The differentiation of pseudo-inverses (1973); R. Mathias, A chain r
 """
 
 from symgrad.dtypes.dtype import DTYPES, finfo
+from symgrad.graph import return_types
 from symgrad.graph.domains import FULL, NONSINGULAR, SEPARATED_SINGULAR, SYMMETRIC
 from symgrad.graph.op import composite, primitive
 from symgrad.ops.linalg import matrix_transpose
@@ -22,7 +23,6 @@ from symgrad.ops.matrices import (
     turn_of,
 )
 from symgrad.ops.rules import constant, every, is_complex
-from symgrad.types import return_types
 
 TALL = ((3, 2),)
 

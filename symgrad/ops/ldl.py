@@ -6,12 +6,12 @@ Source: J. R. Bunch and L. Kaufman, Some stable methods for calculating inertia 
 """
 
 from symgrad.dtypes.dtype import DTYPES
+from symgrad.graph import return_types
 from symgrad.graph.domains import NONSINGULAR
 from symgrad.graph.op import composite, primitive
 from symgrad.ops.linalg import matrix_transpose
 from symgrad.ops.matrices import MATRIX, adjoint, check_square
 from symgrad.ops.rules import every
-from symgrad.types import return_types
 
 
 def _mirror(xp, a, hermitian):

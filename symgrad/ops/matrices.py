@@ -8,11 +8,11 @@ Source: M. Giles, Collected matrix derivative results for forward and reverse mo
 
 import functools
 
+from symgrad.graph import return_types
 from symgrad.graph.domains import DISTINCT, NONSINGULAR, REAL, SEPARATED, SPD, SYMMETRIC, TRIANGULAR
 from symgrad.graph.op import composite, primitive
 from symgrad.ops.linalg import matrix_transpose
 from symgrad.ops.rules import is_complex
-from symgrad.types import return_types
 
 MATRIX = ((2, 2),)
 

@@ -6,11 +6,11 @@ matrices have them, too. The derivative of its logarithm is the transposed inver
 
 import math
 
+from symgrad.graph import return_types
 from symgrad.graph.domains import NONSINGULAR
 from symgrad.graph.op import composite, primitive
 from symgrad.ops.linalg import matrix_transpose
 from symgrad.ops.matrices import MATRIX, check_square, conjugate, real_part
-from symgrad.types import return_types
 
 
 def _as_matrices(xp, g):

@@ -4,12 +4,12 @@ import math
 
 from symgrad.dtypes.dtype import DTYPES
 from symgrad.errors import LinAlgError
+from symgrad.graph import return_types
 from symgrad.graph.op import composite
 from symgrad.layouts.indices import broadcast
 from symgrad.ops.linalg import matrix_transpose
 from symgrad.ops.matrices import adjoint, check_numbers, check_square
 from symgrad.ops.rules import axes, axis, in_float32, is_complex, plain_number
-from symgrad.types import return_types
 
 # Norms
 

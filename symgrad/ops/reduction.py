@@ -3,6 +3,7 @@
 import math
 
 from symgrad.dtypes.dtype import DTYPES
+from symgrad.graph import return_types
 from symgrad.graph.op import composite, linear, primitive
 from symgrad.ops.rules import (
     axes,
@@ -16,7 +17,6 @@ from symgrad.ops.rules import (
     running,
     unsqueeze_reduced,
 )
-from symgrad.types import return_types
 
 
 def reduction_arguments(xp, input, dim=None, keepdim=False):

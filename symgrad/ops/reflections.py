@@ -4,10 +4,10 @@ Source: G. H. Golub and C. F. Van Loan, Matrix Computations (2013), 5.1 and 5.2;
 representation for products of Householder transformations (1989).
 """
 
+from symgrad.graph import return_types
 from symgrad.graph.op import composite
 from symgrad.ops.matrices import adjoint, check_numbers, imaginary_part, real_part
 from symgrad.ops.rules import every, is_complex
-from symgrad.types import return_types
 
 
 def _reflection(xp, column):

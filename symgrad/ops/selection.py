@@ -2,6 +2,7 @@
 
 import math
 
+from symgrad.graph import return_types
 from symgrad.graph.op import composite, linear, primitive
 from symgrad.layouts.indices import (
     check_bounds,
@@ -20,7 +21,6 @@ from symgrad.layouts.indices import (
 )
 from symgrad.layouts.memory_layout import row_major, with_torch_layout
 from symgrad.ops.rules import axis, equal_or_nan
-from symgrad.types import return_types
 
 SAMPLE = ((([[2], [0], [2]], [[1, 0], [3, 3], [2, 0]]),),)
 

@@ -4,12 +4,12 @@ The largest element of an eigenvector is real and positive, so that its derivati
 Source: M. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
 """
 
+from symgrad.graph import return_types
 from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import composite, primitive
 from symgrad.ops.linalg import matrix_transpose
 from symgrad.ops.matrices import MATRIX, adjoint, check_square, pull_turn, turn_of
 from symgrad.ops.rules import is_complex
-from symgrad.types import return_types
 
 
 def _first_part(xp, x):

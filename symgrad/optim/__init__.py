@@ -1,8 +1,5 @@
 """Optimizers, with torch's names, options and results: they change parameters in place, by their gradients."""
 
-import importlib
-from typing import Any
-
 from symgrad.optim import lr_scheduler
 from symgrad.optim._adafactor import Adafactor
 from symgrad.optim._muon import Muon
@@ -20,17 +17,9 @@ from symgrad.optim.radam import RAdam
 from symgrad.optim.rmsprop import RMSprop
 from symgrad.optim.rprop import Rprop
 from symgrad.optim.sgd import SGD
-from symgrad.types.absent import missing
+from symgrad.system.lazy import lazy
 
 __all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Newton", "NewtonCG", "Optimizer",
            "RAdam", "RMSprop", "Rprop", "SGD", "lr_scheduler", "swap_in_optimizer_params_and_state", "swa_utils"]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "swa_utils":  # brings nn
-        return importlib.import_module("symgrad.optim.swa_utils")
-    raise missing(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy(__name__, {"swa_utils": "symgrad.optim.swa_utils"})  # which brings nn

@@ -6,7 +6,6 @@ from typing import Any
 
 from symgrad.optim.declared import Declared
 from symgrad.optim.optimizer import Group
-from symgrad.types.absent import explained
 
 __all__ = ["Adadelta"]
 
@@ -43,6 +42,3 @@ class Adadelta(Declared):
         u *= rho
         u += (1 - rho) * d * d
         p += -group["lr"] * d
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

@@ -6,7 +6,6 @@ from typing import Any
 
 from symgrad.optim.declared import Declared
 from symgrad.optim.optimizer import Group
-from symgrad.types.absent import explained
 
 __all__ = ["Adagrad"]
 
@@ -40,6 +39,3 @@ class Adagrad(Declared):
         total = state["sum"]
         total += g * g
         p += -(group["lr"] / (1 + (n - 1) * group["lr_decay"])) * g / (xp.sqrt(total) + group["eps"])
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

@@ -6,7 +6,6 @@ from typing import Any
 
 from symgrad.optim.declared import Declared, lerp
 from symgrad.optim.optimizer import Group
-from symgrad.types.absent import explained
 
 __all__ = ["Adam", "AdamW"]
 
@@ -58,6 +57,3 @@ class AdamW(Adam):
     def _prepare(self, options: Group) -> None:
         super()._prepare(options)
         options["decoupled_weight_decay"] = True
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

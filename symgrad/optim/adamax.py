@@ -6,7 +6,6 @@ from typing import Any
 
 from symgrad.optim.declared import Declared, lerp
 from symgrad.optim.optimizer import Group
-from symgrad.types.absent import explained
 
 __all__ = ["Adamax"]
 
@@ -40,6 +39,3 @@ class Adamax(Declared):
         lerp(m, g, 1 - beta1)
         u = state["exp_inf"] = xp.maximum(beta2 * state["exp_inf"], xp.abs(g) + group["eps"])
         p += -(group["lr"] / (1 - beta1**n)) * m / u
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

@@ -6,7 +6,6 @@ from typing import Any
 
 from symgrad.optim.declared import Declared, number, scalar
 from symgrad.optim.optimizer import Group
-from symgrad.types.absent import explained
 
 __all__ = ["ASGD"]
 
@@ -44,6 +43,3 @@ class ASGD(Declared):
         mean[...] = p if mu == 1 else mean + mu * (p - mean)
         state["eta"] = scalar(xp, lr / (1 + lambd * lr * n) ** group["alpha"])
         state["mu"] = scalar(xp, 1 / max(1, n - group["t0"]))
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

@@ -6,7 +6,6 @@ from typing import Any
 
 from symgrad.optim.declared import Declared, lerp, number
 from symgrad.optim.optimizer import Group
-from symgrad.types.absent import explained
 
 __all__ = ["NAdam"]
 
@@ -48,6 +47,3 @@ class NAdam(Declared):
         size = xp.sqrt(v / (1 - beta2**n)) + group["eps"]
         p += -lr * (1.0 - mu) / (1.0 - product) * g / size
         p += -lr * mu_next / (1.0 - product * mu_next) * m / size
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

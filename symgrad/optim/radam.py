@@ -6,7 +6,6 @@ from typing import Any
 
 from symgrad.optim.declared import Declared, lerp
 from symgrad.optim.optimizer import Group
-from symgrad.types.absent import explained
 
 __all__ = ["RAdam"]
 
@@ -48,6 +47,3 @@ class RAdam(Declared):
             rectified = ((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length)) ** 0.5
             step = step * (rectified * unbiased**0.5) / (xp.sqrt(v) + group["eps"])
         p -= step
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

@@ -6,7 +6,6 @@ from typing import Any
 
 from symgrad.optim.declared import Declared, lerp
 from symgrad.optim.optimizer import Group
-from symgrad.types.absent import explained
 
 __all__ = ["RMSprop"]
 
@@ -56,6 +55,3 @@ class RMSprop(Declared):
             b += direction
             direction = b
         p += -group["lr"] * direction
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

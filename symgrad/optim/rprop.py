@@ -6,7 +6,6 @@ from typing import Any
 
 from symgrad.optim.declared import Declared
 from symgrad.optim.optimizer import Group
-from symgrad.types.absent import explained
 
 __all__ = ["Rprop"]
 
@@ -48,6 +47,3 @@ class Rprop(Declared):
         size = state["step_size"] = xp.minimum(xp.maximum(size, smallest), largest)
         state["prev"] = g
         p -= xp.sign(g) * size
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

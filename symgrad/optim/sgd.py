@@ -6,7 +6,6 @@ from typing import Any
 
 from symgrad.optim.declared import Declared
 from symgrad.optim.optimizer import Group
-from symgrad.types.absent import explained
 
 __all__ = ["SGD"]
 
@@ -48,6 +47,3 @@ class SGD(Declared):
                 b += (1 - group["dampening"]) * g
             g = g + momentum * b if group["nesterov"] else b
         p += -group["lr"] * g
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

@@ -6,7 +6,6 @@ import importlib
 from typing import Any
 
 from symgrad.testing.claims import Claims, op
-from symgrad.types.absent import missing
 
 _LATER = {"CHECKS": "checks", "CheckFailure": "failure", "Failure": "failure", "OpReport": "failure", "Result": "failure", "check_op": "running",
           "strategies": "strategies"}
@@ -22,7 +21,7 @@ def __getattr__(name: str) -> Any:
         found = {c.function.__name__: c.function for c in checks.CHECKS.values()}
         if name in found:
             return found[name]
-    raise missing(__name__, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,7 @@ import numpy as np
 from symgrad.dtypes.dtype import DTYPES
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.factories.factory import new_leaf
-from symgrad.types.devices import device
+from symgrad.layouts.devices import device
 
 if TYPE_CHECKING:
     import zipfile

@@ -10,7 +10,6 @@ from typing import Any
 from symgrad.func.checkpointing import CheckpointError, in_segments, noop_context_fn
 from symgrad.func.checkpointing import checkpoint as as_one_node
 from symgrad.graph.modes import in_mode, thread
-from symgrad.types.absent import explained
 from symgrad.utils.recomputation import Frame, Logging, OperationLog
 from symgrad.utils.selective import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
@@ -110,6 +109,3 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
 def _warn(text: str) -> None:
     warnings.warn(f"{text} use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can pass "
                   "use_reentrant=True. Refer to docs for more details on the differences between the two variants.", UserWarning, stacklevel=3)
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

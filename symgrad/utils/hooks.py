@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from symgrad.graph.handles import RemovableHandle
-from symgrad.types.absent import explained
 
 __all__ = ["RemovableHandle", "unserializable_hook"]
 
@@ -16,6 +15,3 @@ def unserializable_hook(f: F) -> F:
     marked: Any = f
     marked.__torch_unserializable__ = True
     return f
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

@@ -20,10 +20,9 @@ import numpy as np
 from symgrad.dtypes.dtype import DType, dtype_of
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.graph.node import Leaf
+from symgrad.layouts.devices import check_cpu, device
 from symgrad.methods.layout import owner
 from symgrad.system.atomic_write import write_whole
-from symgrad.types.absent import explained
-from symgrad.types.devices import check_cpu, device
 from symgrad.utils.archive import DICTIONARIES, STRUCTURE, SUBCLASSES, VERSION, LoadError, read, stored_dtype
 
 __all__ = ["LoadError", "load", "save"]
@@ -247,6 +246,3 @@ def _write_all(stream: Any, data: Any) -> None:
 def _check_binary(name: str, f: Any, mode: str) -> None:
     if isinstance(f, io.TextIOBase) or isinstance(getattr(f, "mode", None), str) and hasattr(f, "encoding"):
         raise TypeError(f"{name}: the file is in text mode; open it with mode {mode!r}")
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

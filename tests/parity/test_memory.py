@@ -32,11 +32,10 @@ def seen(t, call, **names):
 
 
 def agree(call, **names):
-    """Raise unless a call gives the same in both libraries: a result, or an error of one type that begins in torch's words."""
+    """Raise unless a call gives the same in both libraries: a result, or an error of one type."""
     theirs, ours = (seen(t, call, **{name: make(t) for name, make in names.items()}) for t in LIBRARIES)
     if isinstance(theirs, Exception) and isinstance(ours, Exception):
-        words = str(theirs).split("\n")[0].strip()[:100]
-        assert type(ours) is type(theirs) and words in str(ours), f"{call}: torch {theirs!r}; symgrad {ours!r}"
+        assert type(ours) is type(theirs), f"{call}: torch {theirs!r}; symgrad {ours!r}"
     else:
         assert ours == theirs, f"{call}: torch {theirs!r}; symgrad {ours!r}"
 

@@ -119,7 +119,7 @@ def test_writing_an_index_after_recording_changes_no_gradient(function):
 def test_named_tuples():
     pair = t([3.0, 1.0, 2.0]).sort()
     values, indices = pair
-    assert pair.values is values and pair.indices is indices and pair == (values, indices) and type(pair) is symgrad.types.return_types.sort
+    assert pair.values is values and pair.indices is indices and pair == (values, indices) and type(pair) is symgrad.return_types.sort
     again = pickle.loads(pickle.dumps(pair))
     assert type(again) is type(pair) and again.values.tolist() == [1.0, 2.0, 3.0]
     assert t([[1.0, 5.0]]).max(1)[1].tolist() == [1] and t([[1.0, 5.0]]).aminmax().max == 5.0

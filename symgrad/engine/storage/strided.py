@@ -16,8 +16,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.graph.node import INFERENCE, TRACKED
 from symgrad.graph.op import REGISTRY
-from symgrad.layouts.strides import Geometry, address
-from symgrad.types.storage import bytes_of
+from symgrad.layouts.strides import Geometry, address, bytes_of
 
 __all__ = ["as_strided", "member_geometry"]
 

@@ -150,7 +150,6 @@ from symgrad.nn.modules.transformer import (
     TransformerEncoderLayer,
 )
 from symgrad.nn.modules.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
-from symgrad.types.absent import explained as _explained
 
 __all__ = ["BCELoss", "BCEWithLogitsLoss", "Bilinear", "CELU", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "ELU", "Flatten",
            "GELU", "GLU", "GaussianNLLLoss", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HingeEmbeddingLoss", "HuberLoss",
@@ -177,6 +176,3 @@ __all__ += ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "
 __all__ += ["MultiheadAttention"]
 __all__ += ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
 __all__ += ["AdaptiveLogSoftmaxWithLoss", "CTCLoss", "Container", "LinearCrossEntropyLoss", "NLLLoss2d"]
-
-
-__getattr__ = _explained(__name__)

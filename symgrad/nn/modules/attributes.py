@@ -9,7 +9,6 @@ from symgrad.engine.tensor import Tensor
 from symgrad.graph.handles import Hook, RemovableHandle, add_hook
 from symgrad.methods.predicates import typename
 from symgrad.nn.parameter import Buffer, Parameter
-from symgrad.types.absent import TABLES
 
 __all__ = ["AttributesMixin", "register_module_buffer_registration_hook", "register_module_module_registration_hook",
            "register_module_parameter_registration_hook"]
@@ -75,8 +74,7 @@ class AttributesMixin:
             found = own.get(table)
             if found is not None and name in found:
                 return found[name]
-        reason = TABLES["torch.nn.Module"].get(name)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'" + (f": {reason}" if reason else ""))
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
         for kind in AttributesMixin.kinds:

@@ -10,9 +10,9 @@ from symgrad.autograd.modes import no_grad
 from symgrad.dtypes.dtype import DTYPES, dtype_of
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import empty_like
+from symgrad.layouts.devices import check_cpu
 from symgrad.methods.layout import parse_to
 from symgrad.nn.parameter import Parameter, is_lazy
-from symgrad.types.devices import check_cpu
 
 __all__ = ["MembersMixin"]
 

@@ -12,9 +12,9 @@ from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.graph.modes import DEFAULT, thread
 from symgrad.graph.node import Node, next_sequence
+from symgrad.layouts.devices import check_cpu
 from symgrad.nn.modules.module import Module
 from symgrad.system.machine import cores
-from symgrad.types.devices import check_cpu
 
 __all__ = ["DataParallel", "data_parallel", "gather", "scatter", "scatter_kwargs"]
 

@@ -3,7 +3,6 @@
 Of torch's names the data pipes are absent: torch itself no longer develops them, and an iterable data set does what they do.
 """
 
-from symgrad.types.absent import explained as _explained
 from symgrad.utils.data.collating import default_collate, default_convert
 from symgrad.utils.data.dataloader import DataLoader
 from symgrad.utils.data.dataset import (
@@ -23,6 +22,3 @@ from symgrad.utils.data.workers import WorkerInfo, get_worker_info
 __all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset", "RandomSampler",
            "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "WorkerInfo",
            "default_collate", "default_convert", "get_worker_info", "random_split"]
-
-
-__getattr__ = _explained(__name__)

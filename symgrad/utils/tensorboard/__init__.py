@@ -3,10 +3,6 @@
 Needs the package `tensorboard` (extra `tensorboard`), which is imported when the first writer is made.
 """
 
-from symgrad.types.absent import explained as _explained
 from symgrad.utils.tensorboard.writer import SummaryWriter
 
 __all__ = ["SummaryWriter"]
-
-
-__getattr__ = _explained(__name__)

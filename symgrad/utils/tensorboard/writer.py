@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from symgrad.types.absent import TABLES, Absent, explained
 from symgrad.utils.tensorboard.hyperparameters import hyperparameters
 from symgrad.utils.tensorboard.media import Media, array_of
 from symgrad.utils.tensorboard.projector import write_embedding
@@ -202,12 +201,6 @@ class SummaryWriter(Media):
         with protocol.tf.io.gfile.GFile(os.path.join(self.log_dir, "projector_config.pbtxt"), "wb") as file:
             file.write(str(self._projector).encode())
 
-    # What torch has besides
-
-    add_image_with_boxes, add_mesh, add_onnx_graph, add_video = (
-        Absent(name, TABLES["torch.utils.tensorboard.SummaryWriter"][name])
-        for name in ("add_image_with_boxes", "add_mesh", "add_onnx_graph", "add_video"))
-
     # The files
 
     def flush(self) -> None:
@@ -244,6 +237,3 @@ def _tensorflow_bins() -> list[float]:
     while positive[-1] * GROWTH < LARGEST:
         positive.append(positive[-1] * GROWTH)
     return [-x for x in reversed(positive)] + [0.0, *positive]
-
-
-__getattr__, __path__ = explained(__name__), list[str]()

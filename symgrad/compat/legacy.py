@@ -17,8 +17,8 @@ from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.tensor import new as bare
 from symgrad.factories import creation
 from symgrad.factories.factory import is_integer, new_leaf, sizes_of
-from symgrad.types.devices import check_cpu
-from symgrad.types.devices import device as device_of
+from symgrad.layouts.devices import check_cpu
+from symgrad.layouts.devices import device as device_of
 
 __all__ = ["TYPES", "set_default_tensor_type", "tensortype"]
 

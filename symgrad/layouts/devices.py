@@ -9,7 +9,7 @@ from typing import Any
 from symgrad.system.limits import DEVICE_LENGTH
 
 __all__ = ["FORMATS", "LAYOUTS", "check_cpu", "device", "get_default_device", "layout", "memory_format",
-           "no_accelerator", "set_default_device", "unavailable_error"]
+           "set_default_device", "unavailable_error"]
 
 TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta",
          "hpu", "mtia", "privateuseone")
@@ -154,11 +154,6 @@ def unavailable_error(where: device) -> Exception:
     return RuntimeError(f"symgrad is not linked with support for {where.type} devices: {advice}")
 
 
-def no_accelerator() -> Exception:
-    """The error for what needs an accelerator, with the remedy."""
-    return RuntimeError(f"{_NO_ACCELERATOR} symgrad computes with NumPy on the CPU; ask torch.accelerator.is_available() first")
-
-
 class _NamedConstant:
     """A named constant with torch's repr."""
 
@@ -192,7 +187,6 @@ def _named(name: str) -> _NamedConstant:
 
 LAYOUTS = {name: layout(name) for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}
 FORMATS = {name: memory_format(name) for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")}
-
 
 
 def check_strided(layout: Any) -> None:

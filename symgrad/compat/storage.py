@@ -7,22 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.duck import Unrecordable
+from symgrad.carriers.recorded import is_recorded
 from symgrad.dtypes.dtype import DTYPES, SCALAR_TYPES, DType, dtype_of, get_default_dtype
-from symgrad.layouts.strides import address
-from symgrad.types.devices import CPU, device
+from symgrad.engine.graph_breaks import refuse_array
+from symgrad.engine.method_table import MethodTable
+from symgrad.engine.storage.versions import owner
+from symgrad.engine.tensor import Tensor
+from symgrad.layouts.devices import CPU, device
+from symgrad.layouts.strides import address, bytes_of
 
-__all__ = ["STORAGES", "TypedStorage", "UntypedStorage", "bytes_of"]
+__all__ = ["METHODS", "STORAGES", "TypedStorage", "UntypedStorage", "is_storage"]
 
-
-def bytes_of(owner: np.ndarray) -> np.ndarray:
-    """The memory of an array as a vector of bytes."""
-    flat = owner.ravel(order="K")
-    if owner.flags.forc or np.may_share_memory(flat, owner):  # without gaps
-        return flat.view(np.uint8)
-    low, high = np.lib.array_utils.byte_bounds(owner)
-    origin = address(owner) - low
-    first = owner[tuple(slice(-1, None) if s < 0 else slice(0, 1) for s in owner.strides)] if origin else owner
-    return np.lib.stride_tricks.as_strided(first.reshape(-1)[:1].view(np.uint8), (high - low,), (1,))
+METHODS = MethodTable()
 
 
 class _Storage:
@@ -241,3 +238,35 @@ for _name, _method in {"float64": "double", "float32": "float", "float16": "half
                        "int16": "short", "int8": "char", "uint8": "byte", "bool": "bool", "complex64": "complex_float",
                        "complex128": "complex_double"}.items():
     setattr(TypedStorage, _method, _conversion(_method, DTYPES[_name]))
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether an object is the memory of a tensor."""
+    return isinstance(obj, _Storage)
+
+
+@METHODS.define
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The storage of the tensor, which all its views share.
+
+    >>> import symgrad
+    >>> x = symgrad.zeros(4)
+    >>> x[1:3].untyped_storage() == x.untyped_storage(), x.untyped_storage().nbytes()
+    (True, 32)
+    """
+    refuse_array(self, "untyped_storage()")
+    if is_recorded(self._value):
+        raise Unrecordable("the storage of a tensor that is computed: values in a program have no memory")
+    return UntypedStorage(owner(self._shared_array()))
+
+
+@METHODS.define
+def storage(self: Tensor) -> TypedStorage:
+    """The storage of the tensor as elements of its dtype: of `symgrad.zeros(4)[1:3]` four elements."""
+    return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
+
+
+@METHODS.define
+def storage_type(self: Tensor) -> Any:
+    """The class of storages of the tensor's dtype, such as FloatStorage."""
+    return STORAGES[f"{self.dtype.scalar_type}Storage"]
