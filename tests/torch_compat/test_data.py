@@ -83,12 +83,16 @@ def test_workers_keep_the_order(workers):
 
 
 def test_batches_in_the_order_of_their_arrival():
+    arrived = multiprocessing.get_context("fork").Event()
+
     def example(i):
-        time.sleep(0.3 if i == 0 else 0)
+        assert i or arrived.wait(20)
         return i
 
-    order = [int(i) for i in DataLoader(Examples(6, example), num_workers=2, in_order=False)]
-    assert sorted(order) == list(range(6)) and order[0] != 0
+    batches = iter(DataLoader(Examples(6, example), num_workers=2, in_order=False))
+    first = int(next(batches))
+    arrived.set()
+    assert first != 0 and sorted([first, *map(int, batches)]) == list(range(6))
     assert sorted(int(i) for i in DataLoader(Numbers(), num_workers=4, in_order=False)) == [0, 10, 11, 20, 21, 22, 30, 31, 32, 33]
 
 
@@ -102,7 +106,9 @@ def test_prefetch_factor_bounds_the_batches_loaded_ahead():
 
     batches = iter(DataLoader(Examples(100, example), num_workers=2, prefetch_factor=3))
     next(batches)
-    time.sleep(0.2)
+    end = time.monotonic() + 20
+    while asked.value < 7 and time.monotonic() < end:
+        time.sleep(0.01)
     assert asked.value == 7 and len(children()) == 2
     batches.close()
     assert not children() and list(batches) == []
@@ -184,10 +190,12 @@ def test_a_worker_that_ends_is_an_error(end, how, in_order):
 
 
 def test_a_timeout_raises():
-    batches = iter(DataLoader(Examples(2, lambda i: time.sleep(0.9 * i) or i), None, num_workers=1, timeout=0.5))
+    late = multiprocessing.get_context("fork").Event()
+    batches = iter(DataLoader(Examples(2, lambda i: i and late.wait(20) and i), None, num_workers=1, timeout=1.0))
     assert next(batches) == 0
-    with pytest.raises(RuntimeError, match="^DataLoader timed out after 0.5 seconds$"):
+    with pytest.raises(RuntimeError, match="timed out after 1.0 seconds"):
         next(batches)
+    late.set()
     assert next(batches) == 1
 
 
@@ -237,12 +245,11 @@ if __name__ == "__main__":
         with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as caller:
             try:
                 workers = {int(word) for word in caller.stdout.readline().split()}
-                start = time.monotonic()
                 caller.send_signal(number)
                 found = caller.communicate(timeout=20)[1]  # the workers hold the other end, too
             finally:
                 caller.kill()
-        assert time.monotonic() - start < 4 and len(workers) == 2
+        assert len(workers) == 2
         assert ("KeyboardInterrupt" in found) is (number == signal.SIGINT)
 
 

@@ -1,8 +1,9 @@
 """Snippets that people wrote for torch run unchanged with symgrad in its place, and print what torch prints.
 
-The snippets lie in the folder seeds: notebooks, articles and a page of documentation about torch's tensors, graph and autograd, word for word; a
-line `# Repaired:` says what was mended where the text had suffered. Lines of `# %%` part the cells of a notebook, which shows the value of a cell's
-last expression. What torch prints is in tests/support/data/seeds.json, written by `python -m tests.torch_compat.test_seeds`.
+The snippets stand in tests/support/data/seeds.txt, each behind a line `# === name`: notebooks, articles and a page of documentation about torch's
+tensors, graph and autograd, word for word; a line `# Repaired:` says what was mended where the text had suffered. Lines of `# %%` part the cells of
+a notebook, which shows the value of a cell's last expression. What torch prints is in seeds.json beside them, written by
+`python -m tests.torch_compat.test_seeds`.
 """
 
 import ast
@@ -21,35 +22,36 @@ import warnings
 
 import pytest
 
-HERE = pathlib.Path(__file__).parent
-RECORDED = HERE.parent / "support" / "data" / "seeds.json"
-SNIPPETS = sorted(path for path in (HERE / "seeds").glob("*.py") if path.name != "conftest.py")
+DATA = pathlib.Path(__file__).parents[1] / "support" / "data"
+RECORDED = DATA / "seeds.json"
+_parts = re.split(r"^# === (\w+)\n", (DATA / "seeds.txt").read_text(), flags=re.M)[1:]
+SNIPPETS = dict(zip(_parts[::2], _parts[1::2]))
 SUBMODULES = ["nn", "nn.functional", "optim", "autograd", "utils", "utils.data", "utils.tensorboard"]
 NUMBER = re.compile(r"-?\b\d+\.\d*(?:e[+-]\d+)?")
 DRAWS = re.compile(r"\b(rand\w*|Linear|empty|DataParallel)\(")
 
 
-def run(path):
+def run(name):
     """Run one snippet in this process and working directory: what it printed, the warnings, and how it ended."""
     space, printed, error = {"__name__": "__main__"}, io.StringIO(), None
-    cells = re.split(r"^# %%.*\n", path.read_text(), flags=re.M)
+    cells = re.split(r"^# %%.*\n", SNIPPETS[name], flags=re.M)
     with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(printed):
         warnings.simplefilter("always")
         try:
             for cell in cells:
-                _run_cell(cell, path, space, len(cells) > 1)
+                _run_cell(cell, name, space, len(cells) > 1)
         except Exception as e:
             error = [[c.__name__ for c in type(e).__mro__], str(e)]
     told = [[w.category.__name__, plain(str(w.message))] for w in caught if w.category is UserWarning]
     return {"printed": printed.getvalue(), "warnings": told, "error": error and [error[0], plain(error[1])]}
 
 
-def _run_cell(cell, path, space, shows):
-    tree = ast.parse(cell, str(path))
+def _run_cell(cell, name, space, shows):
+    tree = ast.parse(cell, name)
     last = tree.body.pop() if shows and tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, str(path), "exec"), space)
+    exec(compile(tree, name, "exec"), space)
     if last is not None:
-        value = eval(compile(ast.Expression(last.value), str(path), "eval"), space)
+        value = eval(compile(ast.Expression(last.value), name, "eval"), space)
         if value is not None:
             print(repr(value))
 
@@ -105,10 +107,10 @@ def symgrad_as_torch():
         sys.modules.update(before)
 
 
-@pytest.mark.parametrize("path", SNIPPETS, ids=lambda path: path.stem)
-def test_a_snippet_runs_as_with_torch(path, symgrad_as_torch):
-    theirs, draws = json.loads(RECORDED.read_text())[path.stem], bool(DRAWS.search(path.read_text()))
-    ours = run(path)
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_a_snippet_runs_as_with_torch(name, symgrad_as_torch):
+    theirs, draws = json.loads(RECORDED.read_text())[name], bool(DRAWS.search(SNIPPETS[name]))
+    ours = run(name)
     if theirs["error"] is None:
         assert ours["error"] is None
     else:
@@ -120,12 +122,12 @@ def test_a_snippet_runs_as_with_torch(path, symgrad_as_torch):
 
 
 def test_every_snippet_is_recorded():
-    assert sorted(json.loads(RECORDED.read_text())) == [path.stem for path in SNIPPETS]
+    assert json.loads(RECORDED.read_text()).keys() == SNIPPETS.keys()
 
 
-def _record(path):
+def _record(name):
     with elsewhere():
-        return run(path)
+        return run(name)
 
 
 def main():
@@ -133,10 +135,10 @@ def main():
     import torch
 
     context, out = multiprocessing.get_context("fork"), {}
-    for path in SNIPPETS:
+    for name in SNIPPETS:
         with context.Pool(1) as pool:
-            out[path.stem] = pool.apply(_record, (path,))
-        print(path.stem, out[path.stem]["error"], out[path.stem]["warnings"])
+            out[name] = pool.apply(_record, (name,))
+        print(name, out[name]["error"], out[name]["warnings"])
     RECORDED.write_text(json.dumps(out, indent=1, ensure_ascii=False) + "\n")
     print(len(out), "snippets with torch", torch.__version__)
 
