@@ -1,4 +1,4 @@
-"""Batches of cotangents and tangents: `functional` with vectorize=True, and the batched checks of `gradcheck`. See also programs_vmap."""
+"""Batches of cotangents and tangents: `functional` with vectorize=True, and the batched checks of `gradcheck`."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`autograd.Function`: results recorded from PyTorch; attributes of ctx, lifetime, and forward mode."""
+"""`autograd.Function`: attributes of ctx, lifetime, and forward mode."""
 
 import gc
 import threading
@@ -10,18 +10,7 @@ import pytest
 import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import grad
-from tests.support import programs_function, programs_function_graph, programs_function_outputs
 from tests.support.functions import Two, derivatives, function_of, leaf
-from tests.support.sides import compare, programs, recorded
-
-PROGRAMS = {name: (program, recorded(module)[name]) for module in (programs_function, programs_function_outputs, programs_function_graph)
-            for name, program in programs(module).items()}
-
-
-@pytest.mark.filterwarnings("ignore:Using backward")
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_give_the_recorded_results_of_pytorch(name):
-    compare(*PROGRAMS[name][:1], symgrad, PROGRAMS[name][1], rel=1e-15)
 
 
 def quartic():

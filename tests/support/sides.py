@@ -1,24 +1,50 @@
-"""Programs that take `torch` as an argument: run with PyTorch they were recorded, run with symgrad they must say the same.
+"""Recorded programs: run with PyTorch they were recorded, run with symgrad they must say the same.
 
-A program is a function of the library and of a log. `python -m tests.support.sides`, where PyTorch is installed, records them all in data.
+`programs/NAME.txt` has lists of steps, each list under its [name]: lines of Python, `show x` for the text of a value (or the type of what computing
+it raises) and `numbers x, y` for elements. Steps above the first name come first in each program of the file. Steps see `torch`, the `words` and some
+modules. `programs/NAME.json` has what PyTorch said: `ATEN_CPU_CAPABILITY=default python -m tests.support.sides NAME` records it.
 """
 
-import importlib
-import inspect
+import copy
 import json
 import math
+import pickle
+import re
 import sys
+import threading
 import warnings
+from collections import OrderedDict
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-DATA = Path(__file__).parent / "data"
+import numpy as np
+
+from tests.support.words import words
+
+FOLDER = Path(__file__).parent / "programs"
+GIVEN = {"copy": copy, "math": math, "pickle": pickle, "threading": threading, "warnings": warnings, "np": np, "OrderedDict": OrderedDict,
+         "partial": partial}
+
+
+class Program(NamedTuple):
+    path: Path
+    name: str
+    steps: str  # as Python, on their lines
 
 
 class Log:
-    """What a program said, as data that JSON can hold."""
+    """What a program said, as data that JSON can hold, and the line of the step that said it."""
 
-    def __init__(self):
-        self.said = []
+    def __init__(self, program):
+        self.program, self.said, self.lines = program, [], []
+
+    def add(self, entry):
+        frame = sys._getframe(1)
+        while frame and frame.f_code.co_filename != str(self.program.path):
+            frame = frame.f_back
+        self.said.append(entry)
+        self.lines.append(frame.f_lineno if frame else 0)
 
     def __call__(self, *calls):
         """The text of what each call gave, or the type of what it raised, with the categories of the warnings on the way."""
@@ -31,11 +57,12 @@ class Log:
                     text = repr(call())
                 except Exception as error:
                     text = next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
-            self.said.append("\n".join([text, *(w.category.__name__ for w in caught)]))
+            self.add("\n".join([text, *(w.category.__name__ for w in caught)]))
 
     def numbers(self, *tensors):
         """The elements of tensors, to be compared as numbers."""
-        self.said += [plain(t) for t in tensors]
+        for t in tensors:
+            self.add(plain(t))
 
 
 def plain(value):
@@ -47,65 +74,61 @@ def plain(value):
     return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
-def numbered(module, torch):
-    """Give every parameter of a module numbers that are the same everywhere."""
-    count = 0
-    with torch.no_grad():
-        for parameter in module.parameters():
-            n = parameter.numel()
-            parameter.copy_(torch.tensor([math.sin(count + i) for i in range(n)]).reshape(parameter.shape))
-            count += n
-    return module
+def programs(name):
+    """The programs of a file by name."""
+    path = FOLDER / f"{name}.txt"
+    lines = path.read_text().splitlines()
+    steps = [re.sub(r"^( *)numbers (.*)", r"\1log.numbers(\2)", re.sub(r"^( *)show (.*)", r"\1log(lambda: \2)", line)) for line in lines]
+    heads = [i for i, line in enumerate(lines) if re.fullmatch(r"\[\w+\]", line)]
+    front = steps[:heads[0]]
+    return {lines[i][1:-1]: Program(path, lines[i][1:-1], "\n".join([*front, *[""] * (i + 1 - len(front)), *steps[i + 1:end]]))
+            for i, end in zip(heads, [*heads[1:], len(lines)])}
+
+
+def recorded(name):
+    """What PyTorch said for each program of a file."""
+    return json.loads((FOLDER / f"{name}.json").read_text())
 
 
 def run(program, torch):
-    """What a program says with a library."""
-    log = Log()
+    """The log of a program with a library."""
+    log = Log(program)
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        program(torch, log)
+        exec(compile(program.steps, program.path, "exec"), {"__name__": program.path.stem, "torch": torch, "log": log, **GIVEN, **words(torch, log)})
     finally:
         torch.set_default_dtype(before)
-    return json.loads(json.dumps(log.said))
+    log.said = json.loads(json.dumps(log.said))
+    return log
 
 
-def programs(module):
-    """The programs of a module by name."""
-    return {name: f for name, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__ and not name.startswith("_")}
-
-
-def recorded(module):
-    """What PyTorch said for each program of a module."""
-    return json.loads((DATA / (module.__name__.rpartition(".")[2] + ".json")).read_text())
-
-
-def same(a, b, rel):
-    """Equal, numbers up to a relative difference; NaN is never equal."""
+def same(a, b, rel=0.0, absolute=0.0):
+    """Equal, numbers up to a relative and an absolute difference; NaN is never equal."""
     if isinstance(b, list):
-        return isinstance(a, list) and len(a) == len(b) and all(same(x, y, rel) for x, y in zip(a, b))
+        return isinstance(a, list) and len(a) == len(b) and all(same(x, y, rel, absolute) for x, y in zip(a, b))
     if isinstance(b, dict):
-        return isinstance(a, dict) and list(a) == list(b) and all(same(a[key], b[key], rel) for key in b)
+        return isinstance(a, dict) and list(a) == list(b) and all(same(a[key], b[key], rel, absolute) for key in b)
     if isinstance(b, float) and isinstance(a, float):
-        return a == b or abs(a - b) <= rel * abs(b)
+        return a == b or abs(a - b) <= rel * abs(b) + absolute
     return type(a) is type(b) and a == b
 
 
-def compare(program, torch, expected, rel=0.0):
+def compare(program, torch, expected, rel=0.0, absolute=0.0):
     """Raise where a program says something else than was recorded."""
-    found = run(program, torch)
-    for i, (a, b) in enumerate(zip(found, expected)):
-        assert same(a, b, rel), f"{program.__name__}, entry {i}:\n{a}\nwas recorded as\n{b}"
-    assert len(found) == len(expected)
+    log = run(program, torch)
+    wrong = [f"{program.path.name}:{line}: {a}\nwas recorded as {b}" for line, a, b in zip(log.lines, log.said, expected)
+             if not same(a, b, rel, absolute)]
+    assert not wrong, "\n".join([f"{program.name}: {len(wrong)} of {len(expected)} differ", *wrong])
+    assert len(log.said) == len(expected)
 
 
 if __name__ == "__main__":
     import torch
 
-    for name in sys.argv[1:] or sorted(path.stem for path in Path(__file__).parent.glob("programs_*.py")):
-        module = importlib.import_module(f"tests.support.{name}")
-        said = {key: run(program, torch) for key, program in programs(module).items()}
+    for name in sys.argv[1:] or sorted(path.stem for path in FOLDER.glob("*.txt")):
+        said = {key: run(program, torch).said for key, program in programs(name).items()}
         lines = [f"{json.dumps(key)}: [\n" + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in value) + "\n]"
                  for key, value in said.items()]
-        (DATA / f"{name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        (FOLDER / f"{name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
         print(name, {key: len(value) for key, value in said.items()})
