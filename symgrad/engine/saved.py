@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gc
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -14,6 +13,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import DuckArray
 from symgrad.dtypes.dtype import SCALAR_TYPES, dtype_of
+from symgrad.engine.living_tensors import tensors_with
 from symgrad.engine.storage.versions import Write, first_write_after, written_since
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.freed import FREED, Released
@@ -180,23 +180,18 @@ def changed(value: Any, write: Write, now: int, expected: int, source: Node | No
                    f"{write.operation} at {write.line}")
 
 
-def _tensors_of(value: Any) -> list[Tensor]:
-    """The living tensors with this value. Nodes refer to no tensors, so that the garbage collector is asked."""
-    return [t for t in gc.get_referrers(value) if isinstance(t, Tensor) and t._value is value]
-
-
 def _saved_tensor(value: Any, node: Node | None) -> Tensor:
     """A saved value as the user's tensor, if that is alive, else as a new one."""
     tensor = node.variable if isinstance(node, Leaf) else None
     if tensor is None or tensor._value is not value:
-        tensor = next((t for t in _tensors_of(value) if t._node_slot is node), None)
+        tensor = next((t for t in tensors_with(value) if t._node_slot is node), None)
     return wrap(value, node) if tensor is None else tensor
 
 
 def _current(value: Any, source: Node | None) -> Node | None:
     """The present node of the tensor whose value was saved, if the tensor is alive: torch names that one."""
     with in_mode(grad=True):  # so that a view that cannot get a current node raises
-        found = _tensors_of(value)
+        found = tensors_with(value)
         if source is not None or all(t._node is not None for t in found):  # otherwise a constant that shares memory with a tensor in a graph
             for t in found:
                 if t._node is not None:

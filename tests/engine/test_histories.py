@@ -1,5 +1,7 @@
 """The histories of written, freed and detached tensors: values, hooks, and refusals in torch's order, found beside torch by random programs."""
 
+import gc
+
 import pytest
 
 import symgrad
@@ -232,3 +234,14 @@ def test_pairs_that_stand_alone_are_complex_at_any_distance():
     assert symgrad.view_as_complex(symgrad.arange(3.0).view(1, 3)[:, :2]).tolist() == [1j]
     with pytest.raises(RuntimeError, match="stride divisible by 2"):
         symgrad.view_as_complex(symgrad.arange(6.0).view(2, 3)[:, :2])
+
+
+@pytest.mark.parametrize("program", [changed_divisor_before_a_stale_view, changed_constant_and_divisor, changed_above_an_undefined_gradient,
+                                     changed_view_of_a_function, changed_divisor_without_history])
+def test_a_program_is_refused_without_the_garbage_collector(program, monkeypatch):
+    monkeypatch.delattr(gc, "get_referrers")
+    with pytest.raises(RuntimeError, match=CHANGED):
+        program(leaf(1.5, -2.0))
+    x = leaf(1.0, 2.0)
+    y = (x * 2) * (x * 3)
+    assert (y * x).grad_fn._saved_self.tolist() == y.tolist()
