@@ -2,7 +2,7 @@
 
 A rule is a function of any carrier, called by way of two others. In a pullback of one carrier it can be one function: its partial derivatives are
 called once with terms, which record what a rule computes. For numbers the terms become expressions; for Tensors they become the nodes that the ops of
-the terms record, without a Tensor for each. A rule that calls helpers, which may ask for values, is called as it is.
+the terms record, without a Tensor for each. A rule that asks for values, or uses one twice, is called as it is.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ class _Words:
     """The carrier of terms."""
 
     def __getattr__(self, word: str) -> Callable[..., _Term]:
+        if word not in REGISTRY:
+            raise AttributeError(word)
         return lambda *args: _Term(word, *args)
 
 
@@ -70,10 +72,10 @@ def _cotangents(op: Op) -> list[Any] | None:
     for partial in partials:
         if callable(partial):
             try:
-                if not REGISTRY.keys() >= {*partial.__code__.co_names}:  # all that it calls
-                    return None
                 partial = partial(_Words(), *given)
             except (AttributeError, TypeError):  # it asks for values
+                return None
+            if _shares(partial, set()):  # as an expression it would be computed twice
                 return None
         if isinstance(partial, _Term):
             found.append(g * partial)  # type: ignore[operator]
@@ -82,6 +84,16 @@ def _cotangents(op: Op) -> list[Any] | None:
         else:
             found.append(g if partial == 1 else -g if partial == -1 else g * partial)
     return found
+
+
+def _shares(term: Any, seen: set[_Term]) -> bool:
+    """Whether a term has a part, other than the arguments of the rule, in two places."""
+    if not isinstance(term, _Term) or not term.args:
+        return False
+    if term in seen:
+        return True
+    seen.add(term)
+    return any([_shares(arg, seen) for arg in term.args])
 
 
 def _read(term: Any) -> set[str]:
