@@ -23,6 +23,7 @@ from symgrad.engine.storage.copyslices import rebase_history
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import CUSTOM, MANY, base_of, is_leaf_unrefreshed, refuse_in_place, register_view
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.classes import derived
 from symgrad.graph.modes import in_mode, observed, thread
 from symgrad.graph.node import CALLS, IN_FORWARD, INFERENCE, NAMED, PACKED, TANGENT, TRACKED, Node, next_sequence
 
@@ -34,10 +35,9 @@ class _Meta(type):
 
     def __init__(cls, name: str, bases: tuple, namespace: dict) -> None:
         super().__init__(name, bases, namespace)
-        common = {"__slots__": (), "__module__": "torch.autograd.function"}
-        context = type(f"{name}Backward", (FunctionCtx,), common)
-        cls._backward_cls = context
-        cls._node_class = type(f"{name}Backward", (FunctionNode,), {**common, "function": cls, "context": context})
+        module = "torch.autograd.function"
+        cls._backward_cls = context = derived(FunctionCtx, f"{name}Backward", __module__=module)
+        cls._node_class = derived(FunctionNode, f"{name}Backward", __module__=module, function=cls, context=context)
 
 
 def _undefined(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from symgrad.engine.method_table import MethodTable
 from symgrad.engine.saved import _needed, changed, saved_as
 from symgrad.engine.storage.versions import Alias, first_write_after, owner, version
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.classes import become, derived
 from symgrad.graph.freed import released
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
 from symgrad.graph.node import CALLS, GRADIENT, NAMED, PACKED, RELEASED, TANGENT, Leaf, Node, all_threads, next_sequence
@@ -81,8 +82,7 @@ class _Args(tuple):
 def _plain_class(kind: type[Node]) -> type[Node]:
     """The class for nodes of a class with a rule of its own, whose rule is that of the op, which reads only the unpacked values."""
     op: Any = kind.op
-    words = {"__slots__": (), "vjp": staticmethod(op.vjp), "residual_jvp": None, "__module__": kind.__module__, "__doc__": kind.__doc__}
-    return type(kind.__name__, (kind,), words)
+    return derived(kind, vjp=staticmethod(op.vjp), residual_jvp=None)
 
 
 def _position(node: Node, name: str) -> int | None:
@@ -103,7 +103,7 @@ def _pack(node: Any, positions: Sequence[int], pack: Pack, unpack: Unpack) -> No
     node.args = _Args(args)
     node.args.kept = kept
     node.flags |= PACKED | CALLS
-    node.__class__ = _plain_class(node.__class__)
+    become(node, _plain_class(type(node)))
 
 
 def _copied(value: Any) -> Any:

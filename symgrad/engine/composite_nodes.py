@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.classes import derived
 from symgrad.graph.freed import FREED, freed
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import GRADIENT, NAMED, RELEASED, Leaf, Node
@@ -45,11 +46,10 @@ def _call_class(op: Op, base: type[Node]) -> type[Node] | None:
             base.release(self)
         self.call = None
 
-    words: dict[str, Any] = {"__slots__": ("call",), "__doc__": op.docs.doc, "__module__": base.__module__, "saves": None, "release": release,
-                             "torch_named": lambda self: self}
+    words: dict[str, Any] = {"__slots__": ("call",), "__doc__": op.docs.doc, "saves": None, "release": release, "torch_named": lambda self: self}
     for k, name in [*enumerate(names), (None, "result")]:
         words[f"_saved_{'self' if name == 'input' else name}"] = saved(k, name)
-    return type(f"{op.surface.node_name}Backward0", (base,), words)
+    return derived(base, f"{op.surface.node_name}Backward0", **words)
 
 
 def named_as_one(op: Op, out: Any, given: Sequence[Any]) -> Any:

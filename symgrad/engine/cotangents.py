@@ -22,6 +22,7 @@ from symgrad.engine.recording import core
 from symgrad.engine.saved import always_saves
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.graph.classes import become
 from symgrad.graph.freed import freed
 from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, SELECTED, Node, guarded_class
 from symgrad.graph.op import REGISTRY
@@ -251,7 +252,7 @@ def mark_as_guarded(x: Any) -> None:
     elif type(x) is Tensor and x._node is not None:
         node = x._node
         if getattr(getattr(type(node), "op", None), "kind", None) == "elementwise":
-            node.__class__ = guarded_class(type(node))  # type: ignore[arg-type]
+            become(node, guarded_class(type(node)))
             node.flags |= SELECTED
 
 

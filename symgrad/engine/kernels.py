@@ -14,6 +14,7 @@ from symgrad.carriers.kernels import KERNELS, Kernel
 from symgrad.carriers.transforms import TRANSFORMS
 from symgrad.engine.operands import Lifted
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.classes import become, derived
 from symgrad.graph.freed import freed
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TRACKED, Node, node_class
@@ -41,11 +42,8 @@ def _kernel_class(base: type[Node], kernel: Kernel) -> type[Node]:
             self.args, self.value, self.kept = None, freed, None
 
     keeps = kernel.value is not None
-    words: dict[str, Any] = {"__slots__": ("kept",) if keeps else (), "vjp": vjp, "finite": kernel.finite, "__module__": base.__module__,
-                             "__doc__": base.__doc__}
-    if keeps:
-        words |= {"release": release, "saves": None}
-    return type(base.__name__, (base,), words)
+    words: dict[str, Any] = {"__slots__": ("kept",), "release": release, "saves": None} if keeps else {}
+    return derived(base, vjp=vjp, finite=kernel.finite, **words)
 
 
 def with_kernel(op: Op, plain: Lifted) -> Lifted:
@@ -65,7 +63,7 @@ def with_kernel(op: Op, plain: Lifted) -> Lifted:
             out = plain(input, *rest)
             node: Any = out._node_slot
             if node is not None and node.op is op and node.flags & GRADIENT and _is_alike(out._value, node.args, arity, kernel.finite):
-                node.__class__ = _kernel_class(node.__class__, kernel)
+                become(node, _kernel_class(type(node), kernel))
             return out
         args: tuple[Any, ...] = (x, *rest)
         parents: tuple[Node | None, ...] = (p,)

@@ -10,6 +10,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.dual import Dual
 from symgrad.engine.operands import Lifted
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.classes import derived
 from symgrad.graph.freed import freed
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TRACKED, Node, node_class
@@ -42,8 +43,7 @@ def _node_with_residual(op: Op, slope: Lifted, bend: Lifted) -> type[Node]:
         if not self.flags & NAMED:
             self.args, self.value, self.residual = None, freed, None
 
-    return type(op.surface.node_name, (node_class(op),), {"__slots__": ("residual",), "vjp": vjp, "residual_jvp": residual_jvp, "release": release,
-                                                  "saves": None})
+    return derived(node_class(op), __slots__=("residual",), vjp=vjp, residual_jvp=residual_jvp, release=release, saves=None)
 
 
 def with_residual(op: Op, plain: Lifted, pair: Lifted, slope: Lifted, bend: Lifted) -> Lifted:

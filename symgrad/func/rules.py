@@ -29,6 +29,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.generators import default_generator, fork_rng
 from symgrad.func.evaluation import Input, _repeat_for_level, recording
+from symgrad.graph.classes import become
 from symgrad.graph.common import Bundle
 from symgrad.graph.modes import DEFAULT, UNCHANGED, in_mode, node_by_flags, special, thread
 from symgrad.graph.node import IN_FORWARD, INFERENCE, NAMED, TRACKED, Node, all_threads, node_class
@@ -92,7 +93,7 @@ def attach_node(op: Op, rule: Rule, tensors: Tensors, outputs: Tensors) -> Tenso
     node = (node_by_flags if not special and INFERENCE not in parents else recorded)(op, (*rule.values, rule), parents, value)
     if node is None:
         return outputs
-    node.__class__ = node_class(op, broadcasts=False)
+    become(node, node_class(op, broadcasts=False))
     return [wrap(v, place) for v, place in zip(values, _output_nodes(node, len(values)))]
 
 

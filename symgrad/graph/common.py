@@ -6,13 +6,13 @@ graph; where hooks may run, a pullback gathers the cotangents of the outputs at 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
+from symgrad.graph.classes import become, renamed
 from symgrad.graph.freed import released
 from symgrad.graph.node import GRADIENT, PACKED, Node
 
@@ -95,19 +95,14 @@ class CommonNode(Node):
         """Do nothing: the nodes of the outputs have the saved values."""
 
 
-@functools.cache
-def _class_named(name: str) -> type[CommonNode]:
-    return type(name, (CommonNode,), {"__slots__": (), "__module__": "symgrad", "__doc__": CommonNode.__doc__})
-
-
 def join(name: str, nodes: Iterable[Node | None]) -> None:
     """Give the nodes of the outputs of one call, those that carry a gradient, a common node with torch's name of the call."""
     found = [node for node in nodes if node is not None and node.flags & GRADIENT and node.parents]
     if found and not hasattr(found[0], "output_of"):
-        _class_named(name)(found)
+        renamed(CommonNode, name)(found)
 
 
 def name_call(node: Node, name: str) -> None:
     """Give the common node of a call, found from the node of an output, another name."""
     if isinstance(common := node.origin, CommonNode):
-        common.__class__ = _class_named(name)
+        become(common, renamed(CommonNode, name))

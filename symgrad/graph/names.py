@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, NamedTuple
 
 from symgrad.dtypes.dtype import dtype_of
+from symgrad.graph.classes import become, renamed
 from symgrad.layouts.devices import device
 
-__all__ = ["Metadata", "NamedAsInTorch", "renamed"]
+__all__ = ["Metadata", "NamedAsInTorch"]
 
 PREFIXED = ("AccumulateGrad", "CopySlices", "CopyBackwards", "NotImplemented")  # whose full name in torch has a namespace
 
@@ -25,12 +25,6 @@ class Metadata(NamedTuple):
     device: Any
     is_nested_tensor: bool = False
     is_cpp_nested_tensor: bool = False
-
-
-@functools.cache
-def renamed(cls: Any, name: str) -> Any:
-    """A node class under another name."""
-    return type(name, (cls,), {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__})
 
 
 class NamedAsInTorch:
@@ -69,7 +63,7 @@ class NamedAsInTorch:
         names = getattr(cls, "op", None) and self.op.surface.names
         name = names(self) if names and self.args is not None else None
         if name is not None and name != cls.__name__:
-            self.__class__ = renamed(cls, name)
+            become(self, renamed(cls, name))
         return self
 
     @property

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.graph.classes import derived
 from symgrad.graph.closures import blanks, specialized
 from symgrad.graph.freed import freed, released
 from symgrad.graph.names import NamedAsInTorch
@@ -352,8 +353,7 @@ def _smooth_power(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -
 def guarded_class(cls: type[Node]) -> type[Node]:
     """The class for nodes recorded by a guarded pass, one that treats 0 · ∞ as 0: passes over such nodes are guarded, too."""
     saves = HELD if cls.saves is True else cls.saves
-    words = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__, "selects": True, "saves": saves}
-    return cls if cls.selects else type(cls.__name__, (cls,), words)
+    return cls if cls.selects else derived(cls, selects=True, saves=saves)
 
 
 def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
@@ -368,7 +368,7 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     if found is None:
         vjp, saves, saved, node_name = None if op.vjp is None else staticmethod(op.vjp), op.numerics.saves, op.numerics.saved, op.surface.node_name
         words: dict[str, Any] = {
-            "__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": saves, "reads_saved": saves and op.kind != "linear",
+            "op": op, "vjp": vjp, "broadcasts": key[1], "saves": saves, "reads_saved": saves and op.kind != "linear",
             "selects": op.selects, "calls_code": op.kind == "function", "outside": op.outside or op.kind == "function", "__doc__": op.docs.doc,
             "__module__": "symgrad"}
         if saves and op.may_drop:
@@ -388,7 +388,7 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
         for name in (first if n == "input" else n for n in (*op.argument_names, "result", *(p.name for p in op.parameters), *indices)):
             for prefix in ("_saved_", "_raw_saved_"):
                 words[prefix + name] = property(operator.methodcaller("saved_as", prefix + name))
-        found = type(node_name, (Node,), words)
+        found = derived(Node, node_name, **words)
         note_class(found)
         if op.kind != "function":  # an op of kind "function" belongs to one call
             _classes[key] = found

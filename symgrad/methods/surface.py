@@ -19,8 +19,8 @@ from symgrad.engine.storage.views import UnrecordedLeaf, unregister_view
 from symgrad.engine.storage.writes import into, taking_out
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
+from symgrad.graph.classes import become, renamed
 from symgrad.graph.common import join, name_call
-from symgrad.graph.names import renamed
 from symgrad.graph.node import node_class
 from symgrad.graph.op import REGISTRY
 from symgrad.layouts.indices import first_outside
@@ -97,7 +97,7 @@ def _copy_of_view(view: Tensor, name: str = "") -> Tensor:
     out = _copy(view, "C")
     node, of_view = out._node_slot, view._node_slot
     if type(node) is CLONE and of_view is not None and getattr(of_view, "args", None):  # a node of forward mode alone has none
-        node.__class__ = renamed(CLONE, f"{name or type(of_view.public_node).__name__}_copy")  # type: ignore[arg-type]
+        become(node, renamed(CLONE, f"{name or type(of_view.public_node).__name__}_copy"))
     return out
 
 
@@ -148,7 +148,7 @@ def alias_copy(input: Tensor) -> Tensor:
     """A contiguous copy of the input."""
     out = _copy(input, "C")
     if type(out._node_slot) is CLONE:
-        out._node_slot.__class__ = renamed(CLONE, "AliasBackward0_copy")  # type: ignore[arg-type]
+        become(out._node_slot, renamed(CLONE, "AliasBackward0_copy"))
     return out
 
 
