@@ -87,7 +87,6 @@ from symgrad.factories.creation import (
 )
 from symgrad.factories.exchange import from_dlpack, from_file, to_dlpack
 from symgrad.factories.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
-from symgrad.frameworks.examples import example
 from symgrad.graph import return_types
 from symgrad.layouts.devices import FORMATS as _FORMATS
 from symgrad.layouts.devices import LAYOUTS as _LAYOUTS
@@ -166,7 +165,6 @@ from symgrad.random import (
     seed,
     set_rng_state,
 )
-from symgrad.utils.serialization import load, save
 
 __version__ = "0.1.0"
 
@@ -209,16 +207,19 @@ _LATER = {
     "Report": "reports.report",
     "Unrecordable": "carriers.duck",
     "accuracy": "scanning",
+    "example": "frameworks.examples",
     "explain_nan": "diagnose.nans",
     "from_sympy": "symbolic.conversion",
     "identical": "algebra.identity",
     "kinks": "diagnose.kinks.kinks",
+    "load": "utils.serialization",
     "map": "utils.mapping",
     "matrix_expr": "matrixcalc",
     "matrix_gradient": "matrixcalc",
     "matrix_hessian": "matrixcalc",
     "op_from_sympy": "symbolic.operations",
     "prove": "proofs.prove",
+    "save": "utils.serialization",
     "to_c": "codegen.sources",
     "to_dot": "codegen.pictures",
     "to_jax": "codegen.sources",

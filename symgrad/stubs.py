@@ -290,7 +290,7 @@ def stub_files() -> dict[Path, str]:
     >>> sorted(path.name for path in stub_files())
     ['__init__.pyi', 'documentation.txt', 'tensor.pyi']
     """
-    return {PACKAGE / "__init__.pyi": _package_stub(), PACKAGE / "engine" / "tensor.pyi": _tensor_stub(), STORE: _docstrings()}
+    return {PACKAGE / "__init__.pyi": _package_stub(), PACKAGE / "engine" / "tensor.pyi": _tensor_stub(), Path(STORE): _docstrings()}
 
 
 def main(arguments: list[str]) -> int:

@@ -6,15 +6,15 @@
 
 from __future__ import annotations
 
+import os
 from inspect import Signature
-from pathlib import Path
 
 from symgrad.engine.parameters import PARAMETERS, table
 from symgrad.graph.op import Op
 
 __all__ = ["MARK", "STORE", "described", "documentation", "stored"]
 
-STORE = Path(__file__).with_name("documentation.txt")
+STORE = os.path.join(os.path.dirname(__file__), "documentation.txt")
 MARK = "\f"  # precedes the name of each op in that file
 
 
@@ -262,5 +262,7 @@ def documentation(op: Op, signature: Signature, dtypes: str = "", example: str =
 
 def stored() -> dict[str, str]:
     """The docstrings of the public ops by name, from `documentation.txt`."""
-    text = STORE.read_text(encoding="utf-8") if STORE.exists() else ""
-    return dict(part.rstrip("\n").split("\n", 1) for part in text.split(MARK)[1:])
+    if not os.path.exists(STORE):
+        return {}
+    with open(STORE, encoding="utf-8") as file:
+        return dict(part.rstrip("\n").split("\n", 1) for part in file.read().split(MARK)[1:])

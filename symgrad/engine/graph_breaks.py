@@ -10,7 +10,6 @@ import dis
 import operator
 import os
 import sys
-import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -75,6 +74,8 @@ class explaining_arrays(Scope):
             return
         why = next((why for words, why in REFUSALS.items() if words in str(error)), None)
         if why is not None:
+            import traceback
+
             own = [f for f in traceback.extract_tb(trace) if not f.filename.startswith(LIBRARIES)]
             place = f"{own[-1].filename}, line {own[-1].lineno}: {own[-1].line}" if own else "a rule"
             raise ArrayNeeded(f"{place}\n    this rule calls NumPy with a tensor that {why}. Call symgrad's functions, or declare the NumPy function "
@@ -89,6 +90,8 @@ def _source(tensor: Any) -> Node | None:
 def _refuse_number(node: Node, frame: Any) -> None:
     """Refuse the number of a tensor with a graph for the lines of a user's rule; the library's own lines read numbers to check them."""
     if node.flags & TRACKED and not frame.f_code.co_filename.startswith(PACKAGE):
+        import traceback  # only for a warning or an error
+
         line = traceback.extract_stack(frame, 1)[0]
         raise ArrayNeeded(f"{line.filename}, line {line.lineno}: {line.line}\n    this rule makes a plain number of a tensor that has a graph, since "
                           f"the derivative is differentiated again: the number would be a constant there. Compute with the tensor, or write "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextvars
 from collections.abc import Callable, Container, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from heapq import heapify
 from typing import Any
@@ -89,6 +88,8 @@ def pull_parts(pull: Callable[..., int], pending: Cotangents, heap: Heap, zeros:
             send(*own[:2], node, starts[node])
         limits = wanted if not ends else part | shared if wanted is None else wanted & (part | shared)
         return *own, pull(*own, limits, ends, guarded)
+
+    from concurrent.futures import ThreadPoolExecutor  # whose import takes long
 
     with ThreadPoolExecutor(len(parts) - 1) as pool:
         others = [pool.submit(with_modes_of_caller(partial(work, part))) for part in parts[1:]]

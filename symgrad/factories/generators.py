@@ -37,8 +37,8 @@ class Generator:
     True
     """
 
-    __slots__ = ("_bits", "_seed", "numpy")
-    numpy: np.random.Generator
+    __slots__ = ("_source",)
+    _source: tuple[int, np.random.Generator | None]  # the seed, and NumPy's generator from the first number on: its import takes long
 
     def __init__(self, device: Any = None):
         check_cpu(device)
@@ -57,24 +57,31 @@ class Generator:
         seed = int(seed)
         if not -(2**63) <= seed < 2**64:
             raise ValueError("Overflow when unpacking long long")
-        bits = np.random.PCG64(seed % 2**64)
-        self._seed, self._bits, self.numpy = seed % 2**64, bits, np.random.Generator(bits)  # one statement, so that no interrupt comes between
+        self._source = seed % 2**64, None
         return self
+
+    @property
+    def numpy(self) -> np.random.Generator:
+        """The generator of NumPy that draws the numbers."""
+        first, made = self._source
+        if made is None:
+            self._source = first, made = first, np.random.Generator(np.random.PCG64(first))
+        return made
 
     def seed(self) -> int:
         """Set a nondeterministic seed, and return it."""
         self.manual_seed(int.from_bytes(os.urandom(8)) >> 1)
-        return self._seed
+        return self.initial_seed()
 
     def initial_seed(self) -> int:
         """The seed of the generator."""
-        return self._seed
+        return self._source[0]
 
     def get_state(self) -> Tensor:
         """The state as bytes, for `set_state`."""
         _refuse_in_program("the state of random numbers")
-        state = self._bits.state
-        numbers = (self._seed, state["state"]["state"], state["state"]["inc"], state["has_uint32"], state["uinteger"])
+        state: Any = self.numpy.bit_generator.state
+        numbers = (self.initial_seed(), state["state"]["state"], state["state"]["inc"], state["has_uint32"], state["uinteger"])
         return wrap(np.frombuffer(b"".join(int(n).to_bytes(INTEGER_BYTES, "little") for n in numbers), np.uint8).copy())
 
     def set_state(self, new_state: Tensor) -> None:
@@ -92,7 +99,7 @@ class Generator:
         first, state, inc, has, number = (int.from_bytes(raw[i:i + INTEGER_BYTES], "little") for i in range(0, len(raw), INTEGER_BYTES))
         bits = np.random.PCG64(0)
         bits.state = {"bit_generator": "PCG64", "state": {"state": state, "inc": inc}, "has_uint32": has, "uinteger": number}
-        self._seed, self._bits, self.numpy = first, bits, np.random.Generator(bits)
+        self._source = first, np.random.Generator(bits)
 
     def clone_state(self) -> Generator:
         """Another generator in the same state."""
@@ -211,11 +218,12 @@ def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda
     True
     """
     g = default_generator
-    before, state = (g._seed, g._bits, g.numpy), g._bits.state  # the block may draw, and set another seed
+    bits = g.numpy.bit_generator
+    before, state = g._source, bits.state  # the block may draw, and set another seed
 
     def restore() -> None:
-        g._seed, g._bits, g.numpy = before
-        g._bits.state = state
+        g._source = before
+        bits.state = state
 
     with restored(restore) if enabled else contextlib.nullcontext():
         yield
