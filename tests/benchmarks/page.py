@@ -84,7 +84,7 @@ gradient inside. The time of `DataParallel` is that of the clock, since two thre
 ## Formulas and checks
 
 Seconds are medians, those of `check_op` of CPU time, that of the registry by the clock. The corpus of `identical` is that of
-`tests/support/identities.py`. Generated code stands beside what a person writes with NumPy for the same formula.
+`tests/support/corpus/identities.txt`. Generated code stands beside what a person writes with NumPy for the same formula.
 
 {symbolic}
 

@@ -60,10 +60,10 @@ def let_form(timing: Timing) -> Iterator[Row]:
 
 def identities(timing: Timing) -> Row:
     """The time in which 95 of 100 statements of the corpus are settled."""
-    from tests.support.identities import FALSE, TRUE
+    from tests.support.identities import GENERAL
 
     times = []
-    for case in [*TRUE, *FALSE][::20 if timing.block == 0 else 1]:
+    for case in [*GENERAL[0], *GENERAL[1]][::20 if timing.block == 0 else 1]:
         start = time.perf_counter()
         symgrad.identical(case.a, case.b, case.assumptions)
         times.append(time.perf_counter() - start)
