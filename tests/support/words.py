@@ -61,6 +61,11 @@ def var_mean(torch):
     return x, *torch.var_mean(x, 0)
 
 
+def valued(log, y):
+    """The elements of a tensor, and its dtype."""
+    log.numbers([y, str(y.dtype)])
+
+
 # Derivatives
 
 
