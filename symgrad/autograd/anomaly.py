@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.causes import Cause, Record, finite, pulled, record_of
+from symgrad.autograd.causes import CallRecord, Cause, finite, pulled, record_of
 from symgrad.carriers.batched import raw
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED, Hooks, hooks_of
 from symgrad.engine.tensor import Tensor
@@ -48,7 +48,7 @@ class Lines(Recorder):
             frame = frame.f_back
         checks = thread.modes.checks
         inducer = None if checks is None or checks.node is None else (checks.node.name(), record_of(checks.node))
-        node.record = Record(tuple(stack) or ((Lines.observe.__code__, 1),), inducer)
+        node.record = CallRecord(tuple(stack) or ((Lines.observe.__code__, 1),), inducer)
 
 
 LINES = Lines()

@@ -9,10 +9,10 @@ from symgrad.graph.common import Bundle
 from symgrad.graph.node import HOOKED, TRACKED, Node, make_node
 from symgrad.graph.op import Op
 
-__all__ = ["STOP", "Output", "Refused", "Values", "refusal"]
+__all__ = ["STOP", "OutputNode", "Refused", "OutputValues", "refusal"]
 
 
-class Values(tuple):
+class OutputValues(tuple):
     """The values of a node with several outputs; None for outputs that are not tensors."""
 
     dtype, shape, ndim = Bundle.dtype, None, None
@@ -27,7 +27,7 @@ OUTPUT = Op.of("output", "primitive", lambda xp, values, k, count: values[k], _b
             ("values",), (), node_name="Output", public=False, saves=False)
 
 
-class Output(Node):
+class OutputNode(Node):
     """One output of a node with several. Its public face is the common node and the output number."""
 
     __slots__ = ()

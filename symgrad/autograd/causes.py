@@ -18,18 +18,18 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
 
-__all__ = ["Cause", "Forward", "Local", "Record", "finite", "first_forward", "pulled", "record_of"]
+__all__ = ["Cause", "Forward", "Local", "CallRecord", "finite", "first_forward", "pulled", "record_of"]
 
 VALUES = (np.ndarray, np.generic)
 FEW = 6  # the most elements for which a formula is derived
 Index = tuple[int, ...]
 
 
-class Record(NamedTuple):
+class CallRecord(NamedTuple):
     """The call of an operation: its stack, innermost first, and within a backward the name and record of the node whose pullback ran."""
 
     stack: tuple[tuple[CodeType, int], ...]
-    inducer: tuple[str, Record | None] | None
+    inducer: tuple[str, CallRecord | None] | None
 
     @property
     def line(self) -> str:
@@ -48,12 +48,12 @@ class Record(NamedTuple):
         return "".join(lines)
 
 
-def record_of(node: Node) -> Record | None:
+def record_of(node: Node) -> CallRecord | None:
     """The record of a node; None if the node was recorded without one."""
     return getattr(node, "record", None)
 
 
-def _lines(record: Record | None) -> str:
+def _lines(record: CallRecord | None) -> str:
     """The line that called an operation, and within a backward also the lines of the nodes that it was computed for, one per line."""
     out = ""
     name = ""
@@ -161,7 +161,7 @@ class Forward:
 
     kind: str
     name: str
-    record: Record | None
+    record: CallRecord | None
     value: Any
     place: Index
     local: Local | None = None
@@ -182,7 +182,7 @@ class Cause:
 
     kind: str
     node: Node
-    record: Record | None
+    record: CallRecord | None
     output: int
     value: Any
     place: Index
@@ -300,7 +300,7 @@ def first_forward(node: Any, index: Index | None, trail: list[tuple[Node, Index 
         node, index = p, indices[k]
 
 
-def _opaque(node: Any, record: Record | None, value: Any, index: Index | None) -> Forward | None:
+def _opaque(node: Any, record: CallRecord | None, value: Any, index: Index | None) -> Forward | None:
     """The result of a Function whose forward was not recorded, as first cause if its arguments are finite."""
     args = getattr(node, "args", None)
     if not hasattr(node, "function") or args is None or not isinstance(value, VALUES) or not all(finite(a) for a in args):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import Output
+from symgrad.autograd.bundles import OutputNode
 from symgrad.autograd.formulas import agrees, cotangents_in, op_of
 from symgrad.autograd.graph import Node as PublicNode
 from symgrad.autograd.members import by_members
@@ -273,7 +273,7 @@ class FunctionNode(Node):
         """The node of output number k, a new one if no reference to it is left."""
         if not self.many:
             return super().output_node(k)
-        return self.outputs and self.outputs[k]() or Output(self, k)
+        return self.outputs and self.outputs[k]() or OutputNode(self, k)
 
     def output(self, k: int) -> Tensor:
         """Output number k as a tensor."""

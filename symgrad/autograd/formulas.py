@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import Refused, Values
+from symgrad.autograd.bundles import OutputValues, Refused
 from symgrad.autograd.members import by_members
 from symgrad.autograd.recorders import BackwardRecorder
 from symgrad.carriers import numeric
@@ -63,7 +63,7 @@ def forward_in(node: Any, xp: Any, tensors: Sequence[Any]) -> Any:
                            f"Declare one with a static method symbolic(xp, ...)")
     memo = _argument_values(node, tensors)
     found = _replayed(xp, node.inner, memo)
-    return Values(found) if node.many else found[0]
+    return OutputValues(found) if node.many else found[0]
 
 
 def _declared(node: Any, xp: Any, tensors: Sequence[Any]) -> Any:

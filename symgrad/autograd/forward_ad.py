@@ -1,6 +1,6 @@
 """Forward mode with torch's interface: dual tensors, pairs of a primal and a tangent, that exist within a level.
 
-A dual tensor shares its primal's memory; its node is a `Dual`. Operations on it are recorded while the level is open, even if gradients are not
+A dual tensor shares its primal's memory; its node is a `DualNode`. Operations on it are recorded while the level is open, even if gradients are not
 recorded. Tangents are computed lazily: `unpack_dual` pushes them forward through the recorded graph.
 """
 
@@ -27,14 +27,14 @@ from symgrad.graph.order import upstream
 from symgrad.layouts.strides import overlaps, zeros_in_layout
 from symgrad.system.weakkeys import WeakKeys
 
-__all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
+__all__ = ["DualNode", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
            "set_fwd_grad_enabled", "unpack_dual"]
 
 ndarray = np.ndarray
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Dual(Node):
+class DualNode(Node):
     """The node of a dual tensor, at which the pushforward of the level starts."""
 
     __slots__ = ()
@@ -51,7 +51,7 @@ class Dual(Node):
         """Do nothing: the node saves no arguments."""
 
 
-class Primal(Dual):
+class Primal(DualNode):
     """The node of an unpacked primal: cotangents pass through it, the tangent of the level does not."""
 
     __slots__ = ()
@@ -75,7 +75,7 @@ class Pushed(Primal):
         return self.parents[0]  # type: ignore[return-value]
 
 
-Dual.__name__ = Dual.__qualname__ = "ViewBackward0"
+DualNode.__name__ = DualNode.__qualname__ = "ViewBackward0"
 Primal.__name__ = Primal.__qualname__ = "Identity"
 
 
@@ -128,7 +128,7 @@ class Level(Recorder):
 
     def masks(self, known: Mapping[Node, Tensor | None]) -> Masks:
         """The masks of nodes with tangents: of their elements that do not depend on dual tensors."""
-        return unmoved_behind([node for node, t in known.items() if t is not None], self.dropped, self.provisional, self.tangents.get, Dual)
+        return unmoved_behind([node for node, t in known.items() if t is not None], self.dropped, self.provisional, self.tangents.get, DualNode)
 
     def after_write(self, tensor: Tensor, former: Node | None) -> None:
         """Write the new tangent of a tensor that was written in place into the memory of its former tangent."""
@@ -309,7 +309,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if not _same_layout(tensor, tangent):
         tangent = _in_layout_of(tensor, tangent)
     value, source = tensor._array(), tensor._node
-    node = Dual(value, source, TANGENT if source is None else source.flags & (GRADIENT | NAMED | SELECTED | TRANSFORMED) | TANGENT)
+    node = DualNode(value, source, TANGENT if source is None else source.flags & (GRADIENT | NAMED | SELECTED | TRANSFORMED) | TANGENT)
     tangents[node] = tangent
     return wrap(value, node)
 

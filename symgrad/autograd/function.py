@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symgrad.autograd.bundles import Output, Values, refusal
+from symgrad.autograd.bundles import OutputNode, OutputValues, refusal
 from symgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from symgrad.autograd.recorders import ForwardRecorder, reach_of
 from symgrad.autograd.tangents import held_tangents, set_tangents
@@ -253,12 +253,12 @@ def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many
     held = None if thread.modes.level is None else held_tangents(node, inputs)
     many = many or not isinstance(outputs[0], Tensor)
     values = tuple(y._value if isinstance(y, Tensor) else None for y in outputs)
-    node.args, node.value = tuple(x._value for x in inputs), Values(values) if many else values[0]
+    node.args, node.value = tuple(x._value for x in inputs), OutputValues(values) if many else values[0]
     node.sequence_nr = since = next_sequence()
     kinds = [_kind(y, inputs, node) for y in outputs]
     if node.attributes.get("_materialize_non_diff_grads") is False:
         node.unmaterialized = frozenset(k for k, kind in enumerate(kinds) if kind == CONSTANT)
-    output_nodes = [Output(node, k) for k in reversed(range(len(outputs)))][::-1] if many else [node]  # the latest is visited first
+    output_nodes = [OutputNode(node, k) for k in reversed(range(len(outputs)))][::-1] if many else [node]  # the latest is visited first
     node.outputs = tuple(map(weakref.ref, output_nodes)) if many else ()
     finished = tuple(_finished(y, kind, output_node, inputs, len(outputs) > 1) for y, kind, output_node in zip(outputs, kinds, output_nodes))
     observed(node)

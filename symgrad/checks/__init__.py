@@ -12,7 +12,7 @@ from symgrad.checks.cross import compare_floats, cross_check
 from symgrad.checks.measuring import DEFAULT, Tolerances
 from symgrad.compiled import function as compiled
 from symgrad.frameworks.detection import is_foreign
-from symgrad.frameworks.differentiation_task import NotCheckable, Problem
+from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
 from symgrad.reports.cross import CrossReport
@@ -117,7 +117,7 @@ def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
 def _check(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], order: int, wrt: Sequence[str] | None, points: int | None,
            seconds: float, seed: int, progress: Any, rigorous: bool, name: str, tolerances: Tolerances) -> Report:
     try:
-        problem = Problem(function, inputs, wrt, name)
+        problem = DifferentiationTask(function, inputs, wrt, name)
     except NotCheckable as error:
         return Report(name, NOT_CHECKABLE, str(error), order)
     for i in problem.inputs:

@@ -17,7 +17,7 @@ from symgrad.checks.measuring import DEFAULT, Tolerances
 from symgrad.checks.suspect import find_wrong_op
 from symgrad.diagnose.kinks.kinks import note
 from symgrad.engine.graph_breaks import difference
-from symgrad.frameworks.differentiation_task import NotCheckable, Problem, silence
+from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, silence
 from symgrad.proofs import formulas
 from symgrad.reference.accuracy import Accuracy, is_worse, worst_errors
 from symgrad.reference.differences import differences
@@ -48,7 +48,7 @@ Progress = Callable[[str, int, int], None]
 class Checker:
     """One check of a problem; `run()` returns the report. `progress(what, done, total)` is called during the check."""
 
-    def __init__(self, problem: Problem, order: int, points: int, seconds: float, seed: int, progress: Progress,
+    def __init__(self, problem: DifferentiationTask, order: int, points: int, seconds: float, seed: int, progress: Progress,
                  rigorous: bool = False, tolerances: Tolerances = DEFAULT):
         self.problem, self.order, self.requested, self.progress, self.tolerances = problem, order, points, progress, tolerances
         self.budget = Budget(seconds)

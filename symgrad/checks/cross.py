@@ -15,10 +15,10 @@ from symgrad.carriers.digits import precision_restored
 from symgrad.checks.cross_checker import CrossChecker
 from symgrad.checks.cross_reading import expressions_of, names_of
 from symgrad.checks.measuring import Tolerances
-from symgrad.frameworks.adapter import Adapter, Options
+from symgrad.frameworks.adapter import Adapter, AdapterOptions
 from symgrad.frameworks.calling import call_of, declared_parameters, flat_names
 from symgrad.frameworks.detection import framework_of, named_framework
-from symgrad.frameworks.differentiation_task import NotCheckable, Problem, silence
+from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, silence
 from symgrad.frameworks.levels import Derivatives
 from symgrad.frameworks.naming import name_of, owner_of
 from symgrad.frameworks.registry import adapter_of
@@ -64,11 +64,11 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
         return problem.run(points, seconds, seed, tell)
 
 
-def compare_floats(problem: Problem, order: int, tolerances: Tolerances, visited: Sequence[np.ndarray], points: int | None, seconds: float, seed: int,
-                   progress: Any) -> CrossReport:
+def compare_floats(problem: DifferentiationTask, order: int, tolerances: Tolerances, visited: Sequence[np.ndarray], points: int | None,
+                   seconds: float, seed: int, progress: Any) -> CrossReport:
     """Compare the floats of a symgrad function with its own formula, at the `visited` points, too."""
     domains = [tolerances.domain(REAL)] * len(problem.names)
-    adapter = adapter_of(problem.call, "symgrad", problem.name, Options(joined=True))
+    adapter = adapter_of(problem.call, "symgrad", problem.name, AdapterOptions(joined=True))
     report = CrossReport(problem.name, "symgrad", "not checkable", "", order, "its own formula", names=problem.names,
                          domains={i.name: domain_text(domains[0]) for i in problem.inputs})
     checker = CrossChecker(_derivatives(adapter, order, len(domains), lambda v: room_in(domains, v)), RecordedSource(silence()(problem.run)), report,
@@ -108,7 +108,7 @@ class _CrossCheck:
         self.names = flat_names(self.call.names, [v.shape for v in self.base])
         self.domains, self.wide = ([d[i.name] for i, v in zip(self.call.inputs, self.base) for _ in range(v.size)] for d in (domains, wide))
         self.written = {n: domain_text(d) for n, d in domains.items()}
-        self.options = Options(joined=True, gradient=given[0] if given else None, hessian=given[1] if given[1:] else None, pair=returned)
+        self.options = AdapterOptions(joined=True, gradient=given[0] if given else None, hessian=given[1] if given[1:] else None, pair=returned)
         self.framework = named_framework(framework) if framework is not None else self._detect_framework(function)
 
     def _detect_framework(self, function: Callable[..., Any]) -> str:
@@ -216,7 +216,7 @@ class _CrossCheck:
 
         kind = inspect.Parameter.KEYWORD_ONLY
         recorded.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in self.call.names])  # type: ignore[attr-defined]
-        problem = Problem(recorded, dict(zip(self.call.names, self.base)), self.call.names)
+        problem = DifferentiationTask(recorded, dict(zip(self.call.names, self.base)), self.call.names)
         with silence():
             how = problem.departure(problem.run(problem.point, named=True))
         if how is not None:

@@ -12,7 +12,7 @@ from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.cross_hints import Features, hint, is_ordinary
 from symgrad.checks.measuring import Measure, Tolerances, is_worse
 from symgrad.frameworks.differentiation_task import NotCheckable, generators_restored, seed_generators
-from symgrad.frameworks.levels import Derivatives, Exact, Levels
+from symgrad.frameworks.levels import Derivatives, Levels, ShadowValues
 from symgrad.graph.domains import Domain
 from symgrad.reference.sources import DifferenceSource, ReferenceValues, Source
 from symgrad.reference.template import NoFormula
@@ -45,7 +45,7 @@ class CrossChecker:
         self.requested, self.seed, self.progress = points, seed, progress
         self.budget = Budget(seconds)
         self.measure = Measure(report.names, tolerances, self._inputs_by_name, self._shadow_values)
-        self.programs: dict[tuple[bytes, int], dict[int, Exact | None]] = {}
+        self.programs: dict[tuple[bytes, int], dict[int, ShadowValues | None]] = {}
         self.found: dict[int, list[tuple[np.ndarray, Finding]]] = {k: [] for k in range(report.order + 1)}
 
     named: Sequence[float] = ()  # constants in the function's source
@@ -95,7 +95,7 @@ class CrossChecker:
         points.singular += truths.order < self.report.order and not truths.kink
         return self.measure.findings(vector, self._derivatives_at(vector, truths.order), truths)
 
-    def _shadow_values(self, vector: np.ndarray, order: int) -> Iterator[Exact | None]:
+    def _shadow_values(self, vector: np.ndarray, order: int) -> Iterator[ShadowValues | None]:
         """The shadow values of the program up to an order, with increasing numbers of digits; None if it has no shadow execution."""
         key = vector.tobytes(), order
         if key not in self.programs:

@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.algebra.ladder import condition
 from symgrad.dtypes.ulp import Ulp, ulp_of
-from symgrad.frameworks.levels import Exact, Levels
+from symgrad.frameworks.levels import Levels, ShadowValues
 from symgrad.graph.domains import Domain, Interval
 from symgrad.reference.differences import MARGIN, VAGUE
 from symgrad.reference.rounding import RoundedEvaluation
@@ -111,7 +111,7 @@ class Measure:
     """
 
     def __init__(self, names: Sequence[str], tolerances: Tolerances, point_of: Callable[[np.ndarray], dict[str, Any]],
-                 program: Callable[[np.ndarray, int], Iterator[Exact | None]]):
+                 program: Callable[[np.ndarray, int], Iterator[ShadowValues | None]]):
         self.names, self.tolerances, self.point_of, self.program = names, tolerances, point_of, program
 
     def findings(self, vector: np.ndarray, levels: Levels, truths: ReferenceValues) -> dict[int, Finding]:
@@ -150,7 +150,7 @@ class Measure:
                     out[t.order] = found
         return out
 
-    def _explain(self, found: Finding, t: ReferenceNumber, rounded: RoundedEvaluation, program: Iterator[Exact | None], allowed: Any) -> None:
+    def _explain(self, found: Finding, t: ReferenceNumber, rounded: RoundedEvaluation, program: Iterator[ShadowValues | None], allowed: Any) -> None:
         """Determine whether an error is a loss of digits: by the shadow values of the program, or by the rounded steps of the formula."""
         followed = False
         for exact in program:

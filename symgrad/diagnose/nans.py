@@ -15,7 +15,7 @@ from symgrad.autograd.causes import Cause, finite, first_forward
 from symgrad.carriers.batched import raw
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
-from symgrad.frameworks.differentiation_task import NotCheckable, Problem, run_of, silence
+from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, run_of, silence
 from symgrad.frameworks.examples import as_inputs, examples_of
 from symgrad.frameworks.naming import name_of
 from symgrad.graph.order import upstream
@@ -130,7 +130,7 @@ def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
         raise TypeError(f"explain_nan needs a tensor that was computed from others, or a function and its inputs, not {type(loss).__name__}")
 
     name = name_of(loss)
-    problem = Problem(loss, as_inputs(inputs) or examples_of(loss) or ())
+    problem = DifferentiationTask(loss, as_inputs(inputs) or examples_of(loss) or ())
     with silence(), set_detect_anomaly(True, check_nan=False):  # records the lines, and those of backward passes inside the function
         try:
             run = problem.run(problem.point, named=True)

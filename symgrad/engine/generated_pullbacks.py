@@ -53,7 +53,7 @@ for _word in SIGNS:
     _operator(_word)
 
 
-class _Words:
+class _TermCarrier:
     """The carrier of terms."""
 
     def __getattr__(self, word: str) -> Callable[..., _Term]:
@@ -72,7 +72,7 @@ def _cotangents(op: Op) -> list[Any] | None:
     for partial in partials:
         if callable(partial):
             try:
-                partial = partial(_Words(), *given)
+                partial = partial(_TermCarrier(), *given)
             except (AttributeError, TypeError):  # it asks for values
                 return None
             if _shares(partial, set()):  # as an expression it would be computed twice

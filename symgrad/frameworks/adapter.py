@@ -14,8 +14,8 @@ from symgrad.frameworks.naming import import_path
 from symgrad.frameworks.shadow import NoShadow, PerturbedCarrier, Shadow
 from symgrad.reference.tensors import is_active
 
-__all__ = ["ONCE", "PLAIN", "Adapter", "Array", "Arrays", "NotApplicable", "Options", "RecordingAdapter", "count_text", "import_extra", "is_active",
-           "not_applicable", "parts_of"]
+__all__ = ["ONCE", "PLAIN", "Adapter", "AdapterOptions", "Array", "Arrays", "NotApplicable", "RecordingAdapter", "count_text", "import_extra",
+           "is_active", "not_applicable", "parts_of"]
 
 ONCE = "differentiate twice a function that was marked with @once_differentiable"  # the wording of torch and symgrad
 Array = np.ndarray
@@ -28,7 +28,7 @@ class NotApplicable(Exception):
 
 
 @dataclass(frozen=True)
-class Options:
+class AdapterOptions:
     """Options of the call of a function, and claims about the operations that it supports.
 
     `parameters` are appended to the arrays. Of several results `output` is checked, or with `joined` all numbers as one vector. `order` is the
@@ -54,7 +54,7 @@ class Options:
         return self.pair or any(f is not None for f in (self.gradient, self.pullback, self.pushforward))
 
 
-PLAIN = Options()
+PLAIN = AdapterOptions()
 
 
 def import_extra(module: str, function: str) -> Any:
@@ -116,7 +116,7 @@ class Adapter:
     alone: Any = None  # the gradient by one argument where no other is differentiated; None where the framework has no such thing
     numpy: Any = np  # the framework's functions with the names of NumPy
 
-    def __init__(self, function: Any, name: str, options: Options):
+    def __init__(self, function: Any, name: str, options: AdapterOptions):
         self.function, self.name, self.options = function, name, options
         self.parameters = options.parameters
         self.orders = 3 if options.order is None else options.order

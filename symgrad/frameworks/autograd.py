@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.adapter import Adapter, Array, Arrays, Options, import_extra, is_active, not_applicable
+from symgrad.frameworks.adapter import Adapter, AdapterOptions, Array, Arrays, import_extra, is_active, not_applicable
 
 __all__ = ["AutogradAdapter"]
 
@@ -17,7 +17,7 @@ class AutogradAdapter(Adapter):
 
     framework = "autograd"
 
-    def __init__(self, function: Callable[..., Any], name: str, options: Options):
+    def __init__(self, function: Callable[..., Any], name: str, options: AdapterOptions):
         super().__init__(function, name, options)
         self.autograd = import_extra("autograd", name)
         self.numpy = import_extra("autograd.numpy", name)

@@ -11,11 +11,11 @@ import numpy as np
 
 from symgrad.frameworks.naming import parameters_of
 
-__all__ = ["Call", "Parameter", "declared_parameters", "flat_names"]
+__all__ = ["BoundCall", "Argument", "declared_parameters", "flat_names"]
 
 
 @dataclass(frozen=True)
-class Parameter:
+class Argument:
     """A differentiated argument: its name, and its value (None until it is drawn from its domain)."""
 
     name: str
@@ -23,7 +23,7 @@ class Parameter:
 
 
 @dataclass
-class Call:
+class BoundCall:
     """A function with the names and values of its arguments: `inputs` are differentiated, `fixed` are constant.
 
     Calling it with one value per input calls the function.
@@ -31,7 +31,7 @@ class Call:
 
     function: Callable[..., Any]
     name: str
-    inputs: list[Parameter]
+    inputs: list[Argument]
     fixed: dict[str, Any] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
     keywords: frozenset[str] = frozenset()
@@ -75,7 +75,7 @@ def _accepts_any_arguments(parameters: Sequence[inspect.Parameter]) -> bool:
 
 
 def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Mapping[str, Any], wrt: Sequence[str] | None,
-            formula_names: Sequence[str] | None) -> Call:
+            formula_names: Sequence[str] | None) -> BoundCall:
     """Which arguments to differentiate by: those given, or those without a default, and those with a float default that the formula names.
 
     Integers by annotation or default, truth values and everything that is no real number keep their value. Raises TypeError for inputs the
@@ -103,7 +103,7 @@ def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Map
     strange = [n for n in wrt or () if n not in open_names]
     if strange:
         raise TypeError(f"check: {strange[0]} in wrt is no argument of {name}; those are {', '.join(open_names) or 'none'}")
-    chosen: list[Parameter] = []
+    chosen: list[Argument] = []
     fixed: dict[str, Any] = {}
     for n in open_names:
         p = by_name[n]
@@ -119,7 +119,7 @@ def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Map
                 continue
             if wrt is not None and n not in wrt:
                 raise TypeError(f"check: wrt leaves out {n}, which needs a value then; give it, as in {n}=1.0")
-        chosen.append(Parameter(n, array))
+        chosen.append(Argument(n, array))
     missing = [n for n in wrt or () if n not in {c.name for c in chosen}]
     if missing:
         raise TypeError(f"check: {missing[0]} in wrt is not a real argument of {name}; those are {', '.join(c.name for c in chosen) or 'none'}")
@@ -127,7 +127,7 @@ def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Map
         raise TypeError(f"check: {name} has no real argument to differentiate by; its arguments are {', '.join(open_names) or 'none'}, "
                         f"of which ints, truth values and text keep their values; give floats")
     keywords = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
-    return Call(function, name, chosen, fixed, open_names, keywords)
+    return BoundCall(function, name, chosen, fixed, open_names, keywords)
 
 
 def _has_var_positional(function: Callable[..., Any]) -> bool:

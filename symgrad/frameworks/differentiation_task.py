@@ -29,7 +29,7 @@ from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
 from symgrad.system.restoring import restored
 
-__all__ = ["Input", "NotCheckable", "Problem", "generators_restored", "real_parts", "run_of", "seed_generators", "silence"]
+__all__ = ["TaskInput", "NotCheckable", "DifferentiationTask", "generators_restored", "real_parts", "run_of", "seed_generators", "silence"]
 
 Point = Sequence[np.ndarray]
 
@@ -39,7 +39,7 @@ class NotCheckable(Exception):
 
 
 @dataclass(frozen=True)
-class Input:
+class TaskInput:
     """A differentiated argument: its name in formulas, the parameter (and place in *args or **kwargs) it goes to, and its value."""
 
     name: str
@@ -74,7 +74,7 @@ def _real_value(value: Any, given: bool) -> np.ndarray | None:
     return None if array.dtype.kind in "biu" else array.copy()
 
 
-class Problem:
+class DifferentiationTask:
     """A function with its arguments, of which the real ones are the inputs to differentiate by.
 
     Floats, lists of numbers, float arrays and tensors are inputs. A given int is a real number too, unless the parameter is annotated
@@ -103,7 +103,7 @@ class Problem:
         if not sum(i.value.size for i in self.inputs):
             raise NotCheckable("no argument is a real number to differentiate by; give floats, as in x=1.0")
 
-    def _inputs(self, explicit: set[str]) -> Iterator[Input]:
+    def _inputs(self, explicit: set[str]) -> Iterator[TaskInput]:
         for name, value in self.bound.arguments.items():
             parameter = self.signature.parameters[name]
             integral = parameter.annotation in (int, "int") or type(parameter.default) is int
@@ -116,7 +116,7 @@ class Problem:
             for label, key, v in parts:
                 array = _real_value(v, name in explicit and not integral)
                 if array is not None:
-                    yield Input(label, name, key, array)
+                    yield TaskInput(label, name, key, array)
 
     @property
     def point(self) -> list[np.ndarray]:

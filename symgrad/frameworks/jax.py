@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Options, import_extra, is_active, not_applicable
+from symgrad.frameworks.adapter import Adapter, AdapterOptions, Array, Arrays, NotApplicable, import_extra, is_active, not_applicable
 from symgrad.frameworks.shadow_jax import JaxShadow
-from symgrad.frameworks.supplied_derivatives import Given
+from symgrad.frameworks.supplied_derivatives import SuppliedDerivatives
 
 __all__ = ["JaxAdapter", "JaxPair"]
 
@@ -32,7 +32,7 @@ class JaxAdapter(Adapter):
     dtypes = ("float64", "float32", "float16", "bfloat16")
     layouts = ()
 
-    def __init__(self, function: Callable[..., Any], name: str, options: Options):
+    def __init__(self, function: Callable[..., Any], name: str, options: AdapterOptions):
         super().__init__(function, name, options)
         self.jax = import_extra("jax", name)
         self.numpy = self.jax.numpy
@@ -198,7 +198,7 @@ class JaxAdapter(Adapter):
         return any(words in str(error) for words in NO_ORDER)
 
 
-class JaxPair(Given, JaxAdapter):  # type: ignore[misc]  # whose derivatives take all arguments together
+class JaxPair(SuppliedDerivatives, JaxAdapter):  # type: ignore[misc]  # whose derivatives take all arguments together
     """A function of JAX whose derivatives are functions of its arrays, too."""
 
     def _given_derivatives(self, function: Callable[..., Any], xs: Arrays, *first: Any) -> Any:

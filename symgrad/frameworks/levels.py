@@ -17,7 +17,7 @@ from symgrad.frameworks.differentiation_task import NotCheckable, silence
 from symgrad.frameworks.shadow import NoShadow, Shadow
 from symgrad.reference.differences import contract, differences
 
-__all__ = ["Derivatives", "Exact", "Levels"]
+__all__ = ["Derivatives", "ShadowValues", "Levels"]
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Levels:
     shape: tuple[int, ...] = ()
 
 
-class Exact(NamedTuple):
+class ShadowValues(NamedTuple):
     """The shadow values of a program: the numbers by order, as in `Levels`; the shadow execution; difference quotients of the order below."""
 
     values: dict[int, np.ndarray]
@@ -72,7 +72,7 @@ class Derivatives:
             out.error = len(out.values), error
         return out
 
-    def exact(self, point: Sequence[np.ndarray], order: int, digits: int, differences: bool = False) -> Exact | None:
+    def exact(self, point: Sequence[np.ndarray], order: int, digits: int, differences: bool = False) -> ShadowValues | None:
         """The shadow values of the program; None if it has no shadow execution, or none of this order.
 
         With `differences`, difference quotients of the order below, of numbers in many digits, are computed with it.
@@ -80,7 +80,7 @@ class Derivatives:
         with precise.working_precision(digits):
             try:
                 values, shadow = self._shadow_values(point, order)
-                return Exact(values, shadow, self._quotients(point, order) if differences and order else None) if shadow.complete else None
+                return ShadowValues(values, shadow, self._quotients(point, order) if differences and order else None) if shadow.complete else None
             except Exception:  # NoShadow, or any exception of the user's function at an unusual number
                 return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from symgrad.frameworks.adapter import PLAIN, Adapter, Options
+from symgrad.frameworks.adapter import PLAIN, Adapter, AdapterOptions
 from symgrad.frameworks.autograd import AutogradAdapter
 from symgrad.frameworks.detection import framework_of, named_framework
 from symgrad.frameworks.jax import JaxAdapter, JaxPair
@@ -21,10 +21,10 @@ ADAPTERS: dict[str, type[Adapter]] = {"torch": TorchAdapter, "jax": JaxAdapter, 
 PAIRS: dict[str, type[Adapter]] = {"torch": TorchPair, "jax": JaxPair}
 
 
-def adapter_of(function: Callable[..., Any], framework: str | None = None, name: str | None = None, options: Options = PLAIN) -> Adapter:
+def adapter_of(function: Callable[..., Any], framework: str | None = None, name: str | None = None, options: AdapterOptions = PLAIN) -> Adapter:
     """The adapter of a function, whose framework is detected if it is not named.
 
-    Derivatives that come with a function (see `Options`) get the values of torch or JAX for a function of these, arrays for others.
+    Derivatives that come with a function (see `AdapterOptions`) get the values of torch or JAX for a function of these, arrays for others.
     Raises ValueError for an unknown framework, ImportError if it is not installed.
 
     >>> adapter_of(lambda x: x * x).framework

@@ -45,7 +45,7 @@ class PerturbedCarrier(RecordingCarrier):
         return y * (1 + precise.lift_value(self.part * self.rng.uniform(-1, 1, y.shape))) if op.differentiable and op.kind != "linear" else y
 
 
-class Operation(NamedTuple):
+class ShadowOperation(NamedTuple):
     """An operation: its name, and the floats and shadow values of its operands and its result."""
 
     name: str
@@ -65,7 +65,7 @@ class Shadow:
 
     def __init__(self) -> None:
         self.recorder = RecordingCarrier(precise, precise.lift_value)
-        self.operations: list[Operation] = []
+        self.operations: list[ShadowOperation] = []
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -84,7 +84,7 @@ class Shadow:
     def note(self, name: str, operands: list[tuple[Any, Any]], floats: Any, exact: Any) -> None:
         """Store an operation."""
         self.beyond |= any(context.isfinite(y) and context.mag(y) > HUGE for y in np.ravel(exact).tolist() if y)
-        self.operations.append(Operation(name, operands, (np.asarray(floats), exact)))
+        self.operations.append(ShadowOperation(name, operands, (np.asarray(floats), exact)))
 
     @cached_property
     def culprit(self) -> str:
@@ -117,7 +117,7 @@ def _relative_errors(floats: Any, exact: Any) -> np.ndarray:
     return np.array([error(a, b) for a, b in pairs])
 
 
-def _operation_text(operation: Operation, place: int) -> str:
+def _operation_text(operation: ShadowOperation, place: int) -> str:
     """The text of an operation, with the operands of one element of its result if these are single numbers."""
     shape = np.shape(operation.result[0])
     index = np.unravel_index(place, shape) if shape else ()

@@ -9,14 +9,14 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.factories.creation import tensor
-from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Options, count_text, is_active
+from symgrad.frameworks.adapter import Adapter, AdapterOptions, Array, Arrays, NotApplicable, count_text, is_active
 from symgrad.frameworks.differentiation_task import NotCheckable
 from symgrad.frameworks.shadow import RecordedShadow
 
-__all__ = ["Given", "NumpyAdapter", "as_array_like"]
+__all__ = ["SuppliedDerivatives", "NumpyAdapter", "as_array_like"]
 
 
-class Given(Adapter):
+class SuppliedDerivatives(Adapter):
     """A function with derivatives of its own, in the values of its framework.
 
     They are `pullback(g, *arrays)`, an array per argument (a single one may be bare, None is zero), or `gradient(*arrays)`,
@@ -28,7 +28,7 @@ class Given(Adapter):
     records = False
     alone = None
 
-    def __init__(self, function: Callable[..., Any], name: str, options: Options):
+    def __init__(self, function: Callable[..., Any], name: str, options: AdapterOptions):
         super().__init__((lambda *xs: self._value_and_gradient(function(*xs))[0]) if options.pair else function, name, options)
         self.partials = (lambda *xs: self._value_and_gradient(function(*xs))[1]) if options.pair else options.gradient
         brings = self.partials is not None or options.pullback is not None
@@ -107,10 +107,10 @@ class Given(Adapter):
         return self._given_derivatives(self.options.pushforward, xs, [t if t is None else self.leaf(t, False) for t in given])
 
 
-class NumpyAdapter(Given):
+class NumpyAdapter(SuppliedDerivatives):
     """A function of NumPy.
 
-    >>> adapter = NumpyAdapter(np.sin, "sin", Options(gradient=np.cos))
+    >>> adapter = NumpyAdapter(np.sin, "sin", AdapterOptions(gradient=np.cos))
     >>> adapter.value([np.zeros(1)]), adapter.gradient([np.zeros(1)], np.full(1, 2.0)), adapter.orders
     (array([0.]), [array([2.])], 1)
     """

@@ -14,7 +14,7 @@ from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.factories.creation import tensor
-from symgrad.frameworks.adapter import Array, Arrays, Options, RecordingAdapter, is_active, not_applicable
+from symgrad.frameworks.adapter import AdapterOptions, Array, Arrays, RecordingAdapter, is_active, not_applicable
 from symgrad.frameworks.differentiation_task import real_parts
 from symgrad.frameworks.shadow import RecordedShadow
 from symgrad.func import jvp, vmap
@@ -107,7 +107,7 @@ class OpAdapter(SymgradAdapter):
 
     op: Op
 
-    def __init__(self, op: Op, options: Options):
+    def __init__(self, op: Op, options: AdapterOptions):
         self.op, inner, after = op, core(op), len(options.parameters)
         many = op.arity is None
         super().__init__((lambda *args: inner(list(args[:len(args) - after]), *options.parameters)) if many else inner, op.name, options)

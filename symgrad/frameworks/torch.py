@@ -8,9 +8,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from symgrad.frameworks.adapter import ONCE, Array, Arrays, Options, RecordingAdapter, import_extra, is_active, not_applicable
+from symgrad.frameworks.adapter import ONCE, AdapterOptions, Array, Arrays, RecordingAdapter, import_extra, is_active, not_applicable
 from symgrad.frameworks.shadow_torch import TorchShadow
-from symgrad.frameworks.supplied_derivatives import Given
+from symgrad.frameworks.supplied_derivatives import SuppliedDerivatives
 from symgrad.system.locks import reentrant_lock
 
 __all__ = ["TorchAdapter", "TorchPair"]
@@ -30,7 +30,7 @@ class TorchAdapter(RecordingAdapter):
     dtypes = ("float64", "float32", "float16", "bfloat16")
     layouts = ("strided", "by columns", "overlapping")  # torch has no negative strides, and no read-only memory
 
-    def __init__(self, function: Callable[..., Any], name: str, options: Options):
+    def __init__(self, function: Callable[..., Any], name: str, options: AdapterOptions):
         super().__init__(function, name, options)
         self.torch = self.numpy = import_extra("torch", name)
 
@@ -125,7 +125,7 @@ class TorchAdapter(RecordingAdapter):
             raise
 
 
-class TorchPair(Given, TorchAdapter):  # type: ignore[misc]  # whose derivatives take all arguments together
+class TorchPair(SuppliedDerivatives, TorchAdapter):  # type: ignore[misc]  # whose derivatives take all arguments together
     """A function of torch whose derivatives are functions of tensors, too."""
 
 

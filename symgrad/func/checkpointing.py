@@ -10,7 +10,7 @@ from typing import Any
 from symgrad.autograd.engine import grad
 from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import RERUN, Input, function_name
+from symgrad.func.evaluation import RERUN, InputNode, function_name
 from symgrad.func.rules import (
     Rule,
     Some,
@@ -85,7 +85,7 @@ def metadata_of(t: Any) -> dict[str, Any]:
     return {"shape": t.shape, "dtype": t.dtype, "device": t.device}
 
 
-class _Block(Rule):
+class _CheckpointedBlock(Rule):
     """The rule of a checkpointed call, which saves its arguments and the state of the random generator."""
 
     records_content = True
@@ -124,7 +124,7 @@ class _Block(Rule):
         check_unwritten(self.constants, self.since)
         gates, since = [fresh_input(t) for t in tensors], next_sequence()
         for gate in gates:
-            if type(gate._node) is Input:
+            if type(gate._node) is InputNode:
                 gate._node.open = RERUN
         with recording(True), restored_generator(self.state), self.again:
             leaves = flatten(self.function(*self.args, **self.kwargs))[0]
@@ -214,7 +214,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
 def _run(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], preserve: bool, context_fn: Any, check: str) -> Any:
     if check not in ("default", "none"):
         raise ValueError(f"determinism_check must be one of ['default', 'none'], but got {check}")
-    block = _Block(function, args, kwargs, preserve, context_fn, check == "default")
+    block = _CheckpointedBlock(function, args, kwargs, preserve, context_fn, check == "default")
     if thread.modes.grad:
         return block.record()
     with block.context:

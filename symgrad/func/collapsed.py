@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import Output
+from symgrad.autograd.bundles import OutputNode
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
@@ -134,7 +134,7 @@ class _CollapsedPass:
         op = node.op
         if type(node) is DerivativeNode:
             return ts[0], ss[0]
-        if type(node) is Output:
+        if type(node) is OutputNode:
             k = node.output_nr
             return None if ts[0] is None else ts[0][k], None if ss[0] is None else ss[0][k]
         if op.jvp is None:
@@ -302,7 +302,7 @@ def _nodes_with_tangents(ev: Evaluation) -> set[Node]:
 def is_linear(node: Node, parents: Sequence[Node]) -> bool:
     """Whether an op is linear in its changing arguments, which are these parents in the order of the arguments."""
     op = node.op
-    if op.kind == "linear" or type(node) is Output:
+    if op.kind == "linear" or type(node) is OutputNode:
         return True
     alone = len(parents) == 1
     if op.kind == "multilinear":

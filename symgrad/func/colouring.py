@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symgrad.func.patterns import Pattern
+from symgrad.func.patterns import SparsityPattern
 
 __all__ = ["Colouring", "colour_columns", "colour_symmetric"]
 
@@ -42,7 +42,7 @@ class Colouring:
             out.reshape(-1)[self.colours * n + np.arange(n)] = 1.0
         return out
 
-    def places(self, pattern: Pattern) -> Array:
+    def places(self, pattern: SparsityPattern) -> Array:
         """The positions of the pattern's entries in the flattened products, which have one row for each colour."""
         rows, columns, length = pattern.rows, pattern.columns, pattern.shape[0]
         if self.hubs is None:
@@ -53,7 +53,7 @@ class Colouring:
         return np.where(turned, self.colours[rows] * length + columns, self.colours[columns] * length + rows)
 
 
-def colour_columns(pattern: Pattern, width: int | None = None) -> Colouring:
+def colour_columns(pattern: SparsityPattern, width: int | None = None) -> Colouring:
     """Colours of the columns such that no two columns of one colour share a row. `width` is the largest distance of two entries of one row, plus one.
 
     Colour j mod p is tried first, with p the number of entries in the fullest row, or slightly more: this is optimal for matrices that are diagonal,
@@ -61,9 +61,9 @@ def colour_columns(pattern: Pattern, width: int | None = None) -> Colouring:
     entries, else in rounds of columns without a common row, by random priorities with a fixed seed.
 
     >>> import numpy as np
-    >>> from symgrad.func.patterns import Pattern
+    >>> from symgrad.func.patterns import SparsityPattern
     >>> rows, columns = np.eye(6, k=1).nonzero()
-    >>> colour_columns(Pattern(rows, columns, (6, 6))).count
+    >>> colour_columns(SparsityPattern(rows, columns, (6, 6))).count
     1
     """
     n, most = pattern.shape[1], pattern.most
@@ -90,7 +90,7 @@ def _cyclic_colours(n: int, p: int) -> Array:
     return np.broadcast_to(np.arange(p), (-(-n // p), p)).reshape(-1)[:n]
 
 
-def _is_cycle_valid(pattern: Pattern, p: int) -> bool:
+def _is_cycle_valid(pattern: SparsityPattern, p: int) -> bool:
     """Whether no row has two entries in columns that are equal modulo p."""
     size = pattern.shape[0] * p
     if size > 64 * pattern.nonzeros:
@@ -100,7 +100,7 @@ def _is_cycle_valid(pattern: Pattern, p: int) -> bool:
     return int(np.count_nonzero(seen)) == pattern.nonzeros
 
 
-def _colour_sequentially(pattern: Pattern) -> Array:
+def _colour_sequentially(pattern: SparsityPattern) -> Array:
     """The first free colour for each column, those with most entries first; the colours taken in a row are the bits of a number."""
     turned = pattern.transposed()
     taken, rows, starts = [0] * pattern.shape[0], turned.columns.tolist(), turned.starts.tolist()
@@ -116,7 +116,7 @@ def _colour_sequentially(pattern: Pattern) -> Array:
     return out
 
 
-def _colour_in_rounds(pattern: Pattern) -> Array:
+def _colour_in_rounds(pattern: SparsityPattern) -> Array:
     """The colouring in rounds: in each round the columns with the highest priority in all their rows get their first free colour."""
     n_rows, n = pattern.shape
     turned = pattern.transposed()
@@ -144,15 +144,15 @@ def _colour_in_rounds(pattern: Pattern) -> Array:
     return out
 
 
-def colour_symmetric(pattern: Pattern, width: int | None = None) -> Colouring:
+def colour_symmetric(pattern: SparsityPattern, width: int | None = None) -> Colouring:
     """A star colouring of a symmetric pattern: each hub has a separate colour, and the rest is coloured by columns.
 
     The number of hubs minimises the hubs plus the entries in the fullest row of the rest, so that an arrow needs two colours.
 
     >>> import numpy as np
-    >>> from symgrad.func.patterns import Pattern
+    >>> from symgrad.func.patterns import SparsityPattern
     >>> arrow = np.eye(9); arrow[0] = arrow[:, 0] = 1
-    >>> colour_symmetric(Pattern(*arrow.nonzero(), (9, 9))).count
+    >>> colour_symmetric(SparsityPattern(*arrow.nonzero(), (9, 9))).count
     2
     """
     n, most = pattern.shape[0], pattern.most
@@ -160,14 +160,14 @@ def colour_symmetric(pattern: Pattern, width: int | None = None) -> Colouring:
     if hubs is None:
         return colour_columns(pattern, width)
     kept = ~(hubs[pattern.rows] | hubs[pattern.columns])
-    rest = colour_columns(Pattern(pattern.rows[kept], pattern.columns[kept], pattern.shape))
+    rest = colour_columns(SparsityPattern(pattern.rows[kept], pattern.columns[kept], pattern.shape))
     colours, count = np.zeros(n, np.int64), int(np.count_nonzero(hubs))
     used, colours[~hubs] = np.unique(rest.colours[~hubs], return_inverse=True)
     colours[hubs] = len(used) + np.arange(count)
     return Colouring(colours, len(used) + count, hubs)
 
 
-def _hubs(pattern: Pattern) -> Array | None:
+def _hubs(pattern: SparsityPattern) -> Array | None:
     """The mask of the vertices that are hubs; None if there are none."""
     counts = pattern.counts
     falling = np.sort(counts)[::-1]

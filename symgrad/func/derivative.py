@@ -26,7 +26,7 @@ from symgrad.carriers.recorded import Recorded
 from symgrad.engine.replay import push, pushforward
 from symgrad.engine.saved import read, verify_all
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import Evaluation, Input, unshared
+from symgrad.func.evaluation import Evaluation, InputNode, unshared
 from symgrad.func.recorded_series import Walk, gradient_steps, recorded_coefficients, steps_of, walk_of
 from symgrad.func.rules import Rule, Some, Tensors, attach_node, close_inputs, fresh_input, recording, rule_op
 from symgrad.graph.modes import thread
@@ -217,7 +217,7 @@ def _nesting_depth(nodes: Sequence[Node]) -> int:
     deepest = 0
     for node in nodes:
         count = 0
-        while node.parents and type(node := node.parents[0]) is Input and node.open:  # type: ignore[assignment]
+        while node.parents and type(node := node.parents[0]) is InputNode and node.open:  # type: ignore[assignment]
             count += 1
         deepest = max(deepest, count)
     return max(deepest, 1)

@@ -27,7 +27,7 @@ from symgrad.graph.node import GRADIENT, NAMED, TRACKED, TRANSFORMED, Node, all_
 from symgrad.graph.op import Op
 from symgrad.trees import LEAVES, Spec, flatten, names
 
-__all__ = ["RERUN", "Evaluation", "Input", "as_tensors", "between_nodes", "check_argnums", "detach_tree", "evaluate", "function_name",
+__all__ = ["RERUN", "Evaluation", "InputNode", "as_tensors", "between_nodes", "check_argnums", "detach_tree", "evaluate", "function_name",
            "recording", "scalar_output", "unshared", "unshared_results"]
 
 LEAVES.update((Tensor, np.ndarray, np.float64, Batched, Recorded))
@@ -37,7 +37,7 @@ INSIDE = GRADIENT | TRANSFORMED
 RERUN = "rerun"
 
 
-class Input(Node):
+class InputNode(Node):
     """The node of an argument of a transform, by which the transform differentiates; its parent is the argument's former node.
 
     It is open while the function runs: results of a nested transform must then be differentiable by it. `open` becomes a dict of the lines by which
@@ -59,7 +59,7 @@ class Input(Node):
         """Do nothing: the node saves no arguments."""
 
 
-Input.__name__ = Input.__qualname__ = "ViewBackward0"
+InputNode.__name__ = InputNode.__qualname__ = "ViewBackward0"
 
 
 @dataclasses.dataclass(slots=True)
@@ -138,7 +138,7 @@ def _as_result(t: Tensor, tracked: bool) -> Tensor:
     """A tensor as a result of the transform."""
     value = t._value
     own = isinstance(value, DuckArray) or type(value) is np.ndarray and value.flags.writeable
-    if own or type(t._node) is not Input and isinstance(value, np.generic):
+    if own or type(t._node) is not InputNode and isinstance(value, np.generic):
         return t if tracked or t._node is None else wrap(value)
     if tracked:
         with recording(True):
@@ -292,7 +292,7 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
     for level, count, _ in modes.batches:
         given = [t if level in levels_of(t._value) else _repeat_for_level(t, level, count) for t in given]
     outside = modes.grad
-    nodes = [Input(_read_only_view(t._value), t._node if outside else None) for t in given]
+    nodes = [InputNode(_read_only_view(t._value), t._node if outside else None) for t in given]
     inputs = [wrap(node.value, node) for node in nodes]
     tree = form.unflatten(inputs)
     call = list(args)
@@ -377,7 +377,7 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
     for node in found:
         parents = node.parents
         if not parents:
-            foreign = foreign or type(node) is not Input or node.open or thread.modes.replays_calls
+            foreign = foreign or type(node) is not InputNode or node.open or thread.modes.replays_calls
         elif not wanted.isdisjoint(parents):
             wanted.add(node)
             path.append(node)

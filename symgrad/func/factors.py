@@ -17,7 +17,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.collapsed import is_linear
-from symgrad.func.evaluation import Evaluation, Input, evaluate, scalar_output
+from symgrad.func.evaluation import Evaluation, InputNode, evaluate, scalar_output
 from symgrad.func.plans import Plans
 from symgrad.func.sparsity import plan_jacobian
 from symgrad.func.transformed import transform
@@ -125,7 +125,7 @@ def _affine_cut(ev: Evaluation, y: Tensor) -> list[Node]:
 def _affine_source(node: Node, between: set[Node]) -> Node:
     """The upstream node of which this one is an elementwise affine function; the node itself if it mixes elements."""
     live = [p for p in node.parents if p in between]
-    if type(node) is Input or len(live) != 1:
+    if type(node) is InputNode or len(live) != 1:
         return node
     op, (p,) = node.op, live
     if op.kind == "elementwise" and node.value.size == p.value.size or op.kind == "linear" and (op.view or op.name in PICKING):

@@ -13,7 +13,7 @@ from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.custom import custom_vjp
-from symgrad.func.rules import NoFormula, is_tracked
+from symgrad.func.rules import NoRuleFormula, is_tracked
 from symgrad.trees import flatten
 
 __all__ = ["foreign"]
@@ -67,7 +67,7 @@ class foreign(custom_vjp):
         leaves, form = flatten(args)
         if any([isinstance(x, Tensor) and is_tracked(x) for x in leaves]):
             if self.formula is None:
-                raise NoFormula(f"{self.name}: a function of NumPy arrays has no formula; declare one with {self.name}.defformula")
+                raise NoRuleFormula(f"{self.name}: a function of NumPy arrays has no formula; declare one with {self.name}.defformula")
             return self.formula(*args)
         values = [x._value if isinstance(x, Tensor) else x for x in leaves]
         found, shape = flatten(self._of_members(values, form.unflatten))

@@ -14,7 +14,7 @@ from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, scalar_
 from symgrad.func.factors import factored_hessian
 from symgrad.func.plans import Plans
 from symgrad.func.second import HessianProgram, gradient_tangents, hessian_products, hooked_or_anomaly
-from symgrad.func.sparsity import Plan, plan_hessian
+from symgrad.func.sparsity import ColoringPlan, plan_hessian
 from symgrad.func.transformed import Transformed
 from symgrad.func.transforms import _tangents, concatenate_chunks, jacfwd, jacrev, reshape_result, unbatch_units, unit_chunks
 from symgrad.trees import transpose
@@ -51,7 +51,7 @@ class Hessian(Transformed):
         """The report on the last call; None if its result was not a single matrix."""
         found = self._found
         if type(found) is int:
-            return Plan((found, found)).report
+            return ColoringPlan((found, found)).report
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -26,7 +26,7 @@ from symgrad.engine.traced import traced
 from symgrad.func.checkpointing import replace_known_nodes
 from symgrad.func.evaluation import function_name
 from symgrad.func.rules import (
-    NoFormula,
+    NoRuleFormula,
     Rule,
     Some,
     Tensors,
@@ -83,12 +83,12 @@ class _Root(Rule):
         return found, gates
 
     def evaluate(self, tensors: Tensors) -> Tensors:
-        raise NoFormula(NO_FORMULA)
+        raise NoRuleFormula(NO_FORMULA)
 
     def check_outputs(self, outputs: Tensors) -> None:
         """Raise an error if there are no Tensor outputs, or if the solution was written in place."""
         if not outputs:
-            raise NoFormula(NO_FORMULA)
+            raise NoRuleFormula(NO_FORMULA)
         check_unwritten([wrap(y._value) for y in outputs], self.since)
 
     def pullback(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:

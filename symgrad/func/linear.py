@@ -20,7 +20,7 @@ from symgrad.func.second import gradient_tangents
 from symgrad.func.second import hessian_products as compressed
 from symgrad.func.transforms import input_cotangents, output_tangents
 
-__all__ = ["FactoredHessian", "Factors", "HessianOperator", "Kronecker", "LinearGraph", "Matrix", "Selection", "SymmetricOperator"]
+__all__ = ["FactoredHessian", "Factors", "HessianOperator", "Kronecker", "LinearGraph", "MatrixMap", "Selection", "SymmetricOperator"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Selection:
     numbers = 0
 
 
-class Matrix:
+class MatrixMap:
     """A matrix, dense or sparse."""
 
     def __init__(self, matrix: Any):
@@ -244,7 +244,7 @@ class FactoredHessian(SymmetricOperator):
                 return "sparse", {"S": self.curvature}, self.curvature.__matmul__, self.curvature.toarray
             if d is not None and type(first) is Kronecker and first.times > 1 and first.size == n:
                 return self._block_form(first, d)
-            if d is not None and type(first) in (Kronecker, Matrix) and getattr(first, "times", 1) == 1:
+            if d is not None and type(first) in (Kronecker, MatrixMap) and getattr(first, "times", 1) == 1:
                 matrix = first.matrix
                 return ("X' D X", {"X": matrix, "D": d}, lambda x: matrix.T @ (d[:, None] * (matrix @ x)), lambda: _weighted_gram(matrix, d))
         elif type(first) is Selection and first.shape[0] == n and 2 * (self._ends[-1] - n) <= n:

@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.carriers.sets import Dense, Inputs
 
-__all__ = ["Grid", "Pattern", "entries", "grids", "pattern_name"]
+__all__ = ["Grid", "SparsityPattern", "entries", "grids", "pattern_name"]
 
 Array = np.ndarray
 MAX_TINY_INPUTS = 16  # the most inputs for which only the number of colours decides whether a matrix is dense
@@ -19,7 +19,7 @@ MAX_PAIRS = 1 << 26  # the most pairs that are stored explicitly
 
 
 @dataclass(frozen=True)
-class Pattern:
+class SparsityPattern:
     """The positions where a sparse matrix may be nonzero: the rows and columns of its entries, in row order."""
 
     rows: Array
@@ -56,13 +56,13 @@ class Pattern:
         off = self.columns - self.rows
         return int(max(off.max(), -off.min()))
 
-    def transposed(self) -> Pattern:
+    def transposed(self) -> SparsityPattern:
         """The pattern of the transpose."""
         order = np.lexsort((self.rows, self.columns))
-        return Pattern(self.columns[order], self.rows[order], self.shape[::-1])
+        return SparsityPattern(self.columns[order], self.rows[order], self.shape[::-1])
 
 
-def pattern_name(pattern: Pattern, hubs: bool = False) -> str:
+def pattern_name(pattern: SparsityPattern, hubs: bool = False) -> str:
     """The kind of a square pattern: "diagonal", "block diagonal", "tridiagonal", "banded", "arrow" or "sparse"."""
     columns, (m, n) = pattern.columns, pattern.shape
     if m == n and not pattern.bandwidth:

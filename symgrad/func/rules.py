@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import Output, Refused, Values
+from symgrad.autograd.bundles import OutputNode, OutputValues, Refused
 from symgrad.autograd.engine import grad
 from symgrad.autograd.formulas import _replayed
 from symgrad.carriers import numeric
@@ -28,21 +28,21 @@ from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.generators import default_generator, fork_rng
-from symgrad.func.evaluation import Input, _repeat_for_level, recording
+from symgrad.func.evaluation import InputNode, _repeat_for_level, recording
 from symgrad.graph.classes import become
 from symgrad.graph.common import Bundle
 from symgrad.graph.modes import DEFAULT, UNCHANGED, in_mode, node_by_flags, special, thread
 from symgrad.graph.node import IN_FORWARD, INFERENCE, NAMED, TRACKED, Node, all_threads, node_class
 from symgrad.graph.op import Op
 
-__all__ = ["NoFormula", "Rule", "attach_node", "check_unwritten", "close_inputs", "fresh_input", "generator_state", "in_vmap_levels", "is_tracked",
-           "nodes_before", "recording", "repeat_for_members", "restored_generator", "rule_op", "tensor_at", "transpose_linear"]
+__all__ = ["NoRuleFormula", "Rule", "attach_node", "check_unwritten", "close_inputs", "fresh_input", "generator_state", "in_vmap_levels",
+           "is_tracked", "nodes_before", "recording", "repeat_for_members", "restored_generator", "rule_op", "tensor_at", "transpose_linear"]
 
 Tensors = Sequence[Tensor]
 Some = Sequence[Tensor | None]
 
 
-class NoFormula(Refused, NotImplementedError):
+class NoRuleFormula(Refused, NotImplementedError):
     """The error for a formula or a Taylor series of a call that has only a value and derivative rules."""
 
 
@@ -87,7 +87,7 @@ def is_tracked(t: Tensor) -> bool:
 
 def attach_node(op: Op, rule: Rule, tensors: Tensors, outputs: Tensors) -> Tensors:
     """The outputs at the node of the call; several outputs have a further node each."""
-    parents, values = tuple(t._node for t in tensors), Values(y._value for y in outputs)
+    parents, values = tuple(t._node for t in tensors), OutputValues(y._value for y in outputs)
     value = values[0] if len(values) == 1 else values
     rule.vmap_levels = thread.modes.batches
     node = (node_by_flags if not special and INFERENCE not in parents else recorded)(op, (*rule.values, rule), parents, value)
@@ -100,7 +100,7 @@ def attach_node(op: Op, rule: Rule, tensors: Tensors, outputs: Tensors) -> Tenso
 def _output_nodes(node: Node, count: int) -> list[Node]:
     if count == 1:
         return [node]
-    nodes: list[Node] = [Output(node, k) for k in reversed(range(count))]  # a pullback visits the newest first
+    nodes: list[Node] = [OutputNode(node, k) for k in reversed(range(count))]  # a pullback visits the newest first
     return nodes[::-1]
 
 
@@ -148,7 +148,7 @@ def repeat_for_members(t: Tensor) -> Tensor:
 
 def fresh_input(t: Tensor, flags: int = 0) -> Tensor:
     """The tensor with a fresh input node, where a pass starts or ends. The node is open: transforms called on it return tracked results."""
-    node = Input(t._value, t._node)
+    node = InputNode(t._value, t._node)
     node.flags |= flags
     return wrap(node.value, node)
 
@@ -187,7 +187,7 @@ def _forward(xp: Any, tensors: Sequence[Any], rule: Rule) -> Any:
         with recording(True, True):
             outputs = rule.evaluate(starts)
         found = _replay_in(xp, outputs, [*zip(starts, tensors), *_captured_values(rule, tensors)])
-    return found[0] if len(found) == 1 else Values(found)
+    return found[0] if len(found) == 1 else OutputValues(found)
 
 
 def _captured_values(rule: Rule, tensors: Sequence[Any]) -> Iterator[tuple[Tensor, Any]]:
@@ -202,7 +202,7 @@ def tensor_at(node: Node) -> Tensor:
 def close_inputs(nodes: Some) -> None:
     """Close input nodes after a recording, so that transforms do not treat their results as tracked."""
     for t in nodes:
-        if t is not None and isinstance(t._node, Input):
+        if t is not None and isinstance(t._node, InputNode):
             t._node.open = False
 
 
@@ -227,7 +227,7 @@ def _vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
 def _jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
     *tensors, rule = args
     found = _rule_results(xp, rule.pushforward, rule, tensors, y, list(tangents))
-    return Values(found) if isinstance(getattr(y, "_value", getattr(y, "value", y)), tuple) else found[0]
+    return OutputValues(found) if isinstance(getattr(y, "_value", getattr(y, "value", y)), tuple) else found[0]
 
 
 def _uncached_carrier(xp: Any) -> Any:

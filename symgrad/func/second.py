@@ -17,7 +17,7 @@ from symgrad.engine.passes import pullback
 from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read, read_at, read_traced
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import Evaluation, Input
+from symgrad.func.evaluation import Evaluation, InputNode
 from symgrad.func.transforms import as_result, input_cotangents, unbatch_units
 from symgrad.graph.modes import UNCHANGED, in_mode, special, thread
 from symgrad.graph.node import HOOKED, Node, all_threads
@@ -71,7 +71,7 @@ def _cotangent_tangents(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node
         along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
         return Dual(value, moved[node]) if node in moved else value, along
 
-    ends = frozenset([node for node in ev.nodes if type(node) is not Input])  # nodes at a cut may lie upstream of one another
+    ends = frozenset([node for node in ev.nodes if type(node) is not InputNode])  # nodes at a cut may lie upstream of one another
     out = pullback(_carrier(xp), [(y._node, seed)], read_dual, ev.wanted, ends=ends)  # type: ignore[list-item]
     found = [out.get(node) for node in ev.nodes]
     return [g.tangent if type(g) is Dual else None for g in found]

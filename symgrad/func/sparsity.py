@@ -23,7 +23,7 @@ from symgrad.engine.passes import pullback
 from symgrad.engine.tensor import wrap
 from symgrad.func.colouring import Colouring, colour_columns, colour_symmetric
 from symgrad.func.local_sparsity import is_steep, local_dependence
-from symgrad.func.patterns import MAX_PAIRS, MAX_TINY_INPUTS, Grid, Pattern, entries, grids, pattern_name
+from symgrad.func.patterns import MAX_PAIRS, MAX_TINY_INPUTS, Grid, SparsityPattern, entries, grids, pattern_name
 from symgrad.func.rules import Rule, close_inputs, fresh_input, in_vmap_levels, recording, tensor_at
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
@@ -31,7 +31,7 @@ from symgrad.graph.node import Node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.program.cache import programs
 
-__all__ = ["Plan", "Structure", "plan_hessian", "plan_jacobian"]
+__all__ = ["ColoringPlan", "Structure", "plan_hessian", "plan_jacobian"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Structure:
         return f"{self.pattern}, {rows} x {columns}: {self.nonzeros} nonzeros from {self.products} product{'s' * (self.products != 1)}"
 
 
-class Plan:
+class ColoringPlan:
     """A plan for the computation of a sparse matrix: the products `matrix @ seed` for each of the `seeds`, from which `recover` makes the matrix.
 
     `dense` means that sparse products would not be cheaper; such a plan has no seeds and no positions. A matrix of n columns is dense if it needs
@@ -64,7 +64,7 @@ class Plan:
 
     for_any_constants = True
 
-    def __init__(self, shape: tuple[int, int], pattern: Pattern | None = None, colouring: Colouring | None = None):
+    def __init__(self, shape: tuple[int, int], pattern: SparsityPattern | None = None, colouring: Colouring | None = None):
         self.shape, self._pattern, self._colouring = shape, pattern, colouring
 
     @property
@@ -147,7 +147,7 @@ class Plan:
         return self._pattern.rows.astype(np.int64) * self.shape[1] + self._pattern.columns
 
     def __repr__(self) -> str:
-        return f"<Plan: {self.report}>"
+        return f"<ColoringPlan: {self.report}>"
 
 
 # Reading a graph
@@ -277,22 +277,22 @@ def _is_batched_index(index: Any) -> bool:
 # From the interacting pairs to a plan
 
 
-def _plan(found: frozenset[Grid], keys: Sequence[np.ndarray], shape: tuple[int, int], symmetric: bool) -> Plan:
+def _plan(found: frozenset[Grid], keys: Sequence[np.ndarray], shape: tuple[int, int], symmetric: bool) -> ColoringPlan:
     rows, columns = shape
     try:
         at, column_at, width = entries(found, keys, rows, columns)
     except Dense:
-        return Plan(shape)
+        return ColoringPlan(shape)
     if columns > MAX_TINY_INPUTS and 4 * len(at) > rows * columns:
-        return Plan(shape)
-    pattern = Pattern(at, column_at, shape)
+        return ColoringPlan(shape)
+    pattern = SparsityPattern(at, column_at, shape)
     colouring = (colour_symmetric if symmetric else colour_columns)(pattern, width)
-    return Plan(shape) if 2 * colouring.count > columns else Plan(shape, pattern, colouring)
+    return ColoringPlan(shape) if 2 * colouring.count > columns else ColoringPlan(shape, pattern, colouring)
 
 
-def _cached_plan(found: frozenset[Grid], shape: tuple[int, int], symmetric: bool) -> Plan:
+def _cached_plan(found: frozenset[Grid], shape: tuple[int, int], symmetric: bool) -> ColoringPlan:
     """The cached plan for entries in grids with constant steps, which are small keys."""
-    key = Plan, found, shape, symmetric
+    key = ColoringPlan, found, shape, symmetric
     sets = programs.get(key)
     if sets is None:
         sets = _plan(found, (), shape, symmetric)
@@ -300,7 +300,7 @@ def _cached_plan(found: frozenset[Grid], shape: tuple[int, int], symmetric: bool
     return sets
 
 
-def _finish_plan(inputs: Inputs, shape: tuple[int, int], symmetric: bool) -> Plan:
+def _finish_plan(inputs: Inputs, shape: tuple[int, int], symmetric: bool) -> ColoringPlan:
     keys, n = inputs.keys(), shape[1]
     found = grids(inputs, symmetric)
     if not keys and inputs.for_any_constants:
@@ -322,7 +322,7 @@ def _numbered_inputs(nodes: Sequence[Node], interactions: bool, capacity: int = 
     return inputs, sets
 
 
-def plan_hessian(root: Node | None, nodes: Sequence[Node], local: bool = False) -> Plan:
+def plan_hessian(root: Node | None, nodes: Sequence[Node], local: bool = False) -> ColoringPlan:
     """The plan for the Hessian of the single element of `root` by the concatenated elements of `nodes`.
 
     The pattern is global: it holds for all values at which the function computes the same ops, for either choice of `where` or `maximum`. With
@@ -337,7 +337,7 @@ def plan_hessian(root: Node | None, nodes: Sequence[Node], local: bool = False) 
             _propagate_dependence(inputs, root, sets, locally, False)
         return _finish_plan(inputs, shape, True)
     except Dense:
-        return Plan(shape)
+        return ColoringPlan(shape)
 
 
 def _is_steep(root: Node, nodes: Sequence[Node]) -> bool:
@@ -351,7 +351,7 @@ def _weights(root: Node, nodes: Sequence[Node]) -> dict[Node, Any]:
     return {node: 0.0 if g is None else g for node, g in found.items()}
 
 
-def plan_jacobian(root: Node | None, nodes: Sequence[Node], local: bool = False, shape: tuple[int, ...] = ()) -> Plan:
+def plan_jacobian(root: Node | None, nodes: Sequence[Node], local: bool = False, shape: tuple[int, ...] = ()) -> ColoringPlan:
     """The plan for the Jacobian of all elements of `root` by the concatenated elements of `nodes`, from products with vectors.
 
     `local` is as in `plan_hessian`. `root` is None for a constant function; then `shape` is the shape of its value.
@@ -364,10 +364,10 @@ def plan_jacobian(root: Node | None, nodes: Sequence[Node], local: bool = False,
     whole = rows, inputs.count
     if out is not None and out.blocks:
         if any([math.prod(b.shape) > MAX_PAIRS for b in out.blocks]):
-            return Plan(whole)
+            return ColoringPlan(whole)
         inputs.interactions = True
         inputs.cross(Dependence(inputs, (inputs.numbers[:rows].reshape(shape),), shape), out)
     try:
         return _finish_plan(inputs, whole, False)
     except Dense:
-        return Plan(whole)
+        return ColoringPlan(whole)

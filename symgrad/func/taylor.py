@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import Output, Values
+from symgrad.autograd.bundles import OutputNode, OutputValues
 from symgrad.carriers import numeric
 from symgrad.carriers.coefficients import Series, value
 from symgrad.carriers.duck import DuckArray
@@ -61,7 +61,7 @@ def _core(op: Op) -> Callable[..., Any]:
 
 def _outputs(values: Sequence[Any], node: Node | None) -> Any:
     """The values of a node with several outputs, as Tensors."""
-    return Values(wrap(value, None if node is None else Output(node, k)) for k, value in enumerate(values))
+    return OutputValues(wrap(value, None if node is None else OutputNode(node, k)) for k, value in enumerate(values))
 
 
 def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, caller: str, stays: Any = None) -> dict[Node, Any]:

@@ -135,7 +135,7 @@ class Modes:
         return out
 
 
-class _Thread(threading.local):
+class _ThreadState(threading.local):
     """Thread-local state."""
 
     modes = Modes(grad=True, inference=False, keep_values=False, recorder=DEFAULT, observers=(), batches=(), level=None, forward=True,
@@ -144,7 +144,7 @@ class _Thread(threading.local):
                   formula_of=None, program=None, computing=None, jvp_of=None, rule=False)
 
 
-thread = _Thread()
+thread = _ThreadState()
 
 
 class Scope:

@@ -18,7 +18,7 @@ from symgrad.carriers.triangles import hermitian_parts
 from symgrad.engine.replay import replay
 from symgrad.errors import LinAlgError
 from symgrad.matrixcalc.evaluation import FLOATS, PRECISE, of_form, of_sum
-from symgrad.matrixcalc.form import Form
+from symgrad.matrixcalc.form import MatrixForm
 from symgrad.matrixcalc.reading import TensorGraph
 from symgrad.matrixcalc.terms import Dimension, Sum, Symbol
 
@@ -39,7 +39,7 @@ def sizes_of(symbols: Mapping[str, Symbol], values: Values) -> Callable[[Dimensi
 
 
 @hermitian_parts()  # a random matrix is not symmetric, and the notation has no triangles
-def confirm(graph: TensorGraph, by: Sequence[Symbol], compact: Sum, form: Form | None, text: str) -> int:
+def confirm(graph: TensorGraph, by: Sequence[Symbol], compact: Sum, form: MatrixForm | None, text: str) -> int:
     """Compare a compact form and its notation with the reference and return the number of points. Raises Disagreement, ValueError."""
     with precise.working_precision(WORKING):
         points, generator = 0, random.Random(len(text))

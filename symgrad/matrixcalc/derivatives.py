@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.matrixcalc.functions import FUNCTIONS, Elementwise
+from symgrad.matrixcalc.functions import FUNCTIONS, ElementwiseFunction
 from symgrad.matrixcalc.simplify import simplify
 from symgrad.matrixcalc.terms import (
     ONE,
@@ -88,7 +88,7 @@ def _factor(f: Factor, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
     return [Term(power * t.coefficient, (Factor(head, indices, power - 1), *t.factors)) for t in inner]
 
 
-def _slope(function: Elementwise, argument: Sum, indices: tuple[Index, ...]) -> Factor | None:
+def _slope(function: ElementwiseFunction, argument: Sum, indices: tuple[Index, ...]) -> Factor | None:
     """The derivative of an elementwise function as one factor; None if it is zero."""
     out = tuple(Index(i.dimension) for i in argument.out)
 

@@ -10,10 +10,11 @@ import sympy
 
 from symgrad.algebra.values import value
 from symgrad.carriers import numeric, precise, symbolic
-from symgrad.matrixcalc.form import Form
-from symgrad.matrixcalc.functions import Elementwise
+from symgrad.matrixcalc.form import MatrixForm
+from symgrad.matrixcalc.functions import ElementwiseFunction
 from symgrad.matrixcalc.terms import (
     Applied,
+    AxisLength,
     Cholesky,
     Delta,
     Determinant,
@@ -22,8 +23,7 @@ from symgrad.matrixcalc.terms import (
     Index,
     Inverse,
     Pairing,
-    Size,
-    Softmax,
+    SoftmaxHead,
     Sum,
     Symbol,
     Term,
@@ -56,7 +56,7 @@ class Field:
         out[np.arange(n), np.arange(n)] = self.number(sympy.S.One)
         return out
 
-    def apply(self, function: Elementwise, x: Any) -> Any:
+    def apply(self, function: ElementwiseFunction, x: Any) -> Any:
         """An elementwise function of an array, without overflow."""
         if function.name == "softplus" and not self.exact:
             return np.logaddexp(0, x)
@@ -172,13 +172,13 @@ def _head_value(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes
     elif isinstance(head, Pairing):
         lengths = [sizes(d.root()) for d in head.dimensions[1:]]
         out = field.eye(lengths[0] * lengths[1]).reshape(-1, *lengths)
-    elif isinstance(head, Size):
+    elif isinstance(head, AxisLength):
         out = field.full(sizes(head.dimension.root()), ())
     else:
         inner = field.lift(of_sum(head.argument, values, field, sizes, memo))
         if isinstance(head, Applied):
             out = inner if head.function is None else field.apply(head.function, inner)
-        elif isinstance(head, Softmax):
+        elif isinstance(head, SoftmaxHead):
             out = field.xp.softmax(inner, tuple(range(inner.ndim)))
         elif isinstance(head, (Inverse, Cholesky)):
             out = field.xp.matrix_inverse(inner) if isinstance(head, Inverse) else field.xp.cholesky_factor(inner)
@@ -188,9 +188,9 @@ def _head_value(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes
     return out
 
 
-def of_form(form: Form, values: Mapping[str, Any], field: Field, sizes: Sizes) -> Any:
+def of_form(form: MatrixForm, values: Mapping[str, Any], field: Field, sizes: Sizes) -> Any:
     """The value of matrix notation as a matrix: a column for a vector, one element for a scalar."""
-    def evaluated(f: Form) -> Any:
+    def evaluated(f: MatrixForm) -> Any:
         return field.lift(of_form(f, values, field, sizes))
 
     kind, args = form.kind, form.args

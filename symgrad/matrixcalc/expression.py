@@ -19,14 +19,14 @@ from symgrad.graph.node import NAMED, Leaf
 from symgrad.matrixcalc.confirming import confirm, sizes_of
 from symgrad.matrixcalc.derivatives import derivative
 from symgrad.matrixcalc.evaluation import FLOATS, SYMPY, of_sum
-from symgrad.matrixcalc.form import Form
+from symgrad.matrixcalc.form import MatrixForm
 from symgrad.matrixcalc.forms import form_of, weight, with_recorded_lengths
 from symgrad.matrixcalc.indexed import index_latex, index_numpy, index_text
-from symgrad.matrixcalc.printing import Latex, Text
+from symgrad.matrixcalc.printing import Latex, TextPrinter
 from symgrad.matrixcalc.reading import TensorGraph
 from symgrad.matrixcalc.rewriting import reflect_sigmoids, split_inverses, with_softmax, without_minus
 from symgrad.matrixcalc.simplify import expand, factor, simplify
-from symgrad.matrixcalc.source import NumPy
+from symgrad.matrixcalc.source import NumPySource
 from symgrad.matrixcalc.terms import Dimension, Inverse, NoCompactForm, Sum, Symbol, with_symbols
 from symgrad.reference.run import Run
 from symgrad.system.limits import ELEMENTS, SHORT, within
@@ -50,7 +50,7 @@ class MatrixExpression:
         self._graph, self._by = graph, tuple(by)
         self._total = total
         self._sum, self._form = _most_compact(with_symbols(total, graph.symbols))
-        self._text = index_text(self._sum) if self._form is None else Text().show(with_recorded_lengths(self._form))
+        self._text = index_text(self._sum) if self._form is None else TextPrinter().show(with_recorded_lengths(self._form))
         self.points = confirm(graph, self._by, self._sum, self._form, self._text)
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class MatrixExpression:
                         return f"{symbol.name}.shape[{axis}]"
             return " * ".join(map(size, dimension.parts)) or str(dimension.size)
 
-        return index_numpy(self._sum, size) if self._form is None else NumPy(size).show(self._form)
+        return index_numpy(self._sum, size) if self._form is None else NumPySource(size).show(self._form)
 
     def evaluate(self, values: Mapping[str, Any] | None = None, **arrays: Any) -> np.ndarray:
         """The value, in float64, for arrays given by name, of any consistent sizes; the defaults are the arrays of the leaves.
@@ -162,19 +162,19 @@ class MatrixExpression:
         return MatrixExpression(self._graph, (*self._by, symbol), derivative(self._total, symbol))
 
 
-def _most_compact(total: Sum) -> tuple[Sum, Form | None]:
+def _most_compact(total: Sum) -> tuple[Sum, MatrixForm | None]:
     """The shortest of several equal forms of a sum, with its matrix notation if it has one."""
     plain = simplify(total)
-    best: tuple[tuple[bool, int, int], Sum, Form | None] | None = None
+    best: tuple[tuple[bool, int, int], Sum, MatrixForm | None] | None = None
     candidates = (plain, split_inverses(plain, (Inverse,)), split_inverses(plain))
     expanded_sum = expand(plain)
     for found in (*candidates, *map(factor, candidates), factor(plain, True), factor(expanded_sum), factor(expanded_sum, True),
                   expand(plain, 3), factor(expand(reflect_sigmoids(plain)))):
         candidate = without_minus(with_softmax(found))
-        form: Form | None
+        form: MatrixForm | None
         try:
             form = form_of(candidate)
-            text = Text().show(with_recorded_lengths(form))
+            text = TextPrinter().show(with_recorded_lengths(form))
         except NoCompactForm:
             form, text = None, "x" * sum(len(t.factors) for t in candidate.terms)
         partly = 1 < len(candidate.terms) < len(plain.terms)  # a common factor of only some of the terms is less readable

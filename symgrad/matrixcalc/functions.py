@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["FUNCTIONS", "Elementwise"]
+__all__ = ["FUNCTIONS", "ElementwiseFunction"]
 
 
 @dataclass(frozen=True)
-class Elementwise:
+class ElementwiseFunction:
     """A function of one number, with its notation.
 
     `derivative` is a sum of products (coefficient, factors). A factor is (base, power); its base is the name of a function, "" for the argument
@@ -52,4 +52,4 @@ _ROWS = (
     ("step", "step", r"\operatorname{step}", "np.heaviside({}, 0)", lambda sp, x: (1 + sp.sign(x)) / 2, ()),
 )
 
-FUNCTIONS = {row[0]: Elementwise(*row) for row in _ROWS}
+FUNCTIONS = {row[0]: ElementwiseFunction(*row) for row in _ROWS}

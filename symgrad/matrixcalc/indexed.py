@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from symgrad.matrixcalc.printing import Latex, Text, number_text
-from symgrad.matrixcalc.source import NumPy
-from symgrad.matrixcalc.terms import Applied, Cholesky, Delta, Determinant, Factor, Index, Inverse, Pairing, Size, Softmax, Sum, Symbol
+from symgrad.matrixcalc.printing import Latex, TextPrinter, number_text
+from symgrad.matrixcalc.source import NumPySource
+from symgrad.matrixcalc.terms import Applied, AxisLength, Cholesky, Delta, Determinant, Factor, Index, Inverse, Pairing, SoftmaxHead, Sum, Symbol
 
 __all__ = ["index_latex", "index_numpy", "index_text"]
 
@@ -38,7 +38,7 @@ def index_text(total: Sum, name: str = "Y") -> str:
     """A sum in index notation, as text."""
     names = _Names(_arrays(total))
     left = _at(name, [names[i] for i in total.out])
-    return f"{left} = {_sum(total, names, Text())}"
+    return f"{left} = {_sum(total, names, TextPrinter())}"
 
 
 def index_latex(total: Sum, name: str = "Y") -> str:
@@ -53,7 +53,7 @@ def _at(name: str, letters: Sequence[str]) -> str:
     return f"{name}[{','.join(letters)}]" if letters else name
 
 
-def _sum(total: Sum, names: _Names, style: Text) -> str:
+def _sum(total: Sum, names: _Names, style: TextPrinter) -> str:
     out = ""
     for term in total.terms:
         part = _term(term, total.out, names, style)
@@ -62,7 +62,7 @@ def _sum(total: Sum, names: _Names, style: Text) -> str:
     return out or "0"
 
 
-def _term(term: Any, out: Sequence[Index], names: _Names, style: Text) -> str:
+def _term(term: Any, out: Sequence[Index], names: _Names, style: TextPrinter) -> str:
     bound = [i for i in dict.fromkeys(i for f in term.factors for i in f.indices) if i not in out]
     latex = isinstance(style, Latex)
     letters = [names[i] for i in bound]
@@ -74,7 +74,7 @@ def _term(term: Any, out: Sequence[Index], names: _Names, style: Text) -> str:
     return sign + (r" \, " if latex else " ").join([*parts, *(_factor(f, names, style) for f in term.factors)])
 
 
-def _factor(f: Factor, names: _Names, style: Text) -> str:
+def _factor(f: Factor, names: _Names, style: TextPrinter) -> str:
     head, letters, latex = f.head, [names[i] for i in f.indices], isinstance(style, Latex)
 
     def subscript(base: str) -> str:
@@ -86,7 +86,7 @@ def _factor(f: Factor, names: _Names, style: Text) -> str:
         text = subscript(r"\delta" if latex else "δ")
     elif isinstance(head, Pairing):
         text = rf"\delta_{{{letters[0]},({letters[1]}{letters[2]})}}" if latex else f"δ[{letters[0]},({letters[1]},{letters[2]})]"
-    elif isinstance(head, Size):
+    elif isinstance(head, AxisLength):
         text = head.dimension.name or str(head.dimension.size)
     else:
         inside = {o: names[i] for o, i in zip(head.argument.out, f.indices)} if isinstance(head, Applied) else {}
@@ -96,8 +96,8 @@ def _factor(f: Factor, names: _Names, style: Text) -> str:
         if isinstance(head, Applied):
             name = "" if head.function is None else head.function.latex if latex else head.function.text
             text = f"{name}({inner})"
-        elif isinstance(head, (Softmax, Cholesky)):
-            text = subscript(f"{'softmax' if isinstance(head, Softmax) else 'chol'}({inner})")
+        elif isinstance(head, (SoftmaxHead, Cholesky)):
+            text = subscript(f"{'softmax' if isinstance(head, SoftmaxHead) else 'chol'}({inner})")
         elif isinstance(head, Inverse):
             text = subscript(f"({inner})" + ("^{-1}" if latex else "⁻¹"))
         else:
@@ -109,7 +109,7 @@ def _factor(f: Factor, names: _Names, style: Text) -> str:
 
 def index_numpy(total: Sum, size: Callable[[Any], str]) -> str:
     """A sum as NumPy source, one einsum per term."""
-    show = NumPy(size).number
+    show = NumPySource(size).number
     parts = []
     for term in total.terms:
         names = _Names()
@@ -139,12 +139,12 @@ def _source(f: Factor, size: Callable[[Any], str]) -> str:
     if isinstance(head, Pairing):
         first, second = (size(d.root()) for d in head.dimensions[1:])
         return f"np.eye({first} * {second}).reshape(-1, {first}, {second})"
-    if isinstance(head, Size):
+    if isinstance(head, AxisLength):
         return size(head.dimension.root())
     inner = index_numpy(head.argument, size)
     if isinstance(head, Applied):
         return f"({inner})" if head.function is None else f"({head.function.numpy.format(inner)})"
-    if isinstance(head, Softmax):
+    if isinstance(head, SoftmaxHead):
         return f"np.exp({inner} - np.logaddexp.reduce({inner}))"
     return f"np.linalg.inv({inner})" if isinstance(head, Inverse) else f"np.linalg.cholesky({inner})" if isinstance(head, Cholesky) else \
         f"np.linalg.det({inner})" if isinstance(head, Determinant) else f"np.linalg.slogdet({inner})[1]"

@@ -8,31 +8,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.matrixcalc.form import Form, transpose
+from symgrad.matrixcalc.form import MatrixForm, transpose
 from symgrad.matrixcalc.terms import Index, NoCompactForm
 
 __all__ = ["kronecker_form"]
 
 
-def kronecker_form(network: Any, out: Sequence[Index]) -> Form:
+def kronecker_form(network: Any, out: Sequence[Index]) -> MatrixForm:
     """The form of a term with the indices (i, j) of a matrix and (k, l) of the differentiation variable. Raises NoCompactForm."""
     i, j, k, l = out
     deltas = [set(d) for d in network.deltas]
     if {i, k} in deltas and {j, l} in deltas and any(set(indices) & set(out) for _, indices in network.items):
         network.deltas, network.out = [], (i, j)
         network.items = [(form, tuple({k: i, l: j}.get(x, x) for x in indices)) for form, indices in network.items]
-        return Form("diag", (Form("vec", (network.form(),), rank=1),), symmetric=True)
+        return MatrixForm("diag", (MatrixForm("vec", (network.form(),), rank=1),), symmetric=True)
     network.contract()
     for d in network.deltas:
-        network.items.append((Form("eye", value=d[0].dimension, symmetric=True), d))
+        network.items.append((MatrixForm("eye", value=d[0].dimension, symmetric=True), d))
     for first, second, crossed in (((i, k), (j, l), False), ((i, l), (j, k), True)):
         if _separates(network, first, second):
             one, two = _matrix_between(network, *first), _matrix_between(network, *second)
-            both = Form("kron", (two, one), symmetric=one.symmetric and two.symmetric and not crossed)
-            return Form("product", (both, Form("commutation", value=(k.dimension, l.dimension)))) if crossed else both
+            both = MatrixForm("kron", (two, one), symmetric=one.symmetric and two.symmetric and not crossed)
+            return MatrixForm("product", (both, MatrixForm("commutation", value=(k.dimension, l.dimension)))) if crossed else both
     if _separates(network, (i, j), (k, l)):
-        left, right = (Form("vec", (_matrix_between(network, *pair),), rank=1) for pair in ((i, j), (k, l)))
-        return Form("product", (left, transpose(right)), symmetric=left == right)
+        left, right = (MatrixForm("vec", (_matrix_between(network, *pair),), rank=1) for pair in ((i, j), (k, l)))
+        return MatrixForm("product", (left, transpose(right)), symmetric=left == right)
     raise NoCompactForm("a product that couples rows with columns has no Kronecker form")
 
 
@@ -41,11 +41,11 @@ def _separates(network: Any, first: tuple[Index, Index], second: tuple[Index, In
     return all(set(indices) <= set(first) or set(indices) <= set(second) for _, indices in network.items)
 
 
-def _matrix_between(network: Any, i: Index, k: Index) -> Form:
+def _matrix_between(network: Any, i: Index, k: Index) -> MatrixForm:
     """The matrix formed by the items at two indices."""
     while network._merge():
         pass
-    form: Form = network.matrix(i, k)
+    form: MatrixForm = network.matrix(i, k)
     return form
 
 
@@ -69,7 +69,7 @@ def _ends(network: Any, *pairings: tuple[Index, ...]) -> bool:
     return not any(i in others for p in pairings for i in p[1:])
 
 
-def _touching(network: Any, *ends: Index) -> list[tuple[Form, tuple[Index, ...]]]:
+def _touching(network: Any, *ends: Index) -> list[tuple[MatrixForm, tuple[Index, ...]]]:
     return [item for item in network.items if set(item[1]) & set(ends)]
 
 
@@ -90,15 +90,15 @@ def _product_of_matrices(network: Any) -> bool:
     return False
 
 
-def _diagonal(network: Any, i: Index) -> Form:
+def _diagonal(network: Any, i: Index) -> MatrixForm:
     """The diagonal matrix at an index that stands for its rows and its columns."""
     vectors = [form for form, _ in _touching(network, i)]
-    return Form("diag", (vectors[0],), symmetric=True) if vectors else Form("eye", value=i.dimension, symmetric=True)
+    return MatrixForm("diag", (vectors[0],), symmetric=True) if vectors else MatrixForm("eye", value=i.dimension, symmetric=True)
 
 
-def _kron(one: Form, two: Form) -> Form:
+def _kron(one: MatrixForm, two: MatrixForm) -> MatrixForm:
     rank = 1 if one.rank == two.rank == 1 else 2
-    return Form("kron", (one, two), rank=rank, symmetric=rank == 2 and one.symmetric and two.symmetric)
+    return MatrixForm("kron", (one, two), rank=rank, symmetric=rank == 2 and one.symmetric and two.symmetric)
 
 
 def _vector_of_pairs(network: Any) -> bool:
@@ -109,7 +109,7 @@ def _vector_of_pairs(network: Any) -> bool:
             continue
         if all(set(indices) <= {first, second} for _, indices in _touching(network, first, second)) and any(
                 len(indices) == 2 for _, indices in _touching(network, first, second)):
-            form, at = Form("vec", (transpose(network.matrix(first, second)),), rank=1), (whole,)
+            form, at = MatrixForm("vec", (transpose(network.matrix(first, second)),), rank=1), (whole,)
         else:
             sides = [_side(network, i) for i in (first, second)]
             others = [i for side in sides if side is not None for i in side[1]]
@@ -123,7 +123,7 @@ def _vector_of_pairs(network: Any) -> bool:
     return False
 
 
-def _side(network: Any, i: Index) -> tuple[Form, list[Index]] | None:
+def _side(network: Any, i: Index) -> tuple[MatrixForm, list[Index]] | None:
     """What is at one part of a pairing: a vector, or the rows of a matrix, with the index of its columns; None for several matrices."""
     matrices = [item for item in _touching(network, i) if len(item[1]) == 2]
     if len(matrices) > 1:
@@ -135,7 +135,7 @@ def _side(network: Any, i: Index) -> tuple[Form, list[Index]] | None:
         form = next(form for form, at in network.items if at == indices)
         return (form if indices[0] is i else transpose(form)), [other]
     vectors = [form for form, _ in _touching(network, i)]
-    return (vectors[0] if vectors else Form("ones", value=i.dimension, rank=1)), []
+    return (vectors[0] if vectors else MatrixForm("ones", value=i.dimension, rank=1)), []
 
 
 def _matrix_of_vector(network: Any) -> bool:
@@ -145,7 +145,7 @@ def _matrix_of_vector(network: Any) -> bool:
         items = _touching(network, whole)
         if whole in network.out or len(items) != 1 or len(items[0][1]) != 1 or any(whole in p for p in network.pairings if p is not found):
             continue
-        form = Form("unvec", (items[0][0],), value=(second.dimension, first.dimension))
+        form = MatrixForm("unvec", (items[0][0],), value=(second.dimension, first.dimension))
         network.remove(*items)
         network.pairings = [p for p in network.pairings if p is not found]
         network.items.append((transpose(form), (first, second)))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import prod
 
 from symgrad.matrixcalc.labelled import Labelled
-from symgrad.matrixcalc.terms import ONE, Delta, Dimension, Factor, Index, Inverse, NoCompactForm, Pairing, Size, Sum, Term, times
+from symgrad.matrixcalc.terms import ONE, AxisLength, Delta, Dimension, Factor, Index, Inverse, NoCompactForm, Pairing, Sum, Term, times
 
 __all__ = ["contract_pairings", "inverse_of_kronecker", "reshaped"]
 
@@ -93,7 +93,7 @@ def contract_pairings(factors: Sequence[Factor], out: Sequence[Index]) -> list[F
         whole, first, second = f.indices
         used = {i for g in rest for i in g.indices} | set(out)
         if whole not in used:  # every pair has one place
-            return [*rest, *(Factor(Size(i.dimension)) for i in dict.fromkeys((first, second)) if i not in used)]
+            return [*rest, *(Factor(AxisLength(i.dimension)) for i in dict.fromkeys((first, second)) if i not in used)]
         if not used & {first, second} and first is not second:  # every place has one pair
             return rest
         for g in rest:

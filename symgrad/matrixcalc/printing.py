@@ -9,9 +9,9 @@ from typing import Any
 
 import sympy
 
-from symgrad.matrixcalc.form import Form
+from symgrad.matrixcalc.form import MatrixForm
 
-__all__ = ["ATOM", "Latex", "PRODUCT", "SUM", "Text", "scaled", "number_text", "ordered_terms"]
+__all__ = ["ATOM", "Latex", "PRODUCT", "SUM", "TextPrinter", "scaled", "number_text", "ordered_terms"]
 
 SUM, PRODUCT, ATOM = 1, 2, 4
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -24,23 +24,23 @@ def number_text(number: Any) -> str:
     return repr(float(number)) if number.is_Rational else str(number)
 
 
-def scaled(form: Form, number: Any) -> Form:
+def scaled(form: MatrixForm, number: Any) -> MatrixForm:
     """A number times a form."""
     if form.kind == "scale":
-        return Form("scale", form.args, (form.value[0] * number, form.value[1]), form.rank)
+        return MatrixForm("scale", form.args, (form.value[0] * number, form.value[1]), form.rank)
     if form.kind == "number":
-        return Form("number", value=form.value * number, rank=0)
-    return form if number == 1 else Form("scale", (form,), (number, ()), form.rank)
+        return MatrixForm("number", value=form.value * number, rank=0)
+    return form if number == 1 else MatrixForm("scale", (form,), (number, ()), form.rank)
 
 
-def ordered_terms(form: Form) -> list[tuple[Form, Any]]:
+def ordered_terms(form: MatrixForm) -> list[tuple[MatrixForm, Any]]:
     """The terms of a sum with their coefficients, starting with a nonnegative one if possible."""
     pairs = list(zip(form.args, form.value))
     first = next((n for n, (_, number) in enumerate(pairs) if not number < 0), 0)
     return [pairs[first], *pairs[:first], *pairs[first + 1:]]
 
 
-class Text:
+class TextPrinter:
     """Unicode text."""
 
     times, hadamard, divided, tensor, minus, open, close = " ", " ∘ ", " ⊘ ", " ⊗ ", "−", "(", ")"
@@ -48,7 +48,7 @@ class Text:
     functions = {"diag": "diag", "diagonal": "diag", "trace": "tr", "det": "det", "logdet": "log det", "sum": "sum", "softmax": "softmax",
                  "vec": "vec", "unvec": "unvec", "cholesky": "chol"}
 
-    def show(self, form: Form, level: int = 0) -> str:
+    def show(self, form: MatrixForm, level: int = 0) -> str:
         """A form, in brackets if its precedence is lower than `level`."""
         if form.kind in self.leaves:
             return self.leaves[form.kind]
@@ -92,27 +92,27 @@ class Text:
 
     # Leaves
 
-    def _symbol(self, form: Form) -> tuple[str, int]:
+    def _symbol(self, form: MatrixForm) -> tuple[str, int]:
         return self.name(form.value), ATOM
 
-    def _number(self, form: Form) -> tuple[str, int]:
+    def _number(self, form: MatrixForm) -> tuple[str, int]:
         return number_text(form.value), ATOM if form.value >= 0 else SUM
 
-    def _size(self, form: Form) -> tuple[str, int]:
+    def _size(self, form: MatrixForm) -> tuple[str, int]:
         return form.value.name or str(form.value.size), ATOM
 
     # Trees
 
-    def _transpose(self, form: Form) -> tuple[str, int]:
+    def _transpose(self, form: MatrixForm) -> tuple[str, int]:
         (inner,) = form.args
         if inner.kind == "inverse":
             return self.superscript(self.show(inner.args[0], ATOM), "-T"), ATOM
         return self.superscript(self.show(inner, ATOM), "T"), ATOM
 
-    def _inverse(self, form: Form) -> tuple[str, int]:
+    def _inverse(self, form: MatrixForm) -> tuple[str, int]:
         return self.superscript(self.show(form.args[0], ATOM), "-1"), ATOM
 
-    def _power(self, form: Form, count: int) -> str:
+    def _power(self, form: MatrixForm, count: int) -> str:
         """A power of a matrix."""
         if count == 1 or abs(form.rank) == 1:
             return self.join([self.show(form, PRODUCT + 1)] * count)
@@ -131,10 +131,10 @@ class Text:
             last = part
         return out
 
-    def _product(self, form: Form) -> tuple[str, int]:
+    def _product(self, form: MatrixForm) -> tuple[str, int]:
         return self.join([self._power(f, len(list(several))) for f, several in groupby(form.args)]), PRODUCT
 
-    def _hadamard(self, form: Form) -> tuple[str, int]:
+    def _hadamard(self, form: MatrixForm) -> tuple[str, int]:
         above: list[str] = []
         below: list[str] = []
         for f, p in zip(form.args, form.value):
@@ -150,7 +150,7 @@ class Text:
         text = self.divided.join([text, *below])
         return text, ATOM if len(form.args) == 1 and not below else PRODUCT
 
-    def _scalar(self, form: Form, power: Any) -> str:
+    def _scalar(self, form: MatrixForm, power: Any) -> str:
         """A positive power of a scalar."""
         if form.kind == "square" and (2 * power).is_Integer:
             return self.norm(self.show(form.args[0]), int(2 * power), abs(form.args[0].rank))
@@ -164,7 +164,7 @@ class Text:
         """A power with a fractional exponent."""
         return f"{base}^({power})"
 
-    def parts(self, form: Form) -> tuple[Any, list[str], list[str]]:
+    def parts(self, form: MatrixForm) -> tuple[Any, list[str], list[str]]:
         """The sign, numerator and denominator."""
         number, powers = form.value
         above = [self._scalar(f, p) for f, p in zip(form.args, powers) if p > 0]
@@ -181,13 +181,13 @@ class Text:
             below.insert(0, str(q))
         return sign, above, below
 
-    def _scale(self, form: Form) -> tuple[str, int]:
+    def _scale(self, form: MatrixForm) -> tuple[str, int]:
         sign, above, below = self.parts(form)
         text = self.join(above)
         text = self.fraction(text, below) if below else text
         return ("-" if sign < 0 else "") + text, PRODUCT if sign > 0 else SUM
 
-    def _add(self, form: Form) -> tuple[str, int]:
+    def _add(self, form: MatrixForm) -> tuple[str, int]:
         text = ""
         for f, number in ordered_terms(form):
             part = self.show(scaled(f, number))
@@ -198,21 +198,21 @@ class Text:
                 text = part
         return text, SUM
 
-    def _apply(self, form: Form) -> tuple[str, int]:
+    def _apply(self, form: MatrixForm) -> tuple[str, int]:
         return self.call(form.value.text, self.show(form.args[0])), ATOM
 
-    def _kron(self, form: Form) -> tuple[str, int]:
+    def _kron(self, form: MatrixForm) -> tuple[str, int]:
         return self.tensor.join(self.show(f, PRODUCT) for f in form.args), PRODUCT
 
-    def _square(self, form: Form) -> tuple[str, int]:
+    def _square(self, form: MatrixForm) -> tuple[str, int]:
         return self.norm(self.show(form.args[0]), 2, abs(form.args[0].rank)), ATOM
 
 
-class Latex(Text):
+class Latex(TextPrinter):
     """LaTeX."""
 
     times, hadamard, divided, tensor, minus, open, close = r" \, ", r" \circ ", r" \oslash ", r" \otimes ", "-", r"\left(", r"\right)"
-    leaves = Text.leaves | {"ones": r"\mathbf{1}"}
+    leaves = TextPrinter.leaves | {"ones": r"\mathbf{1}"}
     NAMES = {name: "\\" + name for name in
              "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega Gamma Delta Theta Lambda "
              "Sigma Phi Psi Omega".split()}
@@ -249,9 +249,9 @@ class Latex(Text):
     def join(self, parts: Sequence[str]) -> str:
         return self.times.join(parts)
 
-    def _number(self, form: Form) -> tuple[str, int]:
+    def _number(self, form: MatrixForm) -> tuple[str, int]:
         return sympy.latex(sympy.nsimplify(number_text(form.value))) if form.value.is_Rational else sympy.latex(form.value), \
             ATOM if form.value >= 0 else SUM
 
-    def _apply(self, form: Form) -> tuple[str, int]:
+    def _apply(self, form: MatrixForm) -> tuple[str, int]:
         return self.call(form.value.latex, self.show(form.args[0])), ATOM

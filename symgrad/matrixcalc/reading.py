@@ -14,7 +14,7 @@ from symgrad.graph.order import upstream
 from symgrad.matrixcalc.carrier import carrier
 from symgrad.matrixcalc.cholesky import without_factors
 from symgrad.matrixcalc.labelled import Condition, Labelled, lift
-from symgrad.matrixcalc.terms import ONE, Dimension, Factor, Index, NoCompactForm, Size, Sum, Symbol, Term, times
+from symgrad.matrixcalc.terms import ONE, AxisLength, Dimension, Factor, Index, NoCompactForm, Sum, Symbol, Term, times
 
 __all__ = ["TensorGraph"]
 
@@ -123,7 +123,7 @@ class TensorGraph:
         for d in dim:
             index = x.axes[d]
             if index is not None:
-                size = Sum((), (Term(ONE, (Factor(Size(index.dimension), (), -ONE),)),))
+                size = Sum((), (Term(ONE, (Factor(AxisLength(index.dimension), (), -ONE),)),))
                 total = Labelled(total.axes, times(total.total.out, [(total.total, total.total.out), (size, ())]))
         return total
 
@@ -134,7 +134,7 @@ class TensorGraph:
         for d in dim:
             index = x.axes[d]
             if index is not None:
-                count = count * Labelled((), Sum((), (Term(ONE, (Factor(Size(index.dimension)),)),)))
+                count = count * Labelled((), Sum((), (Term(ONE, (Factor(AxisLength(index.dimension)),)),)))
         return total / (count - correction)
 
     def _mse(self, x: Labelled, target: Labelled, reduction: str) -> Labelled:

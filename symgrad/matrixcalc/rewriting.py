@@ -12,7 +12,7 @@ from symgrad.matrixcalc.terms import (
     Head,
     Index,
     Inverse,
-    Softmax,
+    SoftmaxHead,
     Sum,
     Term,
 )
@@ -79,7 +79,7 @@ def _softmaxes(factors: list[Factor]) -> tuple[Factor, ...]:
         if not isinstance(summed.head, Applied) or summed.head.function is None or summed.head.function.name != "exp" or summed.power != 1 or \
                 sum(f.power for f in above) != -below.power:
             continue
-        softmax = Softmax(summed.head.argument)
+        softmax = SoftmaxHead(summed.head.argument)
         rest = [f for k, f in enumerate(factors) if k != n]
         return _softmaxes([Factor(softmax, f.indices, f.power) if any(f is g for g in above) else f for f in rest])
     return tuple(factors)

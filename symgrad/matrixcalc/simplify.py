@@ -13,6 +13,7 @@ from symgrad.matrixcalc.terms import (
     ONE,
     ZERO,
     Applied,
+    AxisLength,
     Cholesky,
     Delta,
     Determinant,
@@ -20,7 +21,6 @@ from symgrad.matrixcalc.terms import (
     Index,
     Inverse,
     LogDeterminant,
-    Size,
     Sum,
     Term,
     rename_indices,
@@ -81,8 +81,8 @@ def _simplify_term(term: Term, out: Sequence[Index], unwrap: bool) -> list[Term]
 def _simplify_factor(f: Factor) -> tuple[Any, list[Factor] | None]:
     """A number and simpler factors whose product equals a factor; None in place of the factors if it cannot be simplified."""
     head, indices, power = f
-    if isinstance(head, Size) and head.dimension.parts:
-        return ONE, [Factor(Size(part), (), power) for part in head.dimension.parts]
+    if isinstance(head, AxisLength) and head.dimension.parts:
+        return ONE, [Factor(AxisLength(part), (), power) for part in head.dimension.parts]
     if head.argument is None:
         return ONE, None
     argument = _mark_simplified(head.argument if "is_simplified" in head.argument.__dict__ else simplify(head.argument))
@@ -152,7 +152,7 @@ def _contract_deltas(factors: Sequence[Factor], out: Sequence[Index]) -> list[Fa
         rest = factors[:n] + factors[n + 1:]
         if i is k:
             used = i in out or any(i in f.indices for f in rest)
-            factors = rest if used else [*rest, Factor(Size(i.dimension))]
+            factors = rest if used else [*rest, Factor(AxisLength(i.dimension))]
             n = 0
         elif i not in out or k not in out:
             old, new = (i, k) if i not in out else (k, i)

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from symgrad.matrixcalc.functions import Elementwise
+from symgrad.matrixcalc.functions import ElementwiseFunction
 
-__all__ = ["Applied", "Cholesky", "Delta", "Determinant", "Dimension", "Factor", "Head", "Index", "Inverse", "LogDeterminant", "NoCompactForm",
-           "Pairing", "Size", "Softmax", "Sum", "Symbol", "Term", "as_factors", "as_one_factor", "constant", "plus", "rename_indices", "times",
-           "with_lengths", "with_symbols"]
+__all__ = ["Applied", "AxisLength", "Cholesky", "Delta", "Determinant", "Dimension", "Factor", "Head", "Index", "Inverse", "LogDeterminant",
+           "NoCompactForm", "Pairing", "SoftmaxHead", "Sum", "Symbol", "Term", "as_factors", "as_one_factor", "constant", "plus", "rename_indices",
+           "times", "with_lengths", "with_symbols"]
 
 ONE, ZERO = sympy.S.One, sympy.S.Zero
 
@@ -161,7 +161,7 @@ class Pairing(Head):
         return "π" + ",".join(str(d.size) for d in self.dimensions)  # axes of pairs of other lengths are no common factors
 
 
-class Size(Head):
+class AxisLength(Head):
     """The length of an axis, as a number."""
 
     def __init__(self, dimension: Dimension):
@@ -194,12 +194,12 @@ class _SameShape(_WithArgument):
 class Applied(_SameShape):
     """An elementwise function of a sum, or, without a function, the sum itself as one factor."""
 
-    def __init__(self, function: Elementwise | None, argument: Sum):
+    def __init__(self, function: ElementwiseFunction | None, argument: Sum):
         super().__init__(argument)
         self.function, self.label = function, function.name if function else ""
 
 
-class Softmax(_SameShape):
+class SoftmaxHead(_SameShape):
     """exp(x) / Σ exp(x) of a vector; it is introduced after all derivatives."""
 
     label = "softmax"
@@ -372,7 +372,7 @@ def times(out: Sequence[Index], parts: Iterable[tuple[Sum, Sequence[Index]]], co
 def with_lengths(term: Term, before: Iterable[Index], out: Sequence[Index]) -> Term:
     """A term times the length of every summation index that it no longer depends on."""
     lost = dict.fromkeys(i for i in before if i not in out and i not in term.indices())
-    return Term(term.coefficient, term.factors + tuple(Factor(Size(i.dimension)) for i in lost)) if lost else term
+    return Term(term.coefficient, term.factors + tuple(Factor(AxisLength(i.dimension)) for i in lost)) if lost else term
 
 
 def with_sizes(out: Sequence[Index], terms: Iterable[Term], summed: set[Index]) -> Sum:

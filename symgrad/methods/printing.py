@@ -25,7 +25,7 @@ METHODS = MethodTable()
 
 
 @dataclass(frozen=True)
-class Options:
+class PrintOptions:
     """The options of `set_printoptions`."""
 
     precision: int = 4
@@ -35,7 +35,7 @@ class Options:
     sci_mode: bool | None = None
 
 
-PROFILES = {"default": Options(), "short": Options(precision=2, edgeitems=2), "full": Options(threshold=float("inf"))}
+PROFILES = {"default": PrintOptions(), "short": PrintOptions(precision=2, edgeitems=2), "full": PrintOptions(threshold=float("inf"))}
 _options = PROFILES["default"]
 
 LARGE, SMALL, SPREAD = 1e8, 1e-4, 1e3  # beyond these magnitudes, and this ratio of two of them, fixed point gives way to scientific

@@ -19,7 +19,7 @@ from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS, lift
 from symgrad.factories.creation import tensor
-from symgrad.frameworks.adapter import Options
+from symgrad.frameworks.adapter import AdapterOptions
 from symgrad.frameworks.detection import framework_of
 from symgrad.frameworks.differentiation_task import silence
 from symgrad.frameworks.levels import Derivatives
@@ -307,7 +307,7 @@ class ForeignSubject(Subject):
         super().__init__(function, count)
         self.vectorised = False
         adapter = adapter_of(_with_scalars(function), framework or framework_of(function) or "numpy", self.name,
-                             Options(joined=True, gradient=_with_scalars(partials), hessian=_with_scalars(hessian)))
+                             AdapterOptions(joined=True, gradient=_with_scalars(partials), hessian=_with_scalars(hessian)))
         self.framework, self.subnormals, self.order = adapter.framework, adapter.subnormals, min(order, adapter.orders)
         self.derivatives = Derivatives(adapter, self.order, order, np.ones(self.count))
 

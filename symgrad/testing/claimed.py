@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.traced import FUNCTIONS
-from symgrad.frameworks.adapter import Adapter, NotApplicable, Options, is_active
+from symgrad.frameworks.adapter import Adapter, AdapterOptions, NotApplicable, is_active
 from symgrad.frameworks.naming import argument_names, name_of, owner_of
 from symgrad.frameworks.registry import adapter_of
 from symgrad.frameworks.symgrad_adapter import OpAdapter
@@ -215,8 +215,8 @@ def _adapter_for(op: Any, claims: Claims) -> tuple[Adapter, Claims]:
     return adapter, claims
 
 
-def _options(claims: Claims) -> Options:
-    return Options(**{f.name: getattr(claims, f.name) for f in dataclasses.fields(Options) if hasattr(claims, f.name)})
+def _options(claims: Claims) -> AdapterOptions:
+    return AdapterOptions(**{f.name: getattr(claims, f.name) for f in dataclasses.fields(AdapterOptions) if hasattr(claims, f.name)})
 
 
 def _three_numbers(domain: Domain) -> np.ndarray:

@@ -21,7 +21,7 @@ from symgrad.sampling.numbers import table
 from symgrad.system.errorstate import quiet
 from symgrad.testing.claimed import ClaimedOp, cast
 from symgrad.testing.edges import edge_drafts
-from symgrad.testing.examples import KINDS, ORDINARY, SIZES, Draft, Example, Plan, Shape, off_branch_cuts
+from symgrad.testing.examples import KINDS, ORDINARY, SIZES, Draft, DrawingPlan, Example, Shape, off_branch_cuts
 from symgrad.testing.silence import in_a_thread, silence
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arrange, code_size, select_numbers
 from symgrad.testing.strategies.needed import require_hypothesis
@@ -40,7 +40,7 @@ AXES = ("", "", "real", "imaginary", "conjugate")
 BLOCK = 2048  # bytes that hypothesis draws at a time
 
 
-def plan_of(attack: ClaimedOp, kind: str) -> Plan:
+def plan_of(attack: ClaimedOp, kind: str) -> DrawingPlan:
     """The plan of a kind of examples for an op. Raises ValueError for another kind, NotApplicable where the op cannot take such examples."""
     if kind not in KINDS:
         raise ValueError(f"symgrad.testing: there are no examples of the kind {kind!r}; those are {', '.join(KINDS)}")
@@ -53,9 +53,9 @@ def plan_of(attack: ClaimedOp, kind: str) -> Plan:
             raise NotApplicable("it takes complex numbers")
         kind = "complex" if kind == "points" else kind
     smallest = 0.0 if attack.subject.subnormals else FLUSHED[attack.dtype]
-    return Plan(kind, tuple(domains[min(i, len(domains) - 1)] for i in range(count)),
-                None if attack.elementwise else tuple(tuple(s) for s in attack.shapes), smallest, attack.dtype,
-                attack.subject.compiles)
+    return DrawingPlan(kind, tuple(domains[min(i, len(domains) - 1)] for i in range(count)),
+                       None if attack.elementwise else tuple(tuple(s) for s in attack.shapes), smallest, attack.dtype,
+                       attack.subject.compiles)
 
 
 def complete_example(attack: ClaimedOp, draft: Draft) -> Example:
@@ -100,7 +100,7 @@ def strategy_of(attack: ClaimedOp, kind: str) -> Any:
     return require_hypothesis().strategies.binary(min_size=size, max_size=size).map(lambda code: complete_example(attack, decode_draft(plan, code)))
 
 
-def decode_draft(plan: Plan, code: bytes) -> Draft:
+def decode_draft(plan: DrawingPlan, code: bytes) -> Draft:
     """The draft that bytes encode: shapes, the arrangement of the arguments, their numbers, the keys. Zeros encode the simplest draft."""
     count = len(plan.domains)
     counts = plan.counts
@@ -120,7 +120,7 @@ def decode_draft(plan: Plan, code: bytes) -> Draft:
     return Draft(tuple(plan.typed(x, i) for i, x in enumerate(xs)), code[-1], code[-2])
 
 
-def _shapes(plan: Plan, common: int, parts: bytes) -> list[Shape]:
+def _shapes(plan: DrawingPlan, common: int, parts: bytes) -> list[Shape]:
     """The shapes of the arguments of an elementwise op, decoded from bytes."""
     if plan.kind == "broadcast":
         return [_part(COMMON[common % len(COMMON)], k) for k in parts]
@@ -141,7 +141,7 @@ def _decode_numbers(entries: np.ndarray, code: bytes, count: int, shape: Shape, 
     return np.resize(found, shape) if size > count else found[count - size:].reshape(shape)
 
 
-def _complex(plan: Plan, real: Sequence[np.ndarray], codes: Sequence[bytes], axis: str, filling: int) -> list[np.ndarray]:
+def _complex(plan: DrawingPlan, real: Sequence[np.ndarray], codes: Sequence[bytes], axis: str, filling: int) -> list[np.ndarray]:
     """Real parts in the domain and any imaginary parts: on both axes, in conjugate pairs, or anywhere. Booleans are unchanged."""
     out = []
     for x, code, n, d in zip(real, codes, plan.counts, plan.domains):
@@ -184,7 +184,7 @@ def random_examples(attack: ClaimedOp, kind: str) -> list[Example]:
 
 
 @functools.lru_cache(maxsize=64)
-def _search(plan: Plan, seed: int, count: int) -> list[Draft]:
+def _search(plan: DrawingPlan, seed: int, count: int) -> list[Draft]:
     """Drafts drawn by hypothesis, shared by ops with equal plans. Many are drawn at a time, which takes a tenth of the time."""
     hypothesis = require_hypothesis()
     size = plan.size

@@ -16,7 +16,7 @@ from symgrad.proofs.statements import rule_boundary_points
 from symgrad.sampling.conditions import boundary_numbers, combined_numbers, constants_of_code, nearby_numbers
 from symgrad.sampling.numbers import GOLDEN, PAGES, PREFIX, edge_numbers, restricted_domain, simple_numbers
 from symgrad.testing.claimed import ClaimedOp, special_points
-from symgrad.testing.examples import EMPTY, LARGEST, ORDINARY, SIZES, Draft, Plan, off_branch_cuts
+from symgrad.testing.examples import EMPTY, LARGEST, ORDINARY, SIZES, Draft, DrawingPlan, off_branch_cuts
 from symgrad.testing.formulas import is_function
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arrange
 
@@ -35,7 +35,7 @@ IMAGINARY = (0.5, -1.5, 2.25, -0.75, 3.0, 1.25, -2.0, 0.0)
 Point = tuple[float, ...]
 
 
-def edge_drafts(attack: ClaimedOp, plan: Plan) -> list[Draft]:
+def edge_drafts(attack: ClaimedOp, plan: DrawingPlan) -> list[Draft]:
     """The fixed drafts of a kind."""
     if plan.kind == "special":
         return _special(attack, plan)
@@ -48,7 +48,7 @@ def edge_drafts(attack: ClaimedOp, plan: Plan) -> list[Draft]:
     return list(_with_keys(_of_shapes(plan)))
 
 
-def _of_one_length(vectors: Iterable[list[np.ndarray]], plan: Plan) -> Iterator[list[np.ndarray]]:
+def _of_one_length(vectors: Iterable[list[np.ndarray]], plan: DrawingPlan) -> Iterator[list[np.ndarray]]:
     """The vectors, cut to one length if the plan has few shapes; the last part is repeated to that length."""
     for xs in vectors:
         if not plan.few or not xs:
@@ -62,12 +62,12 @@ def _with_keys(argument_lists: Iterable[Sequence[np.ndarray]]) -> Iterator[Draft
     return (Draft(tuple(xs), 7 * k + 1, 11 * k + 1) for k, xs in enumerate(argument_lists) if xs)
 
 
-def _columns(points: Sequence[Sequence[Any]], plan: Plan) -> list[np.ndarray]:
+def _columns(points: Sequence[Sequence[Any]], plan: DrawingPlan) -> list[np.ndarray]:
     """Points as one vector for each argument."""
     return [plan.typed(np.array(column), i) for i, column in enumerate(zip(*points))]
 
 
-def _ordinary(plan: Plan, count: int) -> list[Point]:
+def _ordinary(plan: DrawingPlan, count: int) -> list[Point]:
     """Ordinary points: simple numbers and numbers with many digits, different for different arguments if possible."""
     columns = []
     for i in range(len(plan.domains)):
@@ -79,7 +79,7 @@ def _ordinary(plan: Plan, count: int) -> list[Point]:
     return [tuple(map(float, point)) for point in zip(*columns)]
 
 
-def _vectors(attack: ClaimedOp, plan: Plan) -> Iterator[list[np.ndarray]]:
+def _vectors(attack: ClaimedOp, plan: DrawingPlan) -> Iterator[list[np.ndarray]]:
     """Ordinary points, the edges of each argument, ties, and combinations of edges; those that may overflow are in vectors of their own."""
     base = _ordinary(plan, ORDINARY)
     yield _columns(base, plan)
@@ -95,7 +95,7 @@ def _vectors(attack: ClaimedOp, plan: Plan) -> Iterator[list[np.ndarray]]:
                 yield _columns(part, plan)
 
 
-def _edges(plan: Plan, i: int, further: Sequence[float]) -> list[float]:
+def _edges(plan: DrawingPlan, i: int, further: Sequence[float]) -> list[float]:
     """The edges of an argument: those of the formula, zeros, then the numbers that are hardest to read, such as the neighbours of an end.
 
     Of a domain with many holes only the two that are nearest to 0 count.
@@ -128,7 +128,7 @@ def _combined(own: Sequence[Sequence[float]]) -> list[Point]:
     return out
 
 
-def _beyond(plan: Plan, base: Sequence[Point]) -> list[Point]:
+def _beyond(plan: DrawingPlan, base: Sequence[Point]) -> list[Point]:
     """Pairs of arguments whose powers, products and quotients overflow, though the derivatives may not: x**2/x is infinite at 1e200."""
     great = min(SIZES["points"][1], LARGEST[plan.dtype]) ** (2 / 3)
     pairs = [p for p in itertools.product((great, 1 / great, 2.0, -2.0), repeat=2) if max(map(abs, p)) != 2.0 or 1 / great in p]
@@ -141,7 +141,7 @@ def _beyond(plan: Plan, base: Sequence[Point]) -> list[Point]:
     return [p for p in out if all(x in d for x, d in zip(p, plan.domains))][:MOST_BEYOND]
 
 
-def _places(attack: ClaimedOp, plan: Plan) -> list[tuple[int, float]]:
+def _places(attack: ClaimedOp, plan: DrawingPlan) -> list[tuple[int, float]]:
     """The special points of the op, the kinks and poles of its formula, and their neighbours: pairs (argument, number)."""
     out: list[tuple[int, float]] = []
     for point, _ in special_points(attack):
@@ -160,7 +160,7 @@ def _places(attack: ClaimedOp, plan: Plan) -> list[tuple[int, float]]:
         return out
 
 
-def _condition_points(attack: ClaimedOp, plan: Plan, base: Sequence[Point]) -> list[Point]:
+def _condition_points(attack: ClaimedOp, plan: DrawingPlan, base: Sequence[Point]) -> list[Point]:
     """Points at which conditions of rules and formulas hold or change, and the constants of the source with numbers around them."""
     op, count = attack.subject.op, len(plan.domains)
     out = [tuple(at.get(i, x) for i, x in enumerate(base[1])) for at in rule_boundary_points(op, attack.claims.parameters)] if op is not None else []
@@ -182,7 +182,7 @@ def _source_constants(attack: ClaimedOp) -> list[float]:
             c in enumerate(combined_numbers(found)[:MAX_CONSTANTS]) for y in nearby_numbers(c)[:NUMBERS_PER_CONSTANT if k < len(found) else 3]]
 
 
-def _moderate(plan: Plan) -> Iterator[list[tuple[Any, ...]]]:
+def _moderate(plan: DrawingPlan) -> Iterator[list[tuple[Any, ...]]]:
     """Points of a moderate size: ordinary, tied, and for complex numbers on both axes and in conjugate pairs."""
     base = _ordinary(plan, ORDINARY // 2)
     tied = [(p[0],) * len(p) for p in base if all(p[0] in d for d in plan.domains)] if len(plan.domains) > 1 else []
@@ -202,7 +202,7 @@ def _moderate(plan: Plan) -> Iterator[list[tuple[Any, ...]]]:
         yield [(p[0],) * len(p) for p in plane if all(p[0].real in d for d in plan.domains)] or tied
 
 
-def _of_shapes(plan: Plan) -> Iterator[list[np.ndarray]]:
+def _of_shapes(plan: DrawingPlan) -> Iterator[list[np.ndarray]]:
     """Ordinary numbers in shapes that broadcast, in shape (), or in empty arrays."""
     count = len(plan.domains)
     layouts: list[tuple[Any, ...]] = [((),) * count] * 4
@@ -217,7 +217,7 @@ def _of_shapes(plan: Plan) -> Iterator[list[np.ndarray]]:
         yield [plan.typed(np.resize([base[(k + j) % len(base)][i] for j in range(7)], shape), i) for i, shape in enumerate(shapes[:count])]
 
 
-def _of_arrays(plan: Plan) -> Iterator[list[np.ndarray]]:
+def _of_arrays(plan: DrawingPlan) -> Iterator[list[np.ndarray]]:
     """Arrays of ordinary numbers in every arrangement, and of mixed sizes."""
     assert plan.shapes is not None
     complexes = plan.kind == "complex"
@@ -234,7 +234,7 @@ def _of_arrays(plan: Plan) -> Iterator[list[np.ndarray]]:
         yield xs
 
 
-def _of_constants(attack: ClaimedOp, plan: Plan) -> Iterator[list[np.ndarray]]:
+def _of_constants(attack: ClaimedOp, plan: DrawingPlan) -> Iterator[list[np.ndarray]]:
     """Arrays in which every second number is a constant of the source."""
     assert plan.shapes is not None
     named = [c for c in combined_numbers(_constants(attack))[:MAX_CONSTANTS] if MODERATE_SIZES[0] <= abs(c) <= MODERATE_SIZES[1]]
@@ -248,7 +248,7 @@ def _of_constants(attack: ClaimedOp, plan: Plan) -> Iterator[list[np.ndarray]]:
         yield [x.reshape(shape) for x, shape in zip(xs, plan.shapes)]
 
 
-def _special(attack: ClaimedOp, plan: Plan) -> list[Draft]:
+def _special(attack: ClaimedOp, plan: DrawingPlan) -> list[Draft]:
     """One draft for each special point: the numbers, or arrays filled with them. Raises ValueError for a point with another count of numbers."""
     out = []
     for k, (point, _) in enumerate(special_points(attack)):

@@ -15,7 +15,7 @@ from symgrad.sampling.matrices import fit
 from symgrad.sampling.numbers import table
 from symgrad.testing.strategies.arrays import code_size
 
-__all__ = ["Draft", "Example", "Plan", "off_branch_cuts", "only_tangent"]
+__all__ = ["Draft", "Example", "DrawingPlan", "off_branch_cuts", "only_tangent"]
 
 KINDS = ("points", "broadcast", "scalars", "empty", "low", "complex", "special")
 EMPTY = ((0,), (0, 2), (3, 0))
@@ -54,7 +54,7 @@ class Draft(NamedTuple):
     tangents: int
 
 
-class Plan(NamedTuple):
+class DrawingPlan(NamedTuple):
     """The parameters that drafts of a kind depend on; `shapes` is None for an elementwise op, `few` limits the number of shapes."""
 
     kind: str

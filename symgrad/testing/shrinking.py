@@ -32,7 +32,7 @@ DIGITS = 17
 
 def simplest_failure(check: Check, attack: Attack, example: Example, wrong: Wrong, fixed: bool = False) -> Failure:
     """The report of a failure at the simplest example found in five seconds; with `fixed`, at the example given."""
-    search = Search(check, attack, example, wrong)
+    search = ShrinkSearch(check, attack, example, wrong)
     note, notes = "", []
     if not search.again(example):
         note = "it did not fail again at the same input: the op is random or has a state; this is what was seen first"
@@ -72,7 +72,7 @@ def _difference(attack: Attack, wrong: Wrong) -> Any:
         return None
 
 
-class Search:
+class ShrinkSearch:
     """A search for the simplest example. `best` is the simplest one so far and `why` its failure."""
 
     def __init__(self, check: Check, attack: Attack, example: Example, wrong: Wrong):

@@ -23,16 +23,16 @@ from symgrad.testing.attack import Attack, Check, user_example
 from symgrad.testing.claims import Claims
 from symgrad.testing.examples import Example
 
-__all__ = ["Code", "pytest_command", "snippet"]
+__all__ = ["SnippetCode", "pytest_command", "snippet"]
 
 IRRELEVANT_CLAIMS = ("without", "errors")  # claims that do not change the result of a check at one input
 WIDE = 110
 
 
-class Code:
+class SnippetCode:
     """Values as source text. `imports` collects the modules needed, `names` the names imported from modules, `undefined` names without an import.
 
-    >>> code = Code()
+    >>> code = SnippetCode()
     >>> code.of(np.array([1.0, -0.0])), code.of(np.float32(0.1)), code.of(float("inf")), sorted(code.imports)
     ('np.array([1.0, -0.0])', 'np.float32(0.1)', 'np.inf', ['import numpy as np'])
     """
@@ -152,7 +152,7 @@ class Code:
 
 def snippet(check: Check, attack: Attack, example: Example) -> str:
     """Code that runs one check at one example: imports, and a call that raises the same failure."""
-    code = Code()
+    code = SnippetCode()
     subject = attack.subject
     path = subject.import_path()
     arguments = [code.named(subject.function, subject.name if subject.name.isidentifier() else "op", path)]
@@ -182,7 +182,7 @@ def snippet(check: Check, attack: Attack, example: Example) -> str:
     return "\n".join([*lines, *undefined, "", call])
 
 
-def _directions(code: Code, attack: Attack, example: Example) -> list[str]:
+def _directions(code: SnippetCode, attack: Attack, example: Example) -> list[str]:
     """The cotangent and the tangents, if they differ from those that a check uses by default."""
     out = []
     plain = (user_example(attack, example.xs, None, None) or [example])[0]

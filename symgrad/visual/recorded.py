@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from symgrad.autograd import enable_grad
-from symgrad.autograd.bundles import Output
+from symgrad.autograd.bundles import OutputNode
 from symgrad.autograd.context import FunctionNode
 from symgrad.engine.passes import pullback
 from symgrad.engine.saved import read_traced
@@ -37,8 +37,8 @@ def read(tensors: Sequence[Tensor], names: Mapping[Node, str]) -> GraphRecorder:
             recorder.add_source("Leaf", node.value, node, str(names.get(node) or node.symbol or ""))
         elif type(node) is DerivativeNode:
             recorder.nodes[node] = recorder.add_source(CONSTANT, node.value, node) if operands[0] is None else operands[0]
-        elif isinstance(node, (FunctionNode, Output)):
-            name = f"output {node.output_nr}" if isinstance(node, Output) else type(node).__name__.removesuffix("Backward")
+        elif isinstance(node, (FunctionNode, OutputNode)):
+            name = f"output {node.output_nr}" if isinstance(node, OutputNode) else type(node).__name__.removesuffix("Backward")
             value = None if isinstance(node, FunctionNode) and node.outputs else node.value
             recorder.register(recorder.add(name, value, node, name=name, operands=tuple(v for v in operands if v is not None)), value, node)
         else:

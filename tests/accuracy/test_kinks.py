@@ -13,7 +13,7 @@ from symgrad.autograd import Function
 from symgrad.diagnose.kinks.evaluation import hull_distance
 from symgrad.diagnose.kinks.kink import Kink, KinkReport, Side
 from symgrad.diagnose.kinks.kinks import kinks, note
-from symgrad.frameworks.differentiation_task import Problem
+from symgrad.frameworks.differentiation_task import DifferentiationTask
 
 where, amax, stack = symgrad.where, symgrad.amax, symgrad.stack
 
@@ -268,7 +268,7 @@ def test_report_formats():
 
 def test_the_note_for_a_check():
     def noted(function, *inputs):
-        problem = Problem(function, inputs)
+        problem = DifferentiationTask(function, inputs)
         return note(problem.run(problem.point, named=True))
 
     assert noted(identity, 0.0).startswith("the given point is at a kink of relu: the returned gradient 0 is not in the Clarke")

@@ -13,7 +13,7 @@ import sympy
 import symgrad
 from symgrad.algebra.identity import Identity, identical
 from symgrad.dtypes.ulp import ulp_of
-from symgrad.frameworks.differentiation_task import Problem
+from symgrad.frameworks.differentiation_task import DifferentiationTask
 from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
 from symgrad.proofs import formulas as proof
@@ -104,7 +104,7 @@ def test_each_way_can_fail_by_itself(monkeypatch, declare):
 def test_a_silent_zero_of_sympy_is_no_proof(monkeypatch, declare):
     """Where SymPy calls a difference 0 that is none, the numbers of the two formulas still have to agree."""
     wrong = declare("wrong", *WRONG["scaled by 1 + 1e-6"])
-    run = Problem(lambda x: wrong(x), [1.0]).run([np.array(1.0)], named=True)
+    run = DifferentiationTask(lambda x: wrong(x), [1.0]).run([np.array(1.0)], named=True)
     formulas = proof.Formulas(run, ["x"], 1)
     monkeypatch.setattr(proof, "identical", lambda *pair, **limits: Identity("proved", ""))
     assert formulas.unproved([np.array([1.0])]) == (0,)

@@ -11,7 +11,7 @@ import pytest
 import symgrad
 from symgrad.carriers import PROTOCOL, ball, precise
 from symgrad.carriers.matrices import MATRIX_WORDS
-from symgrad.frameworks.differentiation_task import Problem
+from symgrad.frameworks.differentiation_task import DifferentiationTask
 from symgrad.graph.op import REGISTRY
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.rigorous import carrier, enclosures
@@ -221,7 +221,7 @@ def test_enclosures_contain_value_gradient_hessian_and_third_derivatives():
     true = the_truth(by_mpmath, at, 3)
     assert [e.order for e in report.enclosures] == [0] + [1] * 2 + [2] * 3 + [3] * 4
     shown = [index for index in true if list(index) == sorted(index)]
-    run = Problem(helmholtz, (at,), None).run([np.array(at)])
+    run = DifferentiationTask(helmholtz, (at,), None).run([np.array(at)])
     with ball.precision(128):
         balls = dict(enclosures_of(run, 3))
     for e, index in zip(report.enclosures, shown):
@@ -302,7 +302,7 @@ def test_without_the_option_there_are_no_enclosures():
 
 
 def test_the_time_ends_the_search_for_more_digits():
-    run = Problem(lambda x: (x.sqrt() ** 2 - 2).abs(), (2.0,), None).run([np.array(2.0)])
+    run = DifferentiationTask(lambda x: (x.sqrt() ** 2 - 2).abs(), (2.0,), None).run([np.array(2.0)])
     assert enclosures(run, {0: np.array(0.0)}, ["x"], seconds=0.0)[0].bits == 128
 
 

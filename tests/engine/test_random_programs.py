@@ -17,8 +17,8 @@ from symgrad.graph.op import REGISTRY
 from symgrad.reference.exact import Exact, agreement
 from symgrad.reference.run import Run
 from symgrad.sampling.points import random_direction
-from symgrad.testing.strategies import Program, programs
-from symgrad.testing.strategies.programs import Operand, Step
+from symgrad.testing.strategies import DrawnProgram, programs
+from symgrad.testing.strategies.programs import DrawnOperand, DrawnStep
 from symgrad.testing.strategies.programs_fitting import FITS, GUARDS, default_ops, fits, guard_for
 
 MOVING = ("repeat", "unflatten", "rot90", "diagonal", "diag_embed", "unfold", "roll", "squeeze", "unsqueeze", "broadcast_to", "clone")
@@ -179,15 +179,16 @@ def test_every_op_is_reached_and_so_are_deep_programs():
 
 
 def test_a_program_by_hand():
-    program = Program({"x": np.array([1.0, 2.0]), "y": np.array(3.0)},
-                      (Step("mul", (Operand(0), Operand(1))), Step("sum", (Operand(2, "small"),), ((0,), False)),
-                       Step("stack", (Operand(3), Operand(3)), (0,))))
+    program = DrawnProgram({"x": np.array([1.0, 2.0]), "y": np.array(3.0)},
+                           (DrawnStep("mul", (DrawnOperand(0), DrawnOperand(1))), DrawnStep("sum", (DrawnOperand(2, "small"),), ((0,), False)),
+                            DrawnStep("stack", (DrawnOperand(3), DrawnOperand(3)), (0,))))
     assert list(program.lines()) == ["a = mul(x, y)", "b = sum(a/(1 + a*a), (0,), False)", "c = stack([b, b], 0)"]
     assert program(np.array([1.0, 2.0]), 3.0).tolist() == [3 / 10 + 6 / 37] * 2
     with pytest.raises(TypeError, match=r"program takes 2 inputs \(x, y\), not 1"):
         program(1.0)
     check(program)
-    unread = Program({"x": np.array(1.0), "y": np.array(2.0)}, (Step("sin", (Operand(1),)), Step("exp", (Operand(2),)))).needed()
+    steps = DrawnStep("sin", (DrawnOperand(1),)), DrawnStep("exp", (DrawnOperand(2),))
+    unread = DrawnProgram({"x": np.array(1.0), "y": np.array(2.0)}, steps).needed()
     assert list(unread.point) == ["x"] and list(unread.lines()) == ["a = sin(x)", "b = exp(a)"] and unread(2.0).item() == np.exp(np.sin(2.0))
 
 
@@ -229,4 +230,4 @@ def test_every_op_that_moves_elements_about_works_where_it_is_said_to_fit():
         for shape in [s for s in ((3,), (2, 3), (1, 2)) if fits(REGISTRY[name], [s])]:
             for further in FITS[name].parameters(shape):
                 point = {"x": np.arange(1.0, 1 + np.prod(shape)).reshape(shape) / 8}
-                check(Program(point, (Step(name, (Operand(0),), further), Step("square", (Operand(1),)))))
+                check(DrawnProgram(point, (DrawnStep(name, (DrawnOperand(0),), further), DrawnStep("square", (DrawnOperand(1),)))))

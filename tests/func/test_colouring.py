@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad.func.colouring import _colour_in_rounds, _colour_sequentially, colour_columns, colour_symmetric
-from symgrad.func.patterns import Pattern
+from symgrad.func.patterns import SparsityPattern
 
 PATTERNS = st.integers(1, 14).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=40)))
 
 
 def pattern_of(matrix):
-    return Pattern(*np.asarray(matrix).nonzero(), np.shape(matrix))
+    return SparsityPattern(*np.asarray(matrix).nonzero(), np.shape(matrix))
 
 
 @given(PATTERNS)
@@ -49,7 +49,7 @@ def test_large_patterns_are_coloured_in_rounds():
     n, count = 30_000, 60_000
     i, j = rng.integers(0, n, (2, count))
     key = np.unique(np.concatenate([i * n + j, j * n + i, np.arange(n) * (n + 1)]))
-    pattern = Pattern(key // n, key % n, (n, n))
+    pattern = SparsityPattern(key // n, key % n, (n, n))
     assert pattern.nonzeros > 1 << 16
     colouring = colour_symmetric(pattern)
     used = pattern.rows * colouring.count + colouring.colours[pattern.columns]

@@ -17,7 +17,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.graph.domains import BOOLEAN, MatrixDomain
 from symgrad.testing.silence import silence
-from symgrad.testing.strategies.programs import GUARDS, Operand, guard_for
+from symgrad.testing.strategies.programs import GUARDS, DrawnOperand, guard_for
 from tests.support.points import arrays, domain, inside, tails
 
 from .words import WEIGHTS, WORDS, Word, generic
@@ -37,7 +37,7 @@ class Step(NamedTuple):
     """A word, its operands among the values so far, and its parameters."""
 
     word: str
-    operands: tuple[Operand, ...]
+    operands: tuple[DrawnOperand, ...]
     parameters: tuple[Any, ...] = ()
 
 
@@ -290,7 +290,7 @@ class _Drawer:
         self.values = [tensor(given[place], requires_grad=True), *(tensor(a) for i, a in enumerate(given) if i != place)]
         self.constants = [a for i, a in enumerate(given) if i != place]
         order = iter(range(1, word.arity))
-        operands = tuple(Operand(0 if i == place else next(order)) for i in range(word.arity))
+        operands = tuple(DrawnOperand(0 if i == place else next(order)) for i in range(word.arity))
         return self._apply(word, operands)
 
     def _part(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -337,12 +337,12 @@ class _Drawer:
                 if found is None:
                     return False
                 guard = found
-            guarded.append(Operand(k, guard))
+            guarded.append(DrawnOperand(k, guard))
         if word.name in CONSTANT_AT_TIES and len(set(guarded)) < len(guarded):
             return False
         return self._apply(word, tuple(guarded))
 
-    def _apply(self, word: Word, operands: tuple[Operand, ...]) -> bool:
+    def _apply(self, word: Word, operands: tuple[DrawnOperand, ...]) -> bool:
         shapes = [tuple(self.values[o.value].shape) for o in operands]
         if not word.fits(*shapes):
             return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from symgrad.testing.strategies.programs import Operand
+from symgrad.testing.strategies.programs import DrawnOperand
 
 from .__main__ import shown
 from .comparing import examined
@@ -23,7 +23,7 @@ SHORT, SHARE = 12, 0.06  # functions of the short form, and the share of the rou
 def function(point, *steps, constants=()):
     """A function with generic weights and a generic tangent; each step is a word, the values it takes, and parameters."""
     point, rng = np.asarray(point, float), np.random.default_rng(5)
-    steps = tuple(Step(word, tuple(map(Operand, operands)), tuple(parameters)) for word, operands, *parameters in steps)
+    steps = tuple(Step(word, tuple(map(DrawnOperand, operands)), tuple(parameters)) for word, operands, *parameters in steps)
     found = Function(point, tuple(map(np.asarray, constants)), steps, np.ones(()), rng.uniform(0.3, 1.7, point.shape))
     shape = tuple(found.vector(Problem(found).x).shape)
     return Function(point, found.constants, steps, rng.uniform(0.3, 1.7, shape), found.tangent)

@@ -10,7 +10,7 @@ import symgrad
 from symgrad.graph.domains import POSITIVE, Domain, Interval
 from symgrad.testing import CheckFailure, check_linearity, check_pullback, check_pushforward, check_value, shrinking
 from symgrad.testing.failure import exact_text
-from symgrad.testing.snippets import Code
+from symgrad.testing.snippets import SnippetCode
 from tests.support.failing import (
     Cube,
     failure_of,
@@ -94,7 +94,7 @@ def test_cotangent_and_tangents_stand_in_it_only_where_they_are_not_ones():
     sympy.besselj(0, sympy.Symbol("y", positive=True)), sympy.Interval(0, 1), sympy.Matrix([1, sympy.pi])],
     ids=[f"value{i}" for i in range(32)])
 def test_a_value_is_written_so_that_it_comes_back_to_the_last_bit(value):
-    code = Code()
+    code = SnippetCode()
     text = code.of(value)
     names = {}
     exec("\n".join([*code.imports, *(f"from {m} import {', '.join(sorted(names))}" for m, names in code.names.items())]), names)

@@ -17,7 +17,7 @@ from symgrad.diagnose.kinks.evaluation import NotEvaluable, hull_distance, scala
 from symgrad.diagnose.kinks.kink import INSIDE, OUTSIDE, UNDECIDED, Kink, KinkReport, Side
 from symgrad.diagnose.kinks.switches import Place, Switch, broadcast_element, convention_of, switches
 from symgrad.engine.tensor import Tensor
-from symgrad.frameworks.differentiation_task import NotCheckable, Problem, run_of, silence
+from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, run_of, silence
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
 from symgrad.graph.derivative import DerivativeNode
@@ -66,7 +66,7 @@ def report_of_function(function: Callable[..., Any], inputs: Sequence[Any] | Map
     """The report of a function at its inputs."""
     name = name_of(function)
     try:
-        problem = Problem(function, inputs or examples_of(function) or ())
+        problem = DifferentiationTask(function, inputs or examples_of(function) or ())
     except NotCheckable as error:
         return KinkReport(name, UNDECIDED, str(error), distance)
     branches: list[Node] = []

@@ -33,13 +33,13 @@ from symgrad.testing.gradcheck.jacobians import (
 )
 from symgrad.testing.gradcheck.report import GradcheckError
 
-__all__ = ["Check"]
+__all__ = ["DerivativeCheck"]
 
 IMAGINARY, REAL = "imaginary", "real"
 
 
 @dataclass
-class Check(FunctionAtPoint):
+class DerivativeCheck(FunctionAtPoint):
     """A function at a point, and the tolerances of its derivatives."""
 
     atol: float
@@ -79,7 +79,7 @@ class Check(FunctionAtPoint):
         return [[numerical_derivatives(self, x, vectors, self.places) for vectors in directions] for x, directions in zip(self.leaves, self.vectors)]
 
 
-def _columns(check: Check, y: Tensor, cotangents: Sequence[Array]) -> list[Array]:
+def _columns(check: DerivativeCheck, y: Tensor, cotangents: Sequence[Array]) -> list[Array]:
     """The blocks of the Jacobian of one output by pullbacks, which must be deterministic."""
     blocks = []
     for found in pullbacks(check, y, cotangents), pullbacks(check, y, cotangents):
@@ -98,7 +98,7 @@ def _columns(check: Check, y: Tensor, cotangents: Sequence[Array]) -> list[Array
     return blocks[0]
 
 
-def _rows(check: Check, j: int, vectors: Sequence[Array]) -> list[Array]:
+def _rows(check: DerivativeCheck, j: int, vectors: Sequence[Array]) -> list[Array]:
     """The blocks of the Jacobian by one input by pushforwards."""
     found = [push_forward(check, {j: vector}) for vector in vectors]
     for tangents in found:
@@ -136,7 +136,7 @@ def _parts_in_order(tensors: Sequence[Tensor]) -> Iterator[tuple[str, list[int]]
     yield REAL, [i for i, t in enumerate(tensors) if t.is_complex()]
 
 
-def _check_backward(check: Check) -> None:
+def _check_backward(check: DerivativeCheck) -> None:
     """vᵀ J u by a pullback and by differences, for all unit vectors or, in fast mode, for one u and one v at random."""
     for part, places in _parts_in_order(check.outputs):
         for i in places:
@@ -157,7 +157,7 @@ def _check_backward(check: Check) -> None:
                     _explain(check, n, a, message, i, j, *_entries_backward(check, i, j, part))
 
 
-def _entries_backward(check: Check, i: int, j: int, part: str) -> tuple[Array, Array]:
+def _entries_backward(check: DerivativeCheck, i: int, j: int, part: str) -> tuple[Array, Array]:
     """One full block of the Jacobian, numerical and analytical."""
     x, y = check.leaves[j], check.outputs[i]
     unit = 1j if y.is_complex() and part == IMAGINARY else 1
@@ -165,7 +165,7 @@ def _entries_backward(check: Check, i: int, j: int, part: str) -> tuple[Array, A
     return _complex_derivative(found, part), _columns(check, y, [unit * e.real for e in unit_vectors(y)])[j]
 
 
-def _check_forward(check: Check, undefined: bool) -> None:
+def _check_forward(check: DerivativeCheck, undefined: bool) -> None:
     """J u by a pushforward and by differences, for all unit vectors or, in fast mode, for one u at random."""
     differences = check.differences
     for part, places in _parts_in_order(check.leaves):
@@ -185,7 +185,7 @@ def _check_forward(check: Check, undefined: bool) -> None:
         _check_undefined_tangents(check)
 
 
-def _check_undefined_tangents(check: Check) -> None:
+def _check_undefined_tangents(check: DerivativeCheck) -> None:
     """Check that an undefined tangent has the effect of zeros."""
     given = {j: check.directions(j, True)[0][0] for j, x in enumerate(check.leaves)}
     for j, x in enumerate(check.leaves):
@@ -196,13 +196,13 @@ def _check_undefined_tangents(check: Check) -> None:
                                      f"Got: {one} but expected: {other}")
 
 
-def _compare(check: Check, n: Array, a: Array, message: str, i: int, j: int) -> None:
+def _compare(check: DerivativeCheck, n: Array, a: Array, message: str, i: int, j: int) -> None:
     if not np.allclose(a, n, check.rtol, check.atol):
         raise GradcheckError(f"{message} for output {i} with respect to input {j},\nnumerical:{wrap(n)}\nanalytical:{wrap(a)}\n\n"
                              + _worst(check, n, a, i, j))
 
 
-def _explain(check: Check, n: Array, a: Array, message: str, i: int, j: int, numbers: Array, analytical: Array) -> None:
+def _explain(check: DerivativeCheck, n: Array, a: Array, message: str, i: int, j: int, numbers: Array, analytical: Array) -> None:
     """The error of fast mode, with the full matrices."""
     close = np.allclose(analytical, numbers, check.rtol, check.atol)
     raise GradcheckError(
@@ -214,7 +214,7 @@ def _explain(check: Check, n: Array, a: Array, message: str, i: int, j: int, num
         + "\n" + _worst(check, numbers, analytical, i, j))
 
 
-def _worst(check: Check, n: Array, a: Array, i: int, j: int) -> str:
+def _worst(check: DerivativeCheck, n: Array, a: Array, i: int, j: int) -> str:
     """The line that names the entry with the largest disagreement."""
     difference = distances(n, a)
     at = int(np.argmax(np.where(np.isnan(difference), np.inf, difference)))
@@ -231,7 +231,7 @@ def _worst(check: Check, n: Array, a: Array, i: int, j: int) -> str:
 # Further requirements of a backward
 
 
-def _check_nothing(check: Check) -> None:
+def _check_nothing(check: DerivativeCheck) -> None:
     """Check that the differences are zero if no output requires grad."""
     places = [i for i, y in enumerate(check.every) if y.is_floating_point() or y.is_complex()]
     for j, x in enumerate(check.leaves):
@@ -241,7 +241,7 @@ def _check_nothing(check: Check) -> None:
                     raise GradcheckError("Numerical gradient for function expected to be zero")
 
 
-def _check_zero_cotangents(check: Check) -> None:
+def _check_zero_cotangents(check: DerivativeCheck) -> None:
     """Check that a zero cotangent gives zeros in the shape and dtype of the input."""
     if not check.outputs:
         return
@@ -269,7 +269,7 @@ class _Undefined(Function):
         return None
 
 
-def _check_undefined_cotangents(check: Check) -> None:
+def _check_undefined_cotangents(check: DerivativeCheck) -> None:
     """Check that undefined cotangents, of all outputs or of one, have the effect of zeros."""
     count = len(check.outputs)
     for missing in (None, *(range(count) if count > 1 else ())):

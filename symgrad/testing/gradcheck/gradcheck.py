@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.autograd.engine import grad
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.testing.gradcheck.comparison import Check
+from symgrad.testing.gradcheck.comparison import DerivativeCheck
 from symgrad.testing.gradcheck.report import GradcheckError
 from symgrad.testing.gradcheck.search import attack_gradients
 
@@ -66,7 +66,7 @@ def _agrees(func: Callable[..., Any], inputs: tuple[Any, ...], tolerances: tuple
             backward: bool, forward: bool, undefined: bool, batched: bool, batched_forward: bool, raise_exception: bool, attack: bool, seed: int,
             order: int) -> bool:
     try:
-        Check(func, inputs, *tolerances, dtypes, fast, differentiates=order > 1).run(backward, forward, undefined, batched, batched_forward)
+        DerivativeCheck(func, inputs, *tolerances, dtypes, fast, differentiates=order > 1).run(backward, forward, undefined, batched, batched_forward)
         if not attack:
             return True
         report = attack_gradients(func, inputs, order=order, eps=tolerances[0], atol=tolerances[1], rtol=tolerances[2], backward=backward,

@@ -23,7 +23,7 @@ from symgrad.testing.claimed import special_points
 from symgrad.testing.claims import Claims, claims_of
 from symgrad.testing.failure import CheckFailure
 from symgrad.testing.formulas import is_function
-from symgrad.testing.plugin.options import Options, is_id
+from symgrad.testing.plugin.options import PluginOptions, is_id
 from symgrad.testing.running import ACCURACY, check_names
 from symgrad.testing.silence import silence
 
@@ -35,7 +35,7 @@ SECONDS = {"dev": 2.0, "ci": 10.0, "thorough": 60.0}  # for the scan of one op
 class OpUnderTest:
     """An op that a process tests: the first check makes its attack, which all checks share."""
 
-    def __init__(self, op: Any, name: str, options: Options):
+    def __init__(self, op: Any, name: str, options: PluginOptions):
         self.op, self.name, self.options = op, name, options
         self._attack: Attack | Exception | None = None
         self._reporter = ""  # the test that reported why there is no attack
@@ -96,7 +96,7 @@ class NoAttack(Exception):
         self.__cause__ = error
 
 
-class Text:
+class FailureText:
     """The text that pytest prints for a failure; its first line is in the summary."""
 
     def __init__(self, text: str):
@@ -146,7 +146,7 @@ class OpItem(pytest.Item):
         """The report of the check; a traceback only for an error of symgrad itself."""
         error = excinfo.value
         if isinstance(error, (CheckFailure, NoAttack, DigitsLost)):
-            return Text(str(error))
+            return FailureText(str(error))
         return super().repr_failure(excinfo, style)
 
 

@@ -14,10 +14,10 @@ from symgrad.testing.plugin.modules import TargetError, find_op, import_module_n
 from symgrad.testing.profiles import PROFILES, Profile
 from symgrad.testing.running import ACCURACY
 
-__all__ = ["Options", "Target", "is_id", "options_of", "targets_of"]
+__all__ = ["PluginOptions", "Target", "is_id", "options_of", "targets_of"]
 
 
-class Options(NamedTuple):
+class PluginOptions(NamedTuple):
     """The options of a run."""
 
     profile: Profile
@@ -39,11 +39,11 @@ class Target(NamedTuple):
     only: frozenset[str] = frozenset()
 
 
-def options_of(config: pytest.Config) -> Options:
+def options_of(config: pytest.Config) -> PluginOptions:
     """The options of a run. Raises UsageError for a profile, check, dtype, number or file that cannot be used."""
     get = config.getoption
-    return Options(_profile(config), _checks(get("symgrad_checks")), _integer(get("symgrad_seed"), "--symgrad-seed", "0", 0),
-                   _dtypes(get("symgrad_dtypes")), _ulp(get("symgrad_ulp")), get("symgrad_accuracy"), _file(config, get("symgrad_report")))
+    return PluginOptions(_profile(config), _checks(get("symgrad_checks")), _integer(get("symgrad_seed"), "--symgrad-seed", "0", 0),
+                         _dtypes(get("symgrad_dtypes")), _ulp(get("symgrad_ulp")), get("symgrad_accuracy"), _file(config, get("symgrad_report")))
 
 
 def _split_commas(text: str | None) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from symgrad.reports.verdicts import IMPRECISE
-from symgrad.testing.plugin.options import Options
+from symgrad.testing.plugin.options import PluginOptions
 
 __all__ = ["Tally"]
 
@@ -18,7 +18,7 @@ __all__ = ["Tally"]
 class Tally:
     """The result of every test of an op, by its id. Only reports are read, so that it does not matter which process ran the test."""
 
-    def __init__(self, options: Options):
+    def __init__(self, options: PluginOptions):
         self.options = options
         self.tests: dict[str, dict[str, Any]] = {}
         self.crashed = False

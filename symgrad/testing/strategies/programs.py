@@ -24,7 +24,7 @@ from symgrad.testing.strategies.programs_fitting import GUARDS, Shape, default_o
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["Operand", "Program", "Step", "programs"]
+__all__ = ["DrawnOperand", "DrawnProgram", "DrawnStep", "programs"]
 
 NAMES = ("x", "y", "z", "u", "v", "w")
 SHAPES: tuple[Shape, ...] = ((2,), (), (2, 2), (3,), (2, 3), (3, 2))
@@ -33,7 +33,7 @@ MIN_KINK_DISTANCE = 1e-3  # the least distance of every op from a kink, a tie or
 
 
 @dataclass(frozen=True)
-class Operand:
+class DrawnOperand:
     """A value of the program by its number (the inputs come first), mapped into a domain by one of `GUARDS`."""
 
     value: int
@@ -41,11 +41,11 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Step:
+class DrawnStep:
     """One line: an op of the registry by its name, its operands, and its further arguments."""
 
     op: str
-    operands: tuple[Operand, ...]
+    operands: tuple[DrawnOperand, ...]
     parameters: tuple[Any, ...] = ()
 
     def __call__(self, values: Sequence[Tensor]) -> Tensor:
@@ -56,15 +56,15 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class DrawnProgram:
     """A function of tensors, made of ops of the registry: `program(*tensors)` is the value of its last line.
 
     `point` has a value for each input by name, at which no op is near a kink, a tie or a jump, and no value is large. Domains are met at every
     point: an op that is not defined everywhere gets its argument through a smooth function with values inside, as in log(1 + x*x).
     It can be pickled, and its repr is the text of its lines.
 
-    >>> step = Step("sin", (Operand(0),))
-    >>> program = Program({"x": np.array([0.5, 1.0])}, (step, Step("log", (Operand(1, "positive"),))))
+    >>> step = DrawnStep("sin", (DrawnOperand(0),))
+    >>> program = DrawnProgram({"x": np.array([0.5, 1.0])}, (step, DrawnStep("log", (DrawnOperand(1, "positive"),))))
     >>> program
     def program(x):
         a = sin(x)
@@ -76,7 +76,7 @@ class Program:
     """
 
     point: dict[str, np.ndarray]
-    steps: tuple[Step, ...]
+    steps: tuple[DrawnStep, ...]
     __name__ = "program"
 
     @property
@@ -104,14 +104,14 @@ class Program:
             values.append(step(values))
         return values[-1]
 
-    def needed(self) -> Program:
+    def needed(self) -> DrawnProgram:
         """The program without the inputs that no line reads."""
         read = {o.value for step in self.steps for o in step.operands}
         names = list(self.point)
         kept = [k for k, _ in enumerate(names) if k in read]
         places = {k: n for n, k in enumerate([*kept, *range(len(names), len(names) + len(self.steps))])}
         steps = tuple(replace(step, operands=tuple(replace(o, value=places[o.value]) for o in step.operands)) for step in self.steps)
-        return Program({new: self.point[names[k]] for new, k in zip(names, kept)}, steps)
+        return DrawnProgram({new: self.point[names[k]] for new, k in zip(names, kept)}, steps)
 
     @property
     def expr(self) -> Any:
@@ -145,7 +145,7 @@ def _letters() -> Iterator[str]:
 
 
 def programs(depth: int | SearchStrategy[int] = 4, ops: Sequence[Any] | None = None,
-             inputs: Sequence[Shape] | SearchStrategy[Sequence[Shape]] | None = None) -> SearchStrategy[Program]:
+             inputs: Sequence[Shape] | SearchStrategy[Sequence[Shape]] | None = None) -> SearchStrategy[DrawnProgram]:
     """Random programs of up to `depth` ops, each applied to inputs and to results of the ops before it.
 
     `ops` are names, ops or public functions; without it all public ops that are elementwise with a slope, reductions, linear or of
@@ -172,7 +172,7 @@ def programs(depth: int | SearchStrategy[int] = 4, ops: Sequence[Any] | None = N
         shapes = given if isinstance(given, st.SearchStrategy) else st.just(tuple(map(tuple, given)))
 
     @st.composite
-    def drawn(draw: Any) -> Program:
+    def drawn(draw: Any) -> DrawnProgram:
         sizes = [tuple(s) for s in draw(shapes)]
         count = sum(map(math.prod, sizes))
         left = list(range(max(40, count)))
@@ -187,7 +187,7 @@ def programs(depth: int | SearchStrategy[int] = 4, ops: Sequence[Any] | None = N
     return drawn()
 
 
-def _build(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: int, fewer: bool) -> Program:
+def _build(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: int, fewer: bool) -> DrawnProgram:
     """A program of so many steps, or fewer, each drawn among the ops that fit the values so far.
 
     Every step draws the same: an op by a number that does not depend on the values, whether it reads the latest value, its operands, and whether a
@@ -195,7 +195,7 @@ def _build(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: in
     """
     st = require_hypothesis().strategies
     values = [tensor(x, requires_grad=True) for x in point.values()]
-    steps: list[Step] = []
+    steps: list[DrawnStep] = []
     usable: list[Op] = []
     for _ in range(depth):
         shapes = tuple(tuple(v.shape) for v in values)
@@ -218,7 +218,7 @@ def _build(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: in
             if value is not None:
                 break
         steps = [step]
-    return Program(point, _live_steps(steps, len(point)))
+    return DrawnProgram(point, _live_steps(steps, len(point)))
 
 
 @functools.lru_cache(10000)
@@ -227,17 +227,17 @@ def _operands(op: Op, shapes: tuple[Shape, ...]) -> tuple[tuple[int, ...], ...]:
     return tuple(chosen for chosen in itertools.product(range(len(shapes)), repeat=op.arity or 2) if fits(op, [shapes[i] for i in chosen]))
 
 
-def _draw_step(draw: Any, op: Op, operands: Sequence[int], values: Sequence[Tensor]) -> tuple[Step, Tensor | None]:
+def _draw_step(draw: Any, op: Op, operands: Sequence[int], values: Sequence[Tensor]) -> tuple[DrawnStep, Tensor | None]:
     """An op with drawn parameters and its value, None for a value that cannot be used."""
     return _apply(op, operands, draw(parameters(op, [tuple(values[i].shape) for i in operands])), values)
 
 
-def _apply(op: Op, operands: Sequence[int], parameters: tuple[Any, ...], values: Sequence[Tensor]) -> tuple[Step, Tensor | None]:
+def _apply(op: Op, operands: Sequence[int], parameters: tuple[Any, ...], values: Sequence[Tensor]) -> tuple[DrawnStep, Tensor | None]:
     """An op applied to values mapped into its domains, and once more to small ones if the result cannot be used."""
     domains = op.domain or (REAL,)
     guards = [guard_for(domains[min(k, len(domains) - 1)]) or "" for k in range(len(operands))]
     for small in (False, True):
-        step = Step(op.name, tuple(Operand(i, guard or ("small" if small else "")) for i, guard in zip(operands, guards)), parameters)
+        step = DrawnStep(op.name, tuple(DrawnOperand(i, guard or ("small" if small else "")) for i, guard in zip(operands, guards)), parameters)
         with np.errstate(all="ignore"):
             value = step(values)
             if _is_usable(value):
@@ -253,12 +253,16 @@ def _is_usable(value: Tensor) -> bool:
     return next(switches(value._node, MIN_KINK_DISTANCE), None) is None
 
 
-def _live_steps(steps: Sequence[Step], inputs: int) -> tuple[Step, ...]:
+def _live_steps(steps: Sequence[DrawnStep], inputs: int) -> tuple[DrawnStep, ...]:
     """The steps that the last one depends on, with renumbered values."""
     needed = {len(steps) - 1}
     for k in range(len(steps) - 1, -1, -1):
         if k in needed:
             needed |= {o.value - inputs for o in steps[k].operands if o.value >= inputs}
     places = {k: inputs + n for n, k in enumerate(sorted(needed))}
-    return tuple(Step(steps[k].op, tuple(Operand(places[o.value - inputs] if o.value >= inputs else o.value, o.guard) for o in steps[k].operands),
-                      steps[k].parameters) for k in sorted(needed))
+
+    def moved(step: DrawnStep) -> DrawnStep:
+        operands = [DrawnOperand(places[o.value - inputs] if o.value >= inputs else o.value, o.guard) for o in step.operands]
+        return DrawnStep(step.op, tuple(operands), step.parameters)
+
+    return tuple(moved(steps[k]) for k in sorted(needed))

@@ -14,14 +14,14 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.testing.strategies.indexing import axes, indices, permutations
 from symgrad.testing.strategies.needed import require_hypothesis
 
-__all__ = ["GUARDS", "Guard", "Shape", "default_ops", "fits", "guard_for", "op_named", "parameters"]
+__all__ = ["GUARDS", "IntervalMap", "Shape", "default_ops", "fits", "guard_for", "op_named", "parameters"]
 
 Shape = tuple[int, ...]
 MAX_ELEMENTS = 12  # elements of a value
 SIMPLEST_OPS = ("sin", "mul", "add", "sum", "mm", "exp", "square")  # the shape that programs shrink to
 
 
-class Guard(NamedTuple):
+class IntervalMap(NamedTuple):
     """A smooth function that maps every number into an interval: its text, and the function."""
 
     text: str
@@ -31,12 +31,12 @@ class Guard(NamedTuple):
 
 
 GUARDS = {
-    "": Guard("{0}", lambda x: x, -math.inf, math.inf),
-    "small": Guard("{0}/(1 + {0}*{0})", lambda x: x / (1 + x * x), -0.5, 0.5),
-    "positive": Guard("1 + {0}*{0}", lambda x: 1 + x * x, 1.0, math.inf),
-    "above one": Guard("2 + {0}*{0}", lambda x: 2 + x * x, 2.0, math.inf),
-    "negative": Guard("-1 - {0}*{0}", lambda x: -1 - x * x, -math.inf, -1.0),
-    "between": Guard("0.5 + {0}/(4 + 4*{0}*{0})", lambda x: 0.5 + x / (4 + 4 * x * x), 0.375, 0.625),
+    "": IntervalMap("{0}", lambda x: x, -math.inf, math.inf),
+    "small": IntervalMap("{0}/(1 + {0}*{0})", lambda x: x / (1 + x * x), -0.5, 0.5),
+    "positive": IntervalMap("1 + {0}*{0}", lambda x: 1 + x * x, 1.0, math.inf),
+    "above one": IntervalMap("2 + {0}*{0}", lambda x: 2 + x * x, 2.0, math.inf),
+    "negative": IntervalMap("-1 - {0}*{0}", lambda x: -1 - x * x, -math.inf, -1.0),
+    "between": IntervalMap("0.5 + {0}/(4 + 4*{0}*{0})", lambda x: 0.5 + x / (4 + 4 * x * x), 0.375, 0.625),
 }
 
 
@@ -47,7 +47,7 @@ def guard_for(domain: Domain) -> str | None:
     >>> [guard_for(d) for d in (REAL, POSITIVE, NONZERO, UNIT_OPEN)]
     ['', 'positive', 'positive', 'small']
     """
-    def inside(g: Guard, i: Interval) -> bool:
+    def inside(g: IntervalMap, i: Interval) -> bool:
         return i.low <= g.low and g.high <= i.high and not (i.open_low and math.isfinite(i.low) and g.low == i.low) \
             and not (i.open_high and math.isfinite(i.high) and g.high == i.high)
 

@@ -12,7 +12,7 @@ from symgrad.trees import flatten
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["Pair", "Record", "pytrees"]
+__all__ = ["Pair", "DrawnRecord", "pytrees"]
 
 KEYS = ("a", "b", "c")
 
@@ -25,7 +25,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Record:
+class DrawnRecord:
     """A dataclass that `pytrees` draws."""
 
     left: Any
@@ -35,7 +35,7 @@ class Record:
 def pytrees(leaves: SearchStrategy[Any], max_leaves: int = 6, *, empty: bool = True) -> SearchStrategy[Any]:
     """Trees with leaves from a strategy, of every container that `symgrad.trees` flattens.
 
-    A tree is a leaf, None, or a tuple, list, dict, OrderedDict, named tuple (`Pair`) or dataclass (`Record`) of trees; it has about
+    A tree is a leaf, None, or a tuple, list, dict, OrderedDict, named tuple (`Pair`) or dataclass (`DrawnRecord`) of trees; it has about
     `max_leaves` leaves at most. Without `empty` it has one at least. They shrink to a single leaf.
 
     Raises ValueError if not even one leaf is allowed.
@@ -52,7 +52,7 @@ def pytrees(leaves: SearchStrategy[Any], max_leaves: int = 6, *, empty: bool = T
         rows = st.lists(below, max_size=3)
         named = rows.map(lambda row: list(zip(KEYS, row)))
         return st.one_of(rows.map(tuple), rows, named.map(dict), st.builds(Pair, below, below), named.map(OrderedDict),
-                         st.builds(Record, below, below))
+                         st.builds(DrawnRecord, below, below))
 
     trees = st.recursive(st.one_of(leaves, st.none()) if empty else leaves, branches, max_leaves=max_leaves)
     return trees if empty else st.tuples(trees, leaves).map(lambda both: both[0] if flatten(both[0])[0] else both[1])
