@@ -39,30 +39,9 @@ class Every:
         return x * x * (1 + 1e-9 * (self.calls % self.n == 0))
 
 
-class Last:
-    """A pullback that uses the argument of the last call."""
-
-    def __call__(self, x):
-        self.x = x
-        return x * x
-
-    def pullback(self, g, x):
-        return 2 * self.x * g
-
-
-@pytest.mark.parametrize("n", [2, 5, 17])
-def test_results_that_depend_on_the_number_of_calls(n):
+def test_results_that_depend_on_the_number_of_calls():
     with pytest.raises(CheckFailure, match="the value is another"):
-        check_determinism(Every(n), **RIGHT)
-
-
-def test_results_that_depend_on_the_order_of_calls():
-    def remembering(x, seen=[]):  # noqa: B006  the mistake that is meant
-        seen.append(x.copy())
-        return x * x + 1e-12 * (len(seen) > 1 and seen[-2].shape == x.shape and not np.array_equal(seen[-2], x))
-
-    with pytest.raises(CheckFailure, match="the value is another"):
-        check_determinism(remembering, **RIGHT)
+        check_determinism(Every(17), **RIGHT)
 
 
 class Overwritten(Function):
@@ -102,14 +81,8 @@ def test_graphs_that_remember_too_little_or_too_much():
 
 
 def test_random_numbers():
-    generator = np.random.default_rng(0)
-
-    def noisy(x):
-        return x * x + generator.normal()
-
-    with pytest.raises(CheckFailure, match="the value is another"):
-        check_determinism(noisy, **RIGHT)
-    assert check_determinism(noisy, random=True, **RIGHT).reason == check_threads(noisy, random=True, **RIGHT).reason == "it is random"
+    for check in (check_determinism, check_threads):
+        assert check(lambda x: x * x + np.random.normal(), random=True, **RIGHT).reason == "it is random"
 
 
 def test_deterministic_ops_pass():
@@ -117,8 +90,6 @@ def test_deterministic_ops_pass():
         return known.setdefault((x.shape, x.dtype.name, x.tobytes()), x * x).copy()
 
     assert check_determinism(remembered, **RIGHT).verdict == check_threads(remembered, **RIGHT).verdict == "passed"
-    for name in ("sort_elements", "mm", "log_softmax", "pow", "cumprod"):
-        assert check_determinism(REGISTRY[name]).verdict == "passed"
 
 
 class Shared:
@@ -144,8 +115,6 @@ def test_threads():
         return local.x * x
 
     assert check_threads(own, **RIGHT).verdict == "passed"
-    for name in ("exp", "mm", "sort_elements"):
-        assert check_threads(REGISTRY[name]).verdict == "passed"
 
 
 SCALE = contextvars.ContextVar("scale", default=np.nan)
@@ -203,10 +172,6 @@ class Power:
 class Locked(Power):
     def __reduce__(self):
         raise TypeError("not this one")
-
-
-def unpicklable(x):
-    return Result(x * x)
 
 
 class Result(np.ndarray):

@@ -107,13 +107,6 @@ def test_a_second_derivative_without_a_conjugate():
         check_complex(Field, elementwise=True, shrink=False, complex=True)
 
 
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize("name", ["exp", "log", "sqrt", "mul", "pow", "tanh", "abs", "mm", "sum", "prod", "acos", "conjugate", "view_as_real", "var",
-                                  "std", "vector_norm"])
-def test_ops_of_the_registry(name):
-    assert check_complex(REGISTRY[name]).verdict == "passed"
-
-
 def test_when_it_does_not_apply():
     assert "it takes no complex numbers" in check_complex(REGISTRY["floor"]).reason
     with pytest.raises(CheckFailure, match="floor"):

@@ -14,7 +14,6 @@ from symgrad.testing.checks.differences import check_differences, extrapolated_d
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.failure import CheckFailure, Wrong
 from symgrad.testing.profiles import PROFILES
-from symgrad.testing.silence import silence
 
 NUMBERS = ("value", "pullback", "pushforward", "second", "third", "special", "digits", "differences", "dtypes", "proof")
 QUICK = PROFILES["dev"]._replace(examples=6)
@@ -22,61 +21,14 @@ QUICK = PROFILES["dev"]._replace(examples=6)
 
 @pytest.fixture
 def declare():
-    """Declare an op that acts on elements, for one test."""
-    names = []
-
-    def make(forward, *partials, name="attacked", **rest):
-        names.append(name)
-        return extending.elementwise(name, forward, *partials, **rest)
-
-    yield make
-    for name in names:
-        extending._unregister(name)
+    """Declare an op that acts on elements."""
+    return lambda *rules, **rest: extending.elementwise("attacked", *rules, **rest)
 
 
 def verdicts(op, names=NUMBERS, profile=QUICK, **claims):
     """The names of the checks that fail."""
     attack = Attack(op, profile=profile, **claims)
     return {name for name in names if run(CHECKS[name], attack).failure is not None}
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("name", ["exp", "log1p", "tanh", "abs", "floor", "sqrt", "softplus", "maximum", "hypot", "mm", "where", "log_softmax"])
-def test_right_ops_are_not_accused(name):
-    assert verdicts(REGISTRY[name]) == set()
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("function, claims", [
-    (lambda x: x * symgrad.exp(-x), {"formula": "x*exp(-x)"}), (lambda x: symgrad.exp(-x * x / 2), {"formula": "exp(-x**2/2)"}),
-    (lambda x: symgrad.cos(1000 * x), {"formula": "cos(1000*x)", "domain": (-1e6, 1e6)}),
-    (lambda x: 1 / (x - 0.125), {"formula": "1/(x - 1/8)", "domain": "nonzero", "order": 1}),
-    (lambda x, y: symgrad.where(x > y, x * y, y**2), {"formula": "where(x > y, x*y, y**2)"}),
-    (lambda x: (x * x).sum(), {"shapes": ((3,),), "formula": lambda xp, x: xp.sum(x**2)})],
-    ids=["ricker", "gauss", "oscillating", "pole", "branches", "sum"])
-def test_right_functions_are_not_accused(function, claims):
-    with silence():
-        assert verdicts(function, **claims) == set()
-
-
-def test_a_wrong_value(declare):
-    op = declare(lambda xp, x: xp.sin(x) * (1 + 1e-6), lambda xp, y, x: xp.cos(x) * (1 + 1e-6))
-    assert {"value", "pullback"} <= verdicts(op, formula="sin(x)") and verdicts(op) == set()
-
-
-def test_a_value_that_is_wrong_on_one_side_only(declare):
-    op = declare(lambda xp, x: xp.where(xp.lt(x, -1), x, x), lambda xp, y, x: 1 + xp.indicator(xp.lt(x, -1), x))
-    assert {"pullback", "pushforward", "differences"} <= verdicts(op) and verdicts(op, domain=(-1, 5)) == set()
-
-
-def test_a_small_gradient_that_is_missing(declare):
-    op = declare(lambda xp, x: 1e-6 * xp.sin(x), lambda xp, y, x: 0 * x)
-    assert {"pullback", "differences"} <= verdicts(op) and "value" not in verdicts(op)
-
-
-def test_a_wrong_pushforward_alone(declare):
-    op = declare(lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x), jvp=lambda xp, ts, y, args: 2 * ts[0] * xp.cos(args[0]))
-    assert verdicts(op) == {"pushforward"}
 
 
 class Third(Function):
@@ -92,43 +44,8 @@ class Third(Function):
         return -1.25 * g * symgrad.cos(ctx.saved_tensors[0])
 
 
-class Second(Function):
-    """cos, of which only the second derivative is wrong."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return symgrad.cos(x)
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * Third.apply(ctx.saved_tensors[0])
-
-
-class First(Function):
-    """sin, of which only the third derivative is wrong."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return symgrad.sin(x)
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * Second.apply(ctx.saved_tensors[0])
-
-
-ORDERS = ("value", "pullback", "second", "third")
-
-
-@pytest.mark.parametrize("op, formula, found", [(First, "sin(x)", {"third"}), (Second, "cos(x)", {"second", "third"}),
-                                                (Third, "-sin(x)", {"pullback", "second", "third"})], ids=["third", "second", "first"])
-def test_the_order_that_is_wrong_is_named(op, formula, found):
-    assert verdicts(op, ORDERS, formula=formula) == found
-
-
 def test_an_opaque_op_is_compared_with_differences():
-    assert verdicts(Third) == {"differences"} and verdicts(Second) == {"differences"}
+    assert verdicts(Third) == {"differences"}
 
 
 def test_rules_that_lose_digits(declare):
@@ -150,11 +67,6 @@ def test_the_tangent_at_a_kink_is_finite_where_the_gradient_is(declare):
     for sign, found in ((lambda t, s: t * s, set()), (lambda t, s: t / s, {"special"})):
         op = declare(lambda xp, x: xp.abs(x), lambda xp, y, x: xp.sign(x), jvp=pushed(sign), special=((0.0,),))
         assert verdicts(op, ("special", "pushforward", "adjoint")) == found
-
-
-def test_an_agreed_gradient():
-    assert verdicts(symgrad.relu, ("special",), special=[(0.0, 0.0)]) == set()
-    assert verdicts(symgrad.relu, ("special",), special=[((0.0,), (1.0,))]) == {"special"}
 
 
 def test_a_tie_of_two_arguments_lies_in_the_hull(declare):
