@@ -68,6 +68,10 @@ class Generator:
             self._source = first, made = first, np.random.Generator(np.random.PCG64(first))
         return made
 
+    @property
+    def _bits(self) -> Any:
+        return self.numpy.bit_generator
+
     def seed(self) -> int:
         """Set a nondeterministic seed, and return it."""
         self.manual_seed(int.from_bytes(os.urandom(8)) >> 1)
@@ -80,7 +84,7 @@ class Generator:
     def get_state(self) -> Tensor:
         """The state as bytes, for `set_state`."""
         _refuse_in_program("the state of random numbers")
-        state: Any = self.numpy.bit_generator.state
+        state: Any = self._bits.state
         numbers = (self.initial_seed(), state["state"]["state"], state["state"]["inc"], state["has_uint32"], state["uinteger"])
         return wrap(np.frombuffer(b"".join(int(n).to_bytes(INTEGER_BYTES, "little") for n in numbers), np.uint8).copy())
 
@@ -218,7 +222,7 @@ def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda
     True
     """
     g = default_generator
-    bits = g.numpy.bit_generator
+    bits = g._bits
     before, state = g._source, bits.state  # the block may draw, and set another seed
 
     def restore() -> None:
