@@ -57,18 +57,16 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     (tensor(5.8151), 2)
     """
     if use_reentrant is None:
-        _warn("torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling checkpoint without "
-              "use_reentrant will raise an exception.")
-        use_reentrant = True
+        use_reentrant = _warned("checkpoint")
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
         return as_one_node(function, *args, use_reentrant=True, preserve_rng_state=preserve, context_fn=context_fn,
                            determinism_check=determinism_check, debug=debug, **kwargs)
     if determinism_check not in ("default", "none"):
-        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
+        raise ValueError(f"checkpoint: determinism_check is {determinism_check!r}; give 'default' or 'none'")
     debug = debug if thread.modes.debug is None else thread.modes.debug
     if debug and context_fn is not noop_context_fn:
-        raise ValueError("debug=True is incompatible with non-default context_fn")
+        raise ValueError("checkpoint: debug=True excludes a context_fn")
     logs = (OperationLog(), OperationLog()) if debug else ()
     first, again = map(Logging, logs) if logs else context_fn()
     if not thread.modes.grad:
@@ -96,9 +94,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     tensor(0.6293)
     """
     if use_reentrant is None:
-        _warn("torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In version 2.9 we will raise "
-              "an exception if use_reentrant is not passed.")
-        use_reentrant = True
+        use_reentrant = _warned("checkpoint_sequential")
 
     def kept(function: Callable[..., Any], x: Any) -> Any:
         return checkpoint(function, x, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
@@ -106,6 +102,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     return in_segments(functions, segments, input, kept)
 
 
-def _warn(text: str) -> None:
-    warnings.warn(f"{text} use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can pass "
-                  "use_reentrant=True. Refer to docs for more details on the differences between the two variants.", UserWarning, stacklevel=3)
+def _warned(name: str) -> bool:
+    """The default of `use_reentrant`, with a warning."""
+    warnings.warn(f"{name}: use_reentrant is not given, and True is taken. Give it; False is recommended", UserWarning, stacklevel=3)
+    return True

@@ -24,8 +24,7 @@ from symgrad.trees import flatten
 
 __all__ = ["Frame", "Logging", "OperationLog"]
 
-TIP = ("\nTip: To see a more detailed error message, either pass `debug=True` to\n`torch.utils.checkpoint.checkpoint(...)` or wrap the code block\n"
-       "with `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\nenable checkpoint-debug mode globally.\n")
+TIP = "Let the function save the same tensors in each call; debug=True lists the operations of both"
 
 
 class Holder:
@@ -73,9 +72,7 @@ class Frame:
             self.recompute(task)
         found = holder.found[task]
         if found is None:
-            raise CheckpointError("torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you are calling "
-                                  "ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an issue with details on your "
-                                  "use case.")
+            raise CheckpointError("checkpoint: a saved tensor is read twice in one backward. Read ctx.saved_tensors once")
         holder.found[task] = None
         return found
 
@@ -91,8 +88,7 @@ class Frame:
             t = wrap(t._value) if t.requires_grad else t
             if count >= len(self.holders):
                 if self.completed:
-                    raise CheckpointError("torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
-                                          f"forward pass.\n{TIP}")
+                    raise CheckpointError(f"checkpoint: the recomputation saves more than the {len(self.holders)} tensors of the first call. {TIP}")
                 self.incomplete = True
                 return t
             holder = self.holders[count]()
@@ -118,17 +114,11 @@ class Frame:
         if self.incomplete:
             return
         if count != len(self.holders):
-            raise CheckpointError("torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
-                                  f"Number of tensors saved during forward: {len(self.holders)}\n"
-                                  f"Number of tensors saved during recomputation: {count}.\n{TIP}")
-        changed = ""
+            raise CheckpointError(f"checkpoint: the first call saved {len(self.holders)} tensors, and the recomputation {count}. {TIP}")
         for i, (reference, saved) in enumerate(zip(self.holders, self.described)) if self.checked else ():
             holder = reference()
             if holder is not None and saved != (again := metadata_of(holder.found[task])):
-                changed += f"tensor at position {i}:\nsaved metadata: {saved}\nrecomputed metadata: {again}\n"
-        if changed:
-            raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
-                                  f"forward pass.\n{changed}.\n{TIP}")
+                raise CheckpointError(f"checkpoint: saved tensor {i} was {saved}, and is {again} when computed again. {TIP}")
 
     def unpack_with_logs(self, holder: Holder) -> Tensor:
         """As `unpack`; a CheckpointError shows the operations of both calls."""
@@ -136,12 +126,8 @@ class Frame:
             return self.unpack(holder)
         except CheckpointError as error:
             first, again = ("\n".join(f"  {line}" for line in log.lines) for log in self.logs)
-            raise CheckpointError(
-                "An error happened while unpacking tensors; dumping logs of latest computation\nbecause you passed `debug=True` to "
-                f"`torch.utils.checkpoint.checkpoint()`.\n\nOperations executed during the original forward:\n{first}\n\nOperations executed during "
-                f"recomputation:\n{again}\n\nERROR: Detected non-determinism while running activation checkpointing\n\nYou are seeing this error "
-                f"because you passed `debug=True` to checkpoint and\ntensors saved during the original forward differ from those saved during "
-                f"recomputation: compare both lists.\n\n{error}") from error
+            raise CheckpointError(f"{error}\n\nOperations of the first call:\n{first}\n\nOperations of the recomputation:\n{again}") from error
+
 
 
 def _itself(t: Tensor) -> Tensor:

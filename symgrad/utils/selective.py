@@ -93,18 +93,16 @@ class _Using:
         place, known = self.calls[op.name], self.storage.get(op.name, ())
         self.calls[op.name] += 1
         if place >= len(known):
-            raise RuntimeError(f"{op.name}: call number {place + 1} encountered during backward but not found in storage. This can happen if the "
-                               "operations in the checkpointed region are nondeterministic or depend on global state that changed between forward "
-                               "and backward.")
+            raise RuntimeError(f"{op.name}: the recomputation has a call number {place + 1} that the first call did not have; is the function "
+                               "the same each time?")
         saved = known[place]
         if saved.used:
-            raise RuntimeError("Trying to backward an extra time. You are only allowed to backward once on any region computed under selective "
-                               "activation checkpoint.")
+            raise RuntimeError(f"{op.name}: the values of a selective checkpoint were used by an earlier backward. Call backward once")
         if saved.value is None:
             return call(*args)
         y = saved.value
         if isinstance(y, np.ndarray) and version(y) != saved.version and not self.mutable:
-            raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
+            raise RuntimeError(f"{op.name}: a value saved by a selective checkpoint was written in place since. Give allow_cache_entry_mutation=True")
         saved.value, saved.used = None, True
         return y
 
@@ -146,8 +144,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
     if isinstance(policy_fn_or_list, list):
         for op in policy_fn_or_list:
             if _op_of(op) is None:
-                raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. Give the function of an op, such "
-                                 "as symgrad.mm; the function of several ops, such as nn.functional.linear, has none.")
+                raise ValueError(f"create_selective_checkpoint_contexts: {op} is not the function of one op. Give functions such as symgrad.mm")
         chosen = {_op_of(op) for op in policy_fn_or_list}
 
         def policy(_: Any, op: Any, *args: Any) -> Any:
@@ -155,6 +152,6 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
     elif callable(policy_fn_or_list):
         policy = policy_fn_or_list
     else:
-        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+        raise TypeError(f"create_selective_checkpoint_contexts: {policy_fn_or_list!r} is neither a function nor a list of ops")
     storage: Storage = defaultdict(list)
     return in_mode(computing=_Saving(policy, storage)), _Again(computing=_Using(storage, allow_cache_entry_mutation))

@@ -84,7 +84,7 @@ def test_values_are_held_until_they_are_used():
 def test_a_second_backward_is_refused():
     y = selective(lambda x: x.sin().cos().exp(), [symgrad.sin])(leaf()).sum()
     y.backward(retain_graph=True)
-    with pytest.raises(RuntimeError, match="^Trying to backward an extra time. You are only allowed to backward once on any region computed under"):
+    with pytest.raises(RuntimeError, match="earlier backward"):
         y.backward()
 
 
@@ -92,20 +92,20 @@ def test_a_value_that_was_written_is_refused():
     def f(x):
         return x.sin().mul_(2).cos().exp()
 
-    with pytest.raises(RuntimeError, match="^Tensor cached during selective activation checkpoint has been mutated$"):
+    with pytest.raises(RuntimeError, match="sin: .*written in place"):
         gradient(selective(f, [symgrad.sin]))
     gradient(selective(f, [symgrad.sin], allow_cache_entry_mutation=True))
 
 
 def test_a_recomputation_with_other_ops_is_refused():
     given = iter([lambda x: x.sin().exp(), lambda x: x.cos().exp()])
-    with pytest.raises(RuntimeError, match="^cos: call number 1 encountered during backward but not found in storage. This can happen if the"):
+    with pytest.raises(RuntimeError, match="cos: .* number 1"):
         gradient(selective(lambda x: next(given)(x), [symgrad.sin]))
 
 
 @pytest.mark.parametrize("given", [2, symgrad.nn.functional.linear, len])
 def test_what_is_no_op_is_refused(given):
-    with pytest.raises(ValueError, match="^Expected op in `op_list` to be an OpOverload but got: "):
+    with pytest.raises(ValueError, match="is not the function of one op"):
         create_selective_checkpoint_contexts([given])
-    with pytest.raises(TypeError, match=r"^policy_fn_or_list must be either a function or a list of ops\.$"):
+    with pytest.raises(TypeError, match="2 is neither"):
         create_selective_checkpoint_contexts(2)

@@ -56,30 +56,22 @@ class DataLoader(Generic[Example]):
                  num_workers: int = 0, collate_fn: Callable[[Any], Any] | None = None, pin_memory: bool = False, drop_last: bool = False,
                  timeout: float = 0, worker_init_fn: Callable[[int], Any] | None = None, multiprocessing_context: Any = None, generator: Any = None,
                  *, prefetch_factor: int | None = None, persistent_workers: bool = False, pin_memory_device: str = "", in_order: bool = True):
-        if num_workers < 0:
-            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
-        if timeout < 0:
-            raise ValueError("timeout option should be non-negative")
-        if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError("prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable multiprocessing, "
-                             "otherwise set prefetch_factor to None.")
-        if prefetch_factor is not None and prefetch_factor < 0:
-            raise ValueError("prefetch_factor option should be non-negative")
-        if persistent_workers and num_workers == 0:
-            raise ValueError("persistent_workers option needs num_workers > 0")
-        iterable = isinstance(dataset, IterableDataset)
-        if iterable:
-            for option, value in {"shuffle": shuffle or None, "sampler": sampler, "batch_sampler": batch_sampler}.items():
-                if value is not None:
-                    raise ValueError(f"DataLoader with IterableDataset: expected unspecified {option} option, but got {option}={value}")
-        if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
+        iterable, batched = isinstance(dataset, IterableDataset), batch_size != 1 or shuffle or sampler is not None or drop_last
+        for wrong, text in (
+                (num_workers < 0, f"num_workers is {num_workers}; it must not be negative"),
+                (timeout < 0, f"timeout is {timeout}; it must not be negative"),
+                (prefetch_factor is not None and prefetch_factor < 0, f"prefetch_factor is {prefetch_factor}; it must not be negative"),
+                (num_workers == 0 and prefetch_factor is not None, "prefetch_factor needs num_workers > 0"),
+                (num_workers == 0 and persistent_workers, "persistent_workers needs num_workers > 0"),
+                (iterable and (shuffle or sampler is not None or batch_sampler is not None),
+                 "an iterable data set has its own order; leave shuffle, sampler and batch_sampler out"),
+                (sampler is not None and shuffle, "give sampler or shuffle, and not both"),
+                (batch_sampler is not None and batched, "batch_sampler excludes batch_size, shuffle, sampler and drop_last"),
+                (batch_sampler is None and batch_size is None and drop_last, "batch_size=None excludes drop_last")):
+            if wrong:
+                raise ValueError(f"DataLoader: {text}")
         if batch_sampler is not None:
-            if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
             batch_size = None
-        elif batch_size is None and drop_last:
-            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
         if sampler is None:
             sampler = _Endless() if iterable else RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         if batch_size is not None:
@@ -92,14 +84,11 @@ class DataLoader(Generic[Example]):
         self.collate_fn = collate_fn if collate_fn is not None else default_collate if self._auto_collation else default_convert
         self._fixed = True
         if num_workers > (most := cores()):
-            warnings.warn(f"This DataLoader will create {num_workers} worker processes in total. Our suggested max number of worker in current "
-                          f"system is {most}, which is smaller than what this DataLoader is going to create. Please be aware that excessive "
-                          "worker creation might get DataLoader running slow or even freeze, lower the worker number to avoid potential "
-                          "slowness/freeze if necessary.", UserWarning, stacklevel=2)
+            warnings.warn(f"DataLoader: num_workers is {num_workers}, and there are {most} cores. Take fewer", UserWarning, stacklevel=2)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._fixed and name in ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"):
-            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+            raise ValueError(f"DataLoader: {name} cannot be set any more. Make another loader")
         super().__setattr__(name, value)
 
     @property
@@ -111,15 +100,11 @@ class DataLoader(Generic[Example]):
     def multiprocessing_context(self, context: Any) -> None:
         if context is not None:
             if self.num_workers == 0:
-                raise ValueError("multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got num_workers=0")
+                raise ValueError("DataLoader: multiprocessing_context needs num_workers > 0")
             if isinstance(context, str):
-                if context not in (methods := multiprocessing.get_all_start_methods()):
-                    raise ValueError(f"multiprocessing_context option should specify a valid start method in {methods!r}, but got "
-                                     f"multiprocessing_context={context!r}")
                 context = multiprocessing.get_context(context)
             if not isinstance(context, multiprocessing.context.BaseContext):
-                raise TypeError("multiprocessing_context option should be a valid context object or a string specifying the start method, but got "
-                                f"multiprocessing_context={context}")
+                raise TypeError(f"DataLoader: multiprocessing_context is {context!r}; give a start method or a context")
         self._context = context
 
     @property
@@ -185,11 +170,8 @@ class Batches:
             raise StopIteration
         self._yielded += 1
         if self._loader._reported is not None and self._yielded > self._loader._reported:
-            warnings.warn(f"Length of IterableDataset {self._loader.dataset} was reported to be {self._loader._reported} (when accessing "
-                          f"len(dataloader)), but {self._yielded} samples have been fetched."
-                          + (" For multiprocessing data-loading, this could be caused by not properly configuring the IterableDataset replica at "
-                             "each worker: each has a copy of the data set, let get_worker_info() choose its part." if self._workers else ""),
-                          UserWarning, stacklevel=2)
+            warnings.warn(f"DataLoader: the length of the data set is {self._loader._reported}, and {self._yielded} examples came. Workers of an "
+                          "iterable data set choose their parts by get_worker_info()", UserWarning, stacklevel=2)
         return batch
 
     def close(self, grace: float = GRACE) -> None:

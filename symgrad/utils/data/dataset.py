@@ -52,7 +52,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
     def __init__(self, *tensors: Tensor):
         if any(t.shape[0] != tensors[0].shape[0] for t in tensors):
-            raise AssertionError("Size mismatch between tensors")
+            raise AssertionError(f"TensorDataset: the tensors have the lengths {[len(t) for t in tensors]}; they must be equal")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
@@ -73,13 +73,11 @@ class StackDataset(Dataset[Any]):
 
     def __init__(self, *args: Any, **kwargs: Any):
         if args and kwargs:
-            raise ValueError("Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both types are given.")
-        if not args and not kwargs:
-            raise ValueError("At least one dataset should be passed")
+            raise ValueError("StackDataset: give data sets by position or by name, and not both")
         self.datasets: Any = args or kwargs
         lengths = {len(dataset) for dataset in args or kwargs.values()}
-        if len(lengths) > 1:
-            raise ValueError("Size mismatch between datasets")
+        if len(lengths) != 1:
+            raise ValueError(f"StackDataset: the data sets have the lengths {sorted(lengths)}; give at least one, and equal lengths")
         (self._length,) = lengths
 
     def _example(self, parts: Any) -> Any:
@@ -96,7 +94,7 @@ class StackDataset(Dataset[Any]):
         columns = [_items(dataset, indices) for dataset in self._parts()]
         for column in columns:
             if len(column) != len(indices):
-                raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(column)}")
+                raise ValueError(f"StackDataset: a data set gave {len(column)} examples for {len(indices)} indices")
         return [self._example(row) for row in zip(*columns)]
 
     def __len__(self) -> int:
@@ -108,10 +106,8 @@ class ConcatDataset(Dataset[Any]):
 
     def __init__(self, datasets: Iterable[Any]):
         self.datasets = list(datasets)
-        if not self.datasets:
-            raise AssertionError("datasets should not be an empty iterable")
-        if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
-            raise AssertionError("ConcatDataset does not support IterableDataset")
+        if not self.datasets or any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
+            raise AssertionError("ConcatDataset: give at least one data set, and none that is iterable; see ChainDataset")
         self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
 
     def __len__(self) -> int:
@@ -120,7 +116,7 @@ class ConcatDataset(Dataset[Any]):
     def __getitem__(self, index: int) -> Any:
         if index < 0:
             if -index > len(self):
-                raise ValueError("absolute value of index should not exceed dataset length")
+                raise ValueError(f"ConcatDataset: index {index} is out of range for {len(self)} examples")
             index += len(self)
         which = bisect_right(self.cumulative_sizes, index)
         return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
@@ -133,16 +129,17 @@ class ChainDataset(IterableDataset[Any]):
         self.datasets = datasets
 
     def __iter__(self) -> Iterator[Any]:
-        for dataset in self.datasets:
-            if not isinstance(dataset, IterableDataset):
-                raise AssertionError("ChainDataset only supports IterableDataset")
+        for dataset in self._iterable():
             yield from dataset
 
+    def _iterable(self) -> Iterator[Any]:
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise AssertionError(f"ChainDataset: a data set is a {type(dataset).__name__}; give iterable ones")
+            yield dataset
+
     def __len__(self) -> int:
-        datasets = list(self.datasets)
-        if not all(isinstance(dataset, IterableDataset) for dataset in datasets):
-            raise AssertionError("ChainDataset only supports IterableDataset")
-        return sum(map(len, datasets))
+        return sum(map(len, self._iterable()))
 
 
 class Subset(Dataset[Any]):
@@ -151,10 +148,8 @@ class Subset(Dataset[Any]):
     def __init__(self, dataset: Any, indices: Sequence[int]):
         self.dataset, self.indices = dataset, indices
         if type(self).__getitem__ is not Subset.__getitem__ and type(self).__getitems__ is Subset.__getitems__:
-            raise NotImplementedError(f"{type(self).__name__} overrides __getitem__ but not __getitems__. When subclassing Subset and overriding "
-                                      "__getitem__, you must also override __getitems__ to ensure DataLoader works correctly with your custom logic. "
-                                      "A simple implementation:\n\ndef __getitems__(self, indices):\n"
-                                      "    return [self.__getitem__(idx) for idx in indices]")
+            raise NotImplementedError(f"{type(self).__name__} has its own __getitem__, and not its own __getitems__, which DataLoader calls. Define "
+                                      "both")
 
     def __getitem__(self, index: Any) -> Any:
         return self.dataset[[self.indices[i] for i in index] if isinstance(index, list) else self.indices[index]]
@@ -179,18 +174,17 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) 
     """
     count = len(dataset)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
-        for i, fraction in enumerate(lengths):
-            if not 0 <= fraction <= 1:
-                raise ValueError(f"Fraction at index {i} is not between 0 and 1")
+        if not all(0 <= fraction <= 1 for fraction in lengths):
+            raise ValueError(f"random_split: the fractions are {list(lengths)}; each must be in [0, 1]")
         sizes = [math.floor(count * fraction) for fraction in lengths]
         for i in range(count - sum(sizes)):
             sizes[i % len(sizes)] += 1
         for i, size in enumerate(sizes):
             if not size:
-                warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", UserWarning, stacklevel=2)
+                warnings.warn(f"random_split: part {i} is empty", UserWarning, stacklevel=2)
     else:
         sizes = list(lengths)  # type: ignore[arg-type]
     if sum(sizes) != count:
-        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+        raise ValueError(f"random_split: the lengths are {list(lengths)}, and the data set has {count} examples")
     order = randperm(count, generator=generator).tolist()
     return [Subset(dataset, order[end - size:end]) for size, end in zip(sizes, accumulate(sizes))]
