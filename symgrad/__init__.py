@@ -58,7 +58,7 @@ from symgrad.dtypes.dtype import DType as dtype
 from symgrad.dtypes.dtype import finfo, get_default_dtype, iinfo, set_default_dtype
 from symgrad.dtypes.promotion import can_cast, promote_types
 from symgrad.engine.tensor import Size, Tensor
-from symgrad.engine.traced import FUNCTIONS
+from symgrad.engine.traced import FUNCTIONS as _FUNCTIONS
 from symgrad.factories import creation as _creation
 from symgrad.factories.creation import (
     arange,
@@ -121,7 +121,6 @@ from symgrad.methods.integers import (
     gcd,
     lcm,
 )
-from symgrad.methods.numpy_ufuncs import NUMPY_FUNCTIONS as _NUMPY_FUNCTIONS
 from symgrad.methods.predicates import (
     allclose,
     broadcast_shapes,
@@ -139,8 +138,9 @@ from symgrad.methods.predicates import (
     typename,
 )
 from symgrad.methods.printing import get_printoptions, set_printoptions
+from symgrad.methods.surface import METHODS_AS_FUNCTIONS as _METHODS_AS_FUNCTIONS
 from symgrad.methods.surface import SURFACE as _SURFACE
-from symgrad.methods.surface import methods_as_functions as _methods_as_functions
+from symgrad.methods.surface import method_as_function as _method_as_function
 from symgrad.public import METHODS as _METHODS
 from symgrad.public import tensor
 from symgrad.random import (
@@ -174,7 +174,6 @@ _numpy.empty(2**25 - 2**14, _numpy.uint8)
 
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 
-globals().update(FUNCTIONS)  # the ops of the registry
 where = _counting.where  # called with a condition alone it gives indices, as no op does
 
 float64 = double = _DTYPES["float64"]
@@ -246,10 +245,16 @@ _LATER |= dict.fromkeys("gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_
 _LATER |= dict.fromkeys(("lobpcg", "pca_lowrank", "svd_lowrank"), "linalg")
 
 _assemble(_METHODS, _legacy.METHODS, _storage.METHODS)
-globals().update(_DEVICES, **_SURFACE, **_methods_as_functions())
+globals().update(_DEVICES, **_SURFACE)
+
+
+__all__ = sorted({name for name in globals() if name[0] != "_" and name != "Any"} | {*_FUNCTIONS, *_METHODS_AS_FUNCTIONS})  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
+    if name in _FUNCTIONS or name in _METHODS_AS_FUNCTIONS:
+        found = globals()[name] = _FUNCTIONS[name] if name in _FUNCTIONS else _method_as_function(name)
+        return found
     if name in _LAZY:
         return _importlib.import_module(f"symgrad.{name}")
     if name in _LATER:
@@ -258,4 +263,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_LATER})
+    return sorted({*globals(), *__all__, *_LAZY, *_LATER})

@@ -22,6 +22,7 @@ import symgrad
 import symgrad.engine.tensor  # noqa: F401  the module, which the package hides behind the function of that name
 from symgrad.dtypes.dtype import DType
 from symgrad.engine.documentation import MARK, STORE, documentation
+from symgrad.engine.method_table import Later
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS, NUMPY_WORDS, public_signature
 from symgrad.graph.op import Op
@@ -171,7 +172,7 @@ def _class(cls: type) -> Iterator[str]:
     for name in slots:
         if not name.startswith("__"):
             yield f"    {name}: {written.get(name, 'Any')}"
-    for name, member in vars(cls).items():
+    for name, member in [(name, getattr(cls, name) if isinstance(member, Later) else member) for name, member in vars(cls).items()]:
         if isinstance(member, property):
             yield from ("    " + line for line in _property(name, member, hidden))
         elif name == "__hash__":
@@ -201,7 +202,9 @@ def _has_def(function: FunctionType) -> bool:
 
 
 def _package_stub() -> str:
-    public = {name: member for name, member in vars(symgrad).items() if not name.startswith("_")}
+    for name in symgrad.__all__:
+        getattr(symgrad, name)  # which lifts it
+    public = {name: member for name, member in sorted(vars(symgrad).items()) if not name.startswith("_")}
     hidden = set(public) & set(vars(builtins))
     imports = ["from symgrad.dtypes.dtype import DType", "from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike"]
     modules = [alias.name for node in ast.walk(ast.parse(inspect.getsource(symgrad))) if isinstance(node, ast.ImportFrom) and node.module == "symgrad"

@@ -5,9 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["MethodTable"]
+__all__ = ["Later", "MethodTable"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Later:
+    """A member of a class that is made when it is first asked for, and then stands in its own place.
+
+    >>> class Owner:
+    ...     double = Later(lambda: lambda self, x: 2 * x)
+    >>> Owner().double(3), type(vars(Owner)["double"]).__name__
+    (6, 'function')
+    """
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[], Any]):
+        self.make = make
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        member = self.make()
+        for cls in owner.__mro__:
+            for name in [name for name, found in vars(cls).items() if found is self]:
+                setattr(cls, name, member)
+        return member.__get__(instance, owner)
 
 
 class MethodTable(dict[str, Any]):

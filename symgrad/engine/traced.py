@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from symgrad.dtypes.promotion import common_dtype, result_dtype
 from symgrad.engine.composite_nodes import named_as_one
 from symgrad.engine.data import as_value, operand_value
 from symgrad.engine.documentation import documentation, stored
-from symgrad.engine.method_table import MethodTable
+from symgrad.engine.method_table import Later, MethodTable
 from symgrad.engine.operands import OF_TORCH, constants, flag, number
 from symgrad.engine.recording import NUMBERS, Lifted, convert, core, operand
 from symgrad.engine.refusals import no_tensor, of_wrong_kind
@@ -246,18 +247,49 @@ def install(op: Op) -> Lifted:
     return function
 
 
-def methods_of(op: Op, function: Lifted) -> dict[str, Lifted]:
+def methods_of(op: Op, function: Any) -> dict[str, Any]:
     """The methods of Tensor for an op, by name."""
     return dict.fromkeys((op.name, *op.surface.aliases), function) if op.surface.method and op.surface.public else {}
 
 
-FUNCTIONS: dict[str, Lifted] = {}
+_registered: dict[str, Lifted] = {}
+
+
+def registered(op: Op) -> Lifted:
+    """The one public function of an op of the registry, made when it is first asked for."""
+    function = _registered.get(op.name)
+    if function is None:
+        function = lift(op)
+        if op.surface.public:
+            function.__module__ = "symgrad"  # the public module, where pickle looks the name up
+        else:
+            function.__qualname__ = f"Traced.{op.name}"  # modules of the surface have it under other names
+        function = _registered.setdefault(op.name, function)  # that of another thread, if it was faster
+    return function
+
+
+class _Functions(Mapping[str, Lifted]):
+    """The public functions of the ops of the registry, by name."""
+
+    def __init__(self, ops: dict[str, Op]):
+        self.ops = ops
+
+    def __getitem__(self, name: str) -> Lifted:
+        return registered(self.ops[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.ops
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.ops)
+
+    def __len__(self) -> int:
+        return len(self.ops)
+
+
+FUNCTIONS = _Functions({name: op for op in REGISTRY.values() if op.surface.public for name in (op.name, *op.surface.aliases)})
 METHODS = MethodTable()
 for _op in list(REGISTRY.values()):
-    _function = install(_op)
-    METHODS.update(methods_of(_op, _function))
-    if _op.surface.public:
-        _function.__module__ = "symgrad"  # the public module, where pickle looks the name up
-        FUNCTIONS.update(dict.fromkeys((_op.name, *_op.surface.aliases), _function))
-    else:
-        _function.__qualname__ = f"Traced.{_op.name}"  # modules of the surface have it under other names
+    for _name in (_op.name, *_op.surface.aliases):
+        setattr(Traced, _name, Later(lambda op=_op: staticmethod(registered(op))))
+    METHODS.update(methods_of(_op, Later(functools.partial(registered, _op))))

@@ -21,7 +21,6 @@ from symgrad.methods import (
     inplace,
     integers,
     layout,
-    numpy_protocol,
     numpy_ufuncs,
     operators,
     predicates,
@@ -36,7 +35,7 @@ __all__ = ["TABLES", "assemble", "attach", "detach"]
 
 TABLES = (
     traced.METHODS, hooks.METHODS, views.METHODS, leaves.METHODS, strided.METHODS, modes.METHODS, backward.METHODS, expressions.METHODS,
-    operators.METHODS, numpy_protocol.METHODS, numpy_ufuncs.METHODS, layout.METHODS, reshaping.METHODS, inplace.METHODS, counting.METHODS,
+    operators.METHODS, numpy_ufuncs.METHODS, layout.METHODS, reshaping.METHODS, inplace.METHODS, counting.METHODS,
     integers.METHODS, filling.METHODS, predicates.METHODS, printing.METHODS, copying.METHODS, values.METHODS, surface.METHODS,
     histograms.METHODS, elements.METHODS, spectrograms.METHODS,
 )

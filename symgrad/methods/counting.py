@@ -18,7 +18,7 @@ from symgrad.engine.recording import core
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.storage.writes import into, taking_out
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.engine.traced import FUNCTIONS
+from symgrad.engine.traced import traced
 from symgrad.graph import return_types
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.op import Op
@@ -150,7 +150,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
-    return FUNCTIONS["where"](condition, input, other)
+    return traced.where(condition, input, other)
 
 
 @taking_tensors
@@ -320,7 +320,7 @@ def frexp(input: Tensor) -> Any:
     if not input.is_floating_point():
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     exponent = np.frexp(input._value)[1]
-    return return_types.frexp((FUNCTIONS["ldexp"](input, _as_array((-exponent).astype(input._value.dtype))), _as_array(exponent)))
+    return return_types.frexp((traced.ldexp(input, _as_array((-exponent).astype(input._value.dtype))), _as_array(exponent)))
 
 
 _nextafter = core(Op.of("nextafter", "elementwise", lambda xp, input, other: np.nextafter(input, other) if xp is numeric else input,
@@ -353,7 +353,7 @@ METHODS["nextafter_"] = in_place("nextafter_", nextafter)
 
 def _where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """This tensor where `condition` holds, else `other`."""
-    return FUNCTIONS["where"](condition, self, other)
+    return traced.where(condition, self, other)
 
 
 _where.__name__ = "where"

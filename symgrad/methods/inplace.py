@@ -6,6 +6,7 @@ a write never invalidates its own pullback; the version counter protects what ot
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +18,7 @@ from symgrad.carriers.structure import is_basic
 from symgrad.dtypes.dtype import DTYPES
 from symgrad.engine.data import number_in, operand_value, python_number
 from symgrad.engine.hooks import move_retained
-from symgrad.engine.method_table import MethodTable
+from symgrad.engine.method_table import Later, MethodTable
 from symgrad.engine.recording import convert, core
 from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.saved import keeps_old
@@ -235,10 +236,9 @@ OTHERS = ("clamp", "clamp_min", "clamp_max", "softmax", "log_softmax", "cumsum",
 for _op in list(REGISTRY.values()):
     if _op.surface.public and _op.surface.method and (_op.kind == "elementwise" or _op.name in OTHERS):
         for _name in (_op.name, *_op.surface.aliases):
-            METHODS[_name + "_"] = _in_place_op(_op, _name + "_")
+            METHODS[_name + "_"] = Later(functools.partial(_in_place_op, _op, _name + "_"))
 
 
-expand = FUNCTIONS["expand"]
 _fill_number = core(REGISTRY["fill_number"])
 _overwrite, _fill, _zero = core(REGISTRY["overwrite"]), core(REGISTRY["fill"]), core(REGISTRY["zero"])
 
@@ -266,7 +266,7 @@ def _write_source(self: Tensor, source: Tensor, name: str, op: Any, repeated: bo
             shape = x.shape
         check_result(name, x, shape, x.dtype)
     if not is_broadcastable(source._value.shape, x.shape):
-        expand(source, x.shape)  # raises the error of `expand`
+        traced.expand(source, x.shape)  # raises the error of `expand`
     if name == "__setitem__" and source.shape != self.shape:
         if source.ndim:  # a scalar is broadcast
             read = source._value.reshape(source.shape[max(source.ndim - x.ndim, 0):])
@@ -364,9 +364,6 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         write(x, source._value, "__setitem__", index)
 
 
-_float_power = in_place("float_power_", FUNCTIONS["float_power"])
-
-
 @METHODS.define
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """As `float_power`, in place.
@@ -377,10 +374,13 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     if self.dtype is not wide:
         raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype.scalar_type} but the operation's result requires dtype "
                            f"{wide.scalar_type}")
-    return _float_power(self, exponent)
+    return _float_power()(self, exponent)
 
 
-METHODS["conj_physical_"] = in_place("conj_physical_", FUNCTIONS["conj"])
+_float_power = functools.cache(lambda: in_place("float_power_", FUNCTIONS["float_power"]))
+
+
+METHODS["conj_physical_"] = Later(lambda: in_place("conj_physical_", FUNCTIONS["conj"]))
 
 
 def augmented(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -395,4 +395,4 @@ def augmented(method: Callable[..., Any]) -> Callable[..., Any]:
 
 for _name, _operator in {"add_": "__iadd__", "sub_": "__isub__", "mul_": "__imul__", "div_": "__itruediv__", "pow_": "__ipow__",
                          "floor_divide_": "__ifloordiv__", "remainder_": "__imod__"}.items():
-    METHODS[_operator] = augmented(METHODS[_name])
+    METHODS[_operator] = Later(lambda name=_name: augmented(getattr(Tensor, name)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +9,6 @@ import numpy as np
 
 from symgrad import fft
 from symgrad.engine.data import as_value
-from symgrad.engine.method_table import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods import numpy_functions
@@ -22,8 +19,6 @@ from symgrad.methods.numpy_linalg import MATRICES
 from symgrad.methods.numpy_statistics import STATISTICS
 
 __all__ = ["FUNCTIONS_OF_NUMPY"]
-
-METHODS = MethodTable()
 
 
 def _reduction(name: str) -> Callable[..., Any]:
@@ -222,44 +217,3 @@ FUNCTIONS_OF_NUMPY: dict[Any, Callable[..., Any]] = {
 
 def _round(x: Tensor, decimals: int) -> Any:
     return traced.round(x) if not decimals else traced.round(x * 10.0**decimals) / 10.0**decimals
-
-
-def _as_array(x: Any) -> Any:
-    if isinstance(x, Tensor):
-        return x.numpy()
-    return type(x)(map(_as_array, x)) if type(x) in (list, tuple) else x
-
-
-@METHODS.define
-def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """NumPy's functions on Tensors; a function without an op gets plain arrays.
-
-    Raises TypeError for a function without an op where a Tensor is no plain array, since it requires grad.
-    """
-    known = FUNCTIONS_OF_NUMPY.get(function)
-    if known is not None and kwargs.get("out") is None:
-        try:
-            found = known(*args, **kwargs)
-        except TypeError as error:
-            if not re.search("unexpected keyword|required positional|positional argument", str(error)):
-                raise
-            what = re.sub(r"^[\w.<>]*\(\)", "the function", str(error))
-            raise TypeError(f"{function.__module__}.{function.__name__}: no op computes it for these arguments of Tensors: {what}") from None
-        if found is not NotImplemented:
-            return found
-    try:
-        arrays, words = [*map(_as_array, args)], {key: _as_array(value) for key, value in kwargs.items()}
-    except RuntimeError as error:
-        if "requires grad" not in str(error):
-            raise
-        raise TypeError(f"{function.__module__}.{function.__name__}: no op computes it for these arguments of Tensors. {error}") from None
-    return function(*arrays, **words)
-
-
-@METHODS.define
-def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Any:
-    """The module of the functions of tensors, for programs that are written for any library of arrays."""
-    return sys.modules["symgrad"]
-
-
-METHODS["__array_priority__"] = 1000  # as in torch

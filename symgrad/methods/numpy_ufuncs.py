@@ -1,8 +1,12 @@
-"""NumPy's ufuncs on Tensors: those of the same name as an op, and their folds along an axis, outer products and sums into places."""
+"""NumPy's protocols on Tensors: its functions, and ufuncs, which are the ops of the same name, with their folds along an axis, outer products and
+sums into places."""
 
 from __future__ import annotations
 
+import functools
 import operator
+import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,7 +18,7 @@ from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.numpy_functions import as_tensor
 from symgrad.system.frames import line_of, outer_frame
 
-__all__ = ["NUMPY_FUNCTIONS"]
+__all__ = ["numpy_function"]
 
 METHODS = MethodTable()
 NUMPY_NAMES = {"arcsin": "asin", "power": "pow", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt",
@@ -43,9 +47,10 @@ def _both(operate: Any) -> Any:
     return lifted
 
 
+@functools.cache
 def _numpy_table() -> dict[str, Any]:
-    table = dict(FUNCTIONS)
-    table.update({numpy: FUNCTIONS[torch] for numpy, torch in NUMPY_NAMES.items()})
+    """What computes a ufunc that is not the op of its name."""
+    table = {numpy: FUNCTIONS[torch] for numpy, torch in NUMPY_NAMES.items()}
     table.update({numpy: _lift_first(operate) for numpy, operate in PYTHON_OPERATORS.items()})
     table.update({name: _both(FUNCTIONS[name]) for name in ("heaviside", "copysign", "logaddexp2", "ldexp")})
     products = {"vecdot": traced.linalg_vecdot,
@@ -58,7 +63,11 @@ def _numpy_table() -> dict[str, Any]:
     return table
 
 
-NUMPY_FUNCTIONS = _numpy_table()
+def numpy_function(name: str) -> Any:
+    """The function of Tensors that computes the ufunc of a name; None if there is none."""
+    return _numpy_table().get(name) or FUNCTIONS.get(name)
+
+
 FOLDS = {
     **{("reduce", ufunc): name for ufunc, name in {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_and": "all",
                                                    "logical_or": "any", "logaddexp": "logsumexp"}.items()},
@@ -90,7 +99,7 @@ def __array_ufunc__(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwarg
 
 
 def _computed(ufunc: Any, method: str, inputs: list[Any], kwargs: dict[str, Any]) -> Any:
-    function = NUMPY_FUNCTIONS.get(ufunc.__name__)
+    function = numpy_function(ufunc.__name__)
     if method == "__call__" and function is not None and not kwargs:
         return function(*inputs)
     if (method, ufunc.__name__) in FOLDS and kwargs.keys() <= {"axis", "dtype", "keepdims"}:
@@ -134,3 +143,49 @@ def _written(targets: tuple, found: Any, name: str) -> Any:
 def _folded(function: Any, x: Tensor, axis: Any = 0, dtype: Any = None, **keepdims: bool) -> Any:
     out = function(x if dtype is None else x.to(dtype), tuple(range(x.ndim)) if axis is None else axis, **keepdims)
     return getattr(out, "values", out) if isinstance(out, tuple) else out
+
+
+# Other functions
+
+
+def _as_array(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return x.numpy()
+    return type(x)(map(_as_array, x)) if type(x) in (list, tuple) else x
+
+
+@METHODS.define
+def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """NumPy's functions on Tensors; a function without an op gets plain arrays.
+
+    Raises TypeError for a function without an op where a Tensor is no plain array, since it requires grad.
+    """
+    from symgrad.methods.numpy_protocol import FUNCTIONS_OF_NUMPY  # large tables that few programs use
+
+    known = FUNCTIONS_OF_NUMPY.get(function)
+    if known is not None and kwargs.get("out") is None:
+        try:
+            found = known(*args, **kwargs)
+        except TypeError as error:
+            if not re.search("unexpected keyword|required positional|positional argument", str(error)):
+                raise
+            what = re.sub(r"^[\w.<>]*\(\)", "the function", str(error))
+            raise TypeError(f"{function.__module__}.{function.__name__}: no op computes it for these arguments of Tensors: {what}") from None
+        if found is not NotImplemented:
+            return found
+    try:
+        arrays, words = [*map(_as_array, args)], {key: _as_array(value) for key, value in kwargs.items()}
+    except RuntimeError as error:
+        if "requires grad" not in str(error):
+            raise
+        raise TypeError(f"{function.__module__}.{function.__name__}: no op computes it for these arguments of Tensors. {error}") from None
+    return function(*arrays, **words)
+
+
+@METHODS.define
+def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Any:
+    """The module of the functions of tensors, for programs that are written for any library of arrays."""
+    return sys.modules["symgrad"]
+
+
+METHODS["__array_priority__"] = 1000  # as in torch

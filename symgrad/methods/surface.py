@@ -31,32 +31,28 @@ from symgrad.methods.inplace import in_place
 from symgrad.methods.segments import segment_reduce
 from symgrad.methods.spectrograms import istft, stft
 
-__all__ = ["METHODS", "SURFACE", "methods_as_functions"]
+__all__ = ["METHODS", "METHODS_AS_FUNCTIONS", "SURFACE", "method_as_function"]
 
 METHODS = MethodTable()
 
 # Methods that are functions of the module, too: those in place, and some others
-METHODS_AS_FUNCTIONS = """
-abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_ atanh_ ceil_ celu_ clamp_ clamp_max_
-clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ elu_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ hardtanh_ i0_ index_put_
-lcm_ ldexp_ leaky_relu_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ resize_as_ round_ rrelu_ rsqrt_ selu_
-sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ threshold_ trunc_ xlogy_ zero_
+METHODS_AS_FUNCTIONS = frozenset("""
+abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_
+clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ index_put_
+lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ resize_as_ round_ rsqrt_
+sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_
 as_strided get_device is_neg is_signed
-""".split()
+""".split())
 COPIED = ("as_strided", "detach", "diagonal", "expand", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind",
           "unfold", "unsqueeze", "view", "view_as_complex", "view_as_real")
 
 
-def methods_as_functions() -> dict[str, Callable[..., Any]]:
-    """The methods that are functions of the public module, by name; pickle looks up there those that no module defines by name.
-
-    It is called when Tensor has its methods.
-    """
-    found = {name: getattr(Tensor, name) for name in METHODS_AS_FUNCTIONS if hasattr(Tensor, name)}
-    for name, function in found.items():
-        if getattr(sys.modules[function.__module__], name, None) is not function:
-            function.__module__ = "symgrad"
-    return found
+def method_as_function(name: str) -> Callable[..., Any]:
+    """The function of the public module that is a method; pickle looks up there those that no module defines by name."""
+    function = getattr(Tensor, name)
+    if getattr(sys.modules[function.__module__], name, None) is not function:
+        function.__module__ = "symgrad"
+    return function
 
 
 clone, index_put, masked_fill = FUNCTIONS["clone"], FUNCTIONS["index_put"], FUNCTIONS["masked_fill"]

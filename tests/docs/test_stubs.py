@@ -80,7 +80,7 @@ def test_a_stale_stub_file_fails_the_check(tmp_path, monkeypatch, capsys):
 def test_all_public_names_are_in_the_stubs():
     names, _ = defined(ROOT / "symgrad" / "__init__.pyi")
     _, methods = defined(ROOT / "symgrad" / "engine" / "tensor.pyi")
-    code = """import symgrad; print(*[name for name, value in vars(symgrad.Tensor).items() if type(value).__name__ != "Absent"])"""
+    code = """import symgrad; print(*[name for name in vars(symgrad.Tensor)])"""
     fresh = python("-c", code).stdout.split()  # tests may have declared ops of their own here
     assert set(FUNCTIONS) <= names
     assert {name for name in fresh if not name.startswith("_")} <= methods
