@@ -1,7 +1,6 @@
 """`autograd.Function`: attributes of ctx, lifetime, and forward mode."""
 
 import gc
-import threading
 import weakref
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import grad
-from tests.support.functions import Two, derivatives, function_of, leaf
+from tests.support.functions import Two, function_of, leaf
 
 
 def quartic():
@@ -144,22 +143,6 @@ def test_functions_create_no_reference_cycles(collector_off, forward, what):
         del g
     del y, before
     assert node() is None and value() is None
-
-
-def test_threads_that_run_forwards_at_once():
-    Quartic = quartic()
-    found, x = [], leaf(2.0)
-
-    def work():
-        for _ in range(10):
-            found.append(derivatives(x * Quartic.apply(x), x))
-
-    workers = [threading.Thread(target=work) for _ in range(3)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert found == [[16.0, 32.0, 48.0, 48.0]] * 30
 
 
 def test_forward_mode_by_the_recorded_forward():

@@ -15,15 +15,6 @@ def leaf(*values):
 
 
 class TestModes:
-    def test_no_grad(self):
-        x = leaf(1.0)
-        with symgrad.no_grad():
-            assert not symgrad.is_grad_enabled() and not (2 * x).requires_grad
-            with symgrad.enable_grad():
-                assert (2 * x).requires_grad
-            assert not (2 * x).requires_grad
-            assert leaf(1.0).requires_grad
-        assert (2 * x).requires_grad
 
     @pytest.mark.parametrize("decorator", [lambda: symgrad.no_grad(), lambda: symgrad.no_grad, lambda: symgrad.set_grad_enabled(False),
                                            lambda: symgrad.inference_mode(), lambda: symgrad.inference_mode],
@@ -134,21 +125,6 @@ class TestModes:
             assert not symgrad.is_grad_enabled()
         finally:
             symgrad.set_grad_enabled(True)
-        assert symgrad.is_grad_enabled()
-
-    @pytest.mark.parametrize("switch", [symgrad.no_grad, symgrad.enable_grad, symgrad.inference_mode, lambda: symgrad.set_grad_enabled(False)])
-    def test_an_exception_restores_the_grad_mode(self, switch):
-        for _ in range(2):
-            with pytest.raises(ZeroDivisionError), switch():
-                1 / 0  # noqa: B018
-            assert symgrad.is_grad_enabled() and not symgrad.is_inference_mode_enabled()
-
-    def test_a_mode_object_is_reentrant(self):
-        switch = symgrad.no_grad()
-        with switch:
-            with switch:
-                pass
-            assert not symgrad.is_grad_enabled()
         assert symgrad.is_grad_enabled()
 
 

@@ -4,15 +4,12 @@ import importlib.util
 import math
 import re
 import warnings
-import weakref
 
 import pytest
 
 import symgrad
 from symgrad import autograd, nn
 from symgrad.autograd.anomaly import NonFiniteGradient
-from symgrad.autograd.causes import record_of
-from symgrad.graph.modes import special, thread
 
 pytestmark = [pytest.mark.filterwarnings("ignore:Error detected in"), pytest.mark.filterwarnings(r"ignore:\s*Previous calculation"),
               pytest.mark.filterwarnings("ignore::RuntimeWarning")]
@@ -327,23 +324,6 @@ def test_the_threads_of_the_library_have_the_mode_of_their_caller():
         with pytest.raises(NonFiniteGradient) as caught:
             y.sum().backward()
     assert "return x.sqrt() * 0" in str(caught.value)
-
-
-def test_nothing_is_left_when_the_mode_is_off():
-    assert not special
-    with autograd.set_detect_anomaly(True):
-        assert len(special) == 1 and not thread.modes.plain
-        x = leaf(1.0)
-        y = x.exp()
-        assert record_of(y.grad_fn) is not None
-        with symgrad.no_grad():
-            assert (x * x).grad_fn is None
-        y.sum().backward()
-    assert not special and thread.modes.plain and thread.modes.anomaly is None
-    assert record_of((x * x).grad_fn) is None
-    known = weakref.ref(y.grad_fn)
-    del y
-    assert known() is None
 
 
 def test_a_warning_that_a_filter_makes_an_error_does_not_hide_the_error(capsys):

@@ -259,11 +259,6 @@ def test_a_list_that_contains_itself_is_refused():
         symgrad.tensor(itself)
 
 
-def test_printing_a_huge_view_copies_its_edges_alone():
-    assert repr(symgrad.zeros(1).expand(10**11)) == "tensor([0., 0., 0.,  ..., 0., 0., 0.])"
-    assert repr(symgrad.zeros(3, 1).expand(3, 10**11).t()).count("[0., 0., 0.]") == 6
-
-
 @pytest.mark.parametrize("name", ["def", "lambda", "None", "a b", ""])
 def test_ops_are_named_by_identifiers(name):
     for make in (lambda: symgrad.op_from_sympy(name, "sin(x)"), lambda: symgrad.elementwise(name, lambda xp, x: x, 1)):

@@ -13,32 +13,6 @@ from symgrad.engine.hooks import UNDEFINED
 from tests.support.functions import function_of, leaf
 
 
-def test_an_optimizer_in_the_backward():
-    """Each leaf is stepped, and its gradient dropped, as soon as it is there; the rest of the backward uses what it saved."""
-    weights = [leaf(1.0), leaf(2.0), leaf(3.0)]
-    free = []
-
-    def step(t):
-        free.append(sum(w.grad is not None for w in weights))
-        with symgrad.no_grad():
-            t.sub_(0.1 * t.grad)
-        t.grad = None
-
-    for w in weights:
-        w.register_post_accumulate_grad_hook(step)
-    y = tensor(1.0)
-    for w in weights:
-        y = (y + w).sin()
-    y.backward()
-    assert free == [1, 1, 1] and all(w.grad is None for w in weights)
-    plain = [leaf(1.0), leaf(2.0), leaf(3.0)]
-    y = tensor(1.0)
-    for w in plain:
-        y = (y + w).sin()
-    y.backward()
-    np.testing.assert_array_equal([w.item() for w in weights], [w.item() - 0.1 * w.grad.item() for w in plain])
-
-
 def test_formulas_of_gradients_ignore_hooks():
     """A hook may be any code; the formula is that of the mathematical derivative, and the number is the hook's."""
     x = tensor(2.0, requires_grad=True, symbol="x")

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse
-import sympy
 
 import symgrad
 from symgrad import func
@@ -145,33 +144,6 @@ def test_has_aux_and_several_outputs():
     close(both["a"].numpy(), [[0.0, 1.0], [1.0, 0.0]])
 
 
-def test_hessians_are_differentiated_again():
-    def f(x):
-        return (x[0] * x[1]).sin() * x.exp().sum()
-
-    a, b = sympy.symbols("a b")
-    formula = sympy.sin(a * b) * (sympy.exp(a) + sympy.exp(b))
-    third = sympy.lambdify((a, b), [[[sympy.diff(formula, i, j, k) for k in (a, b)] for j in (a, b)] for i in (a, b)])(0.3, 0.7)
-    x = symgrad.tensor([0.3, 0.7])
-    close(func.jacrev(func.hessian(f))(x).numpy(), third)
-    close(func.jacfwd(func.hessian(f))(x).numpy(), third)
-    leaf = symgrad.tensor([0.3, 0.7], requires_grad=True)
-    func.hessian(f)(leaf).sum().backward()
-    close(leaf.grad.numpy(), np.sum(third, (0, 1)))
-    fourth = sympy.lambdify((a, b), [sympy.diff(formula, i, i, j, j) for i in (a, b) for j in (a, b)])(0.3, 0.7)
-    found = func.hessian(lambda x: func.hessian(f)(x).diagonal().sum())(x).diagonal().sum()
-    close(found.numpy(), np.sum(fourth))
-
-
-def test_hessians_in_batches():
-    points = symgrad.tensor(np.random.default_rng(2).normal(size=(5, 4)))
-    found = func.vmap(func.hessian(rosenbrock))(points)
-    close(found.numpy(), np.stack([func.hessian(rosenbrock)(x).numpy() for x in points]))
-    weights = symgrad.rand(4)
-    found = func.vmap(func.hessian(lambda x, w: (w * x).prod(), argnums=(0, 1)), in_dims=(0, None))(points, weights)
-    close(found[0][1].numpy(), np.stack([func.hessian(lambda x, w: (w * x).prod(), argnums=(0, 1))(x, weights)[0][1].numpy() for x in points]))
-
-
 @pytest.mark.parametrize("name, n, f, products", [
     ("diagonal", 50, lambda x: (x**4).sum(), 1), ("tridiagonal", 50, rosenbrock, 3),
     ("block diagonal", 60, lambda x: x.reshape(20, 3).prod(1).sum(), 3),
@@ -185,15 +157,6 @@ def test_structure_is_found_and_reported(name, n, f, products):
         assert (h.report.pattern, h.report.products, h.report.colours) == (name, products, products)
         assert scipy.sparse.issparse(found) == (name != "dense")
         close(numbers(found), func.jacfwd(func.jacrev(f))(x).numpy())
-
-
-def test_arrowhead_hessians():
-    f = lambda x: (x[0] * x[1:] ** 2).sum() + x[0] ** 4
-    h = func.hessian(f, structure="auto")
-    x = symgrad.tensor(np.random.default_rng(5).uniform(0.5, 1.5, 80))
-    found = h(x)
-    assert h.report.pattern == "arrow" and h.report.products <= 3
-    close(found.toarray(), func.jacfwd(func.jacrev(f))(x).numpy())
 
 
 def test_products_with_vectors():

@@ -5,35 +5,7 @@ import pytest
 
 import symgrad
 from symgrad import func
-from symgrad.func import (
-    curl,
-    derivatives,
-    directional_derivatives,
-    divergence,
-    extreme_eigenvalues,
-    grad,
-    grad_and_value,
-    hessian,
-    hessian_diag,
-    hessian_factors,
-    hessian_operator,
-    hessian_trace,
-    hvp,
-    implicit_argmin,
-    implicit_fixed_point,
-    implicit_root,
-    jacfwd,
-    jacobian,
-    jacrev,
-    jet,
-    jvp,
-    laplacian,
-    linearize,
-    value_and_laplacian,
-    vhp,
-    vjp,
-    vmap,
-)
+from symgrad.func.evaluation import unshared
 from symgrad.trees import flatten
 from tests.engine.test_memory import shared
 
@@ -71,31 +43,41 @@ def product(operator):
     return lambda x, v: operator(x) @ v
 
 
+def of(*names):
+    """The transforms that are called with a function alone."""
+    return {name: getattr(func, name) for name in names}
+
+
+def at(*names):
+    """Those that are called with a function, a point and a vector."""
+    return {name: lambda f, name=name: lambda x, v: getattr(func, name)(f, x, v) for name in names}
+
+
+MODES = {
+    **of("jacrev", "jacfwd"), "jvp": lambda f: lambda x, v: func.jvp(f, (x,), (v,)), "vmap": lambda f: doubled(func.vmap(f)),
+    "linearize": lambda f: lambda x, v: func.linearize(f, x)[1](v), "jet": lambda f: lambda x, v: func.jet(f, (x,), ((v, v, v),))}
 OF_SCALARS = {
-    "grad": grad, "grad_and_value": grad_and_value, "hessian": hessian, "structured hessian": lambda f: hessian(f, structure="auto"),
-    "grad of grad": lambda f: grad(lambda x: grad(f)(x).sum()), "laplacian": laplacian,
-    "value_and_laplacian": value_and_laplacian, "hessian_diag": hessian_diag, "hessian_trace": hessian_trace, "jacrev": jacrev, "jacfwd": jacfwd,
-    "jacrev of grad": lambda f: jacrev(grad(f)), "jacfwd of grad": lambda f: jacfwd(grad(f)), "hessian_factors": hessian_factors,
-    "hessian_operator": lambda f: product(hessian_operator(f)), "extreme_eigenvalues": extreme_eigenvalues,
-    "hvp": lambda f: lambda x, v: hvp(f, x, v), "vhp": lambda f: lambda x, v: vhp(f, x, v), "jvp": lambda f: lambda x, v: jvp(f, (x,), (v,)),
-    "vjp": lambda f: lambda x: vjp(f, x)[1](symgrad.tensor(2.0)),
-    "vmap of grad": lambda f: doubled(vmap(grad(f))),
-    "implicit_argmin": lambda f: implicit_argmin(lambda y, x: y @ M @ y / 2 - x @ y, solved),
+    **of("grad", "grad_and_value", "hessian", "laplacian", "value_and_laplacian", "hessian_diag", "hessian_trace", "jacrev", "jacfwd",
+         "hessian_factors", "extreme_eigenvalues"), **at("hvp", "vhp"), "jvp": MODES["jvp"],
+    "structured hessian": lambda f: func.hessian(f, structure="auto"), "local hessian": lambda f: func.hessian(f, structure="local"),
+    "hessian in chunks": lambda f: func.hessian(f, chunk_size=2), "grad of grad": lambda f: func.grad(lambda x: func.grad(f)(x).sum()),
+    "hessian of two": lambda f: lambda x: func.hessian(lambda a, b: f(a + b), (0, 1))(x, C),
+    "jacobian of grad": lambda f: func.jacobian(func.grad(f)),
+    "jacrev of grad": lambda f: func.jacrev(func.grad(f)), "jacfwd of grad": lambda f: func.jacfwd(func.grad(f)),
+    "hessian_operator": lambda f: product(func.hessian_operator(f)), "vjp": lambda f: lambda x: func.vjp(f, x)[1](symgrad.tensor(2.0)),
+    "vmap of grad": lambda f: doubled(func.vmap(func.grad(f))), "vmap of hessian": lambda f: doubled(func.vmap(func.hessian(f))),
+    "implicit_argmin": lambda f: func.implicit_argmin(lambda y, x: y @ M @ y / 2 - x @ y, solved),
 }
 OF_VECTORS = {
-    "jacrev": jacrev, "jacfwd": jacfwd, "jacobian": jacobian, "structured jacobian": lambda f: jacobian(f, structure="auto"),
-    "divergence": divergence, "curl": curl, "jvp": lambda f: lambda x, v: jvp(f, (x,), (v,)), "vjp": lambda f: lambda x, v: vjp(f, x)[1](v),
-    "linearize": lambda f: lambda x, v: linearize(f, x)[1](v), "jet": lambda f: lambda x, v: jet(f, (x,), ((v, v, v),)),
-    "directional_derivatives": lambda f: directional_derivatives(f, 3), "jacrev of jacrev": lambda f: jacrev(jacrev(f)),
-    "jacfwd of jacfwd": lambda f: jacfwd(jacfwd(f)), "vmap": lambda f: doubled(vmap(f)),
-    "jacrev of jvp": lambda f: lambda x, v: jacrev(lambda x: jvp(f, (x,), (v,))[1])(x),
-    "implicit_root": lambda f: implicit_root(lambda y, x: M @ y - x, solved),
-    "implicit_fixed_point": lambda f: implicit_fixed_point(lambda y, x: y - 0.2 * (M @ y - x), solved),
+    **MODES, **of("jacobian", "divergence", "curl"), "structured jacobian": lambda f: func.jacobian(f, structure="auto"),
+    "vjp": lambda f: lambda x, v: func.vjp(f, x)[1](v), "directional_derivatives": lambda f: func.directional_derivatives(f, 3),
+    "jacrev of jacrev": lambda f: func.jacrev(func.jacrev(f)), "jacfwd of jacfwd": lambda f: func.jacfwd(func.jacfwd(f)),
+    "jacrev of jvp": lambda f: lambda x, v: func.jacrev(lambda x: func.jvp(f, (x,), (v,))[1])(x),
+    "implicit_root": lambda f: func.implicit_root(lambda y, x: M @ y - x, solved),
+    "implicit_fixed_point": lambda f: func.implicit_fixed_point(lambda y, x: y - 0.2 * (M @ y - x), solved),
 }
-
-
-OF_NUMBERS = {"derivatives": lambda f: derivatives(f, 3), **{name: OF_SCALARS[name] for name in ("grad", "grad_and_value", "hessian", "hvp", "vjp")},
-              **{name: OF_VECTORS[name] for name in ("jacrev", "jacfwd", "jvp", "linearize", "jet", "vmap")}}
+OF_NUMBERS = {**MODES, **{name: OF_SCALARS[name] for name in ("grad", "grad_and_value", "hessian", "hvp", "vjp")},
+              "derivatives": lambda f: func.derivatives(f, 3)}
 POINT, NUMBER = symgrad.tensor([0.3, 0.7, -1.2]), symgrad.tensor(0.3)
 TABLES = {"scalars": (OF_SCALARS, SCALARS, POINT), "vectors": (OF_VECTORS, VECTORS, POINT), "numbers": (OF_NUMBERS, NUMBERS, NUMBER)}
 
@@ -115,10 +97,22 @@ def test_transforms_share_no_memory(transform, of):
     assert called
 
 
+class Scaled(symgrad.autograd.Function):
+    """An op whose backward returns a tensor that it stores."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * C
+
+    @staticmethod
+    def backward(ctx, g):
+        return C
+
+
 def test_a_linear_map_shares_no_memory_between_its_calls():
-    for f in (*VECTORS.values(), lambda x: x + 1):
+    for f in (*VECTORS.values(), Scaled.apply):
         x = symgrad.tensor([0.3, 0.7, -1.2])
-        for call in (linearize(f, x)[1], vjp(f, x)[1]):
+        for call in (func.linearize(f, x)[1], func.vjp(f, x)[1]):
             assert not shared(call, (C + 1,))
 
 
@@ -147,3 +141,30 @@ def test_results_of_repeated_calls_may_be_written(name, kind):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-14)
             a.detach().fill_(77.0)
     assert matrix.tolist() == [[2.0, 1.0], [1.0, 3.0]] and x.tolist() == [0.5, -1.5]
+
+
+def test_results_of_points_share_no_memory():
+    points = symgrad.stack([POINT, 2 * POINT])
+    for f in (lambda x: ((x - C) ** 2).sum(-1), lambda x: (C * x).sum(-1), lambda x: (x.tanh() @ M).sum(-1)):
+        assert not shared(func.laplacian(f, dim=-1), (points,))
+    for operator in (func.laplacian(lambda x: x * x, dim=()), func.divergence(lambda x: x * C, dim=-1), func.curl(lambda x: x * C, dim=-1)):
+        assert not shared(operator, (points,))
+
+
+def test_scalars_do_not_share_a_version():
+    x = symgrad.tensor(2.0, requires_grad=True)
+    y = x * func.grad(lambda t: t)(NUMBER)
+    func.grad(lambda t: t)(NUMBER).add_(1.0)
+    func.jvp(lambda t: t + 1, (NUMBER,), (x.detach(),))[1].add_(1.0)
+    y.backward()
+    assert x.grad.item() == 1.0 and x.item() == 2.0
+
+
+def test_results_in_fresh_memory_are_not_copied():
+    fresh, other = np.ones(3), np.ones((2, 3))
+    assert unshared(fresh) is fresh
+    view = other.reshape(6)
+    del other
+    assert unshared(view) is view
+    again = fresh
+    assert unshared(fresh) is not fresh and unshared(again) is not again

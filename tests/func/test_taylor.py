@@ -129,18 +129,6 @@ def test_an_order_whose_factorials_are_no_floats_is_refused():
         jet(lambda z: z, (0.0,), ([1.0] * 822,))
 
 
-def test_values_of_jax_experimental_jet():
-    """jax.experimental.jet(f, (0.7, [1, 2]), ([1, 2, 3], [[1, 0], [0, 1], [0.5, 0.5]])) of f(x, y) = x * sin(y), in double precision."""
-    y, series = jet(lambda a, b: a * symgrad.sin(b), (0.7, np.array([1.0, 2.0])),
-                    ([1.0, 2.0, 3.0], [np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0.5, 0.5])]))
-    np.testing.assert_allclose(y.numpy(), JAX[0], rtol=1e-15)
-    np.testing.assert_allclose([s.numpy() for s in series], JAX[1:], rtol=2e-15)
-
-
-JAX = [[0.5890296893655275, 0.6365081987779772], [1.2196825989155944, 0.9092974268256817], [2.1745168919865447, 1.527292068068364],
-       [3.0527080281549943, 1.3338003780441159]]
-
-
 # What it costs
 
 

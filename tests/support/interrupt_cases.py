@@ -9,12 +9,14 @@ import gc
 import io
 import multiprocessing
 import time
+import warnings
 
 import numpy as np
 
 import symgrad as torch
 from symgrad import func, nn
-from symgrad.autograd.graph import saved_tensors_hooks
+from symgrad.autograd import forward_ad
+from symgrad.autograd.graph import allow_mutation_on_saved_tensors, save_on_cpu, saved_tensors_hooks
 from symgrad.cli import main
 from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
@@ -22,7 +24,7 @@ from symgrad.program.cache import programs
 from symgrad.program.native import store
 from symgrad.utils.checkpoint import checkpoint
 from symgrad.utils.data import DataLoader, TensorDataset
-from tests.support.interrupts import leaf
+from tests.support.interrupts import Cube, leaf
 
 __all__ = ["CASES", "either", "values"]
 
@@ -315,7 +317,81 @@ def derived(folder):
     work()
 
 
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        return g * 2
+
+
+def functions():
+    x = leaf()
+    (g,) = torch.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
+    g.sum().backward()
+    Doubled.apply(x * 1).sum().backward()
+
+
+def modes():
+    x, switch = leaf(), torch.no_grad()
+    with switch, switch, torch.enable_grad():
+        x * 2
+    with torch.set_grad_enabled(False):
+        x * 2
+    torch.no_grad()(lambda: x * 2)()
+    with torch.inference_mode():
+        y = x * 2
+        y.add_(1)
+    with torch.autograd.set_detect_anomaly(True):
+        (x * x).sum().backward()
+    with warnings.catch_warnings(action="ignore"), torch.autograd.detect_anomaly():
+        (x * x).sum().backward()
+
+
+def saved():
+    x = leaf()
+    with saved_tensors_hooks(lambda t: t.numpy(force=True).copy(), torch.from_numpy), save_on_cpu():
+        y = (x * x).sum()
+    y.backward()
+    with allow_mutation_on_saved_tensors():
+        z = x.clone()
+        w = (z * z).sum()
+        z.zero_()
+        w.backward()
+
+
+def forward_mode():
+    x = leaf()
+    with forward_ad.dual_level():
+        forward_ad.unpack_dual(Cube.apply(forward_ad.make_dual(x, torch.ones(2))).exp())
+    func.jvp(torch.sin, (x.detach(),), (torch.ones(2),))
+    torch.autograd.functional.jvp(lambda z: z * z, x.detach(), torch.ones(2))
+
+
+layer = nn.Linear(2, 1)
+
+
+def transforms_of_modules():
+    func.functional_call(layer, {name: torch.ones_like(p) for name, p in layer.named_parameters()}, (torch.ones(2),))
+    nn.init.zeros_(nn.Linear(2, 1).weight)
+    torch.autograd.functional.hessian(lambda z: (z * z * z).sum(), torch.tensor(X))
+    func.jacrev(Cube.apply)(torch.tensor(X))
+
+
+def alone(program):
+    """What leaves nothing to be asked but that every mode is as it was."""
+    def case(folder):
+        yield program
+
+    return case
+
+
 CASES = {
+    **{program.__name__: alone(program) for program in (functions, modes, saved, forward_mode, transforms_of_modules)},
     "gradients": gradients, "higher gradients": higher_gradients, "hooks": hooks, "saved-tensor hooks": saved_tensor_hooks, "compiled": compiled,
     "written": written(lambda y, view: y.mul_(3), 3.0), "written by a view": written(lambda y, view: view.mul_(3), 3.0),
     "written by an element": written(lambda y, view: view.__setitem__(slice(None), view * 3), 3.0),
