@@ -27,20 +27,7 @@ from symgrad.matrixcalc.labelled import (
     with_axes,
 )
 from symgrad.matrixcalc.pairings import reshaped
-from symgrad.matrixcalc.terms import (
-    Determinant,
-    Dimension,
-    Factor,
-    Index,
-    Inverse,
-    LogDeterminant,
-    NoCompactForm,
-    Sum,
-    Term,
-    constant,
-    plus,
-    times,
-)
+from symgrad.matrixcalc.terms import Dimension, Factor, Index, MatrixFunction, NoCompactForm, Sum, Term, constant, plus, times
 
 __all__ = ["carrier"]
 
@@ -161,23 +148,19 @@ class _Carrier:
         return step * a + (1 - step) * b
 
     def zeros_like(self, x: Any, shape: Any = None) -> Labelled:
-        """Zeros."""
         return self.ones_like(x, shape) * 0
 
     def ones_like(self, x: Any, shape: Any = None) -> Labelled:
-        """Ones."""
         axes = fresh_axes(x.axes) if shape is None and isinstance(x, Labelled) else tuple(
             None if n == 1 else Index(Dimension(n)) for n in (x.shape if shape is None else shape))
         return Labelled(axes, Sum(indices_of(axes), constant(1).terms))
 
     def eye_like(self, x: Any, n: int) -> Labelled:
-        """The identity matrix."""
         return identity(n)
 
     # Axes
 
     def permute(self, x: Labelled, dims: Sequence[int]) -> Labelled:
-        """The axes in another order."""
         return with_axes(x, tuple(x.axes[d] for d in dims))
 
     def reshape(self, x: Labelled, shape: Sequence[int]) -> Labelled:
@@ -188,7 +171,6 @@ class _Carrier:
         return reshaped(x, shape)
 
     def broadcast_to(self, x: Labelled, size: Sequence[int]) -> Labelled:
-        """Broadcasting along new axes."""
         extra = len(size) - x.ndim
         axes = tuple((x.axes[n - extra] if n >= extra and x.axes[n - extra] is not None else None if m == 1 else Index(Dimension(m)))
                      for n, m in enumerate(size))
@@ -201,7 +183,6 @@ class _Carrier:
         return self.reshape(self.sum(x, dims), tuple(size)) if dims else x
 
     def sum(self, x: Labelled, dim: Any = None, keepdim: bool = False) -> Labelled:
-        """The sum over axes."""
         dims = tuple(range(x.ndim)) if dim is None else tuple(d % x.ndim for d in (dim if isinstance(dim, tuple) else (dim,)))
         summed = [x.axes[d] for d in dims if x.axes[d] is not None]
         axes = tuple(None if n in dims else i for n, i in enumerate(x.axes) if keepdim or n not in dims)
@@ -236,7 +217,6 @@ class _Carrier:
     mm = mv = dot = matmul
 
     def trace(self, x: Labelled) -> Labelled:
-        """The sum of the diagonal."""
         return self.einsum("ii->", [x])
 
     def diag(self, x: Labelled, diagonal: int = 0) -> Labelled:
@@ -248,13 +228,11 @@ class _Carrier:
         return self.einsum("i,ik->ik", [x, self.eye_like(x, x.shape[0])])
 
     def diagonal(self, x: Labelled, offset: int, dim1: int, dim2: int) -> Labelled:
-        """The main diagonal of a matrix."""
         if x.ndim != 2:
             raise NoCompactForm("matrix_expr: diagonals of a stack of matrices have no compact form; use .expr")
         return self.diag(x, offset)
 
     def diagonal_place(self, x: Labelled, diagonal: int, shape: Any) -> Labelled:
-        """The matrix of a diagonal."""
         if shape is not None and shape[0] != shape[1]:
             raise NoCompactForm("matrix_expr: a diagonal of a matrix that is not square has no compact form; use .expr")
         return self.diag(x, diagonal)
@@ -262,19 +240,15 @@ class _Carrier:
     # Reductions and functions of matrices
 
     def norm(self, x: Labelled, dim: Any = None, keepdim: bool = False) -> Labelled:
-        """√Σx²."""
         return self.sqrt(self.sum(power_of(x, 2), dim, keepdim))
 
     def logsumexp(self, x: Labelled, dim: Any = None, keepdim: bool = False) -> Labelled:
-        """log Σ exp(x)."""
         return self.log(self.sum(self.exp(x), dim, keepdim))
 
     def softmax(self, x: Labelled, dim: Any) -> Labelled:
-        """exp(x) / Σ exp(x)."""
         return self.exp(x) / self.sum(self.exp(x), dim, True)
 
     def log_softmax(self, x: Labelled, dim: Any) -> Labelled:
-        """x - log Σ exp(x)."""
         return x - self.logsumexp(x, dim, True)
 
     def reference(self, x: Any, weights: Any, dim: Any) -> Labelled:
@@ -282,12 +256,10 @@ class _Carrier:
         return lift(0)
 
     def inverse(self, x: Labelled) -> Labelled:
-        """The inverse of a matrix."""
-        return Labelled(x.axes[::-1], Sum(x.indices[::-1], (Term(sympy.S.One, (Factor(Inverse(square(x)), x.indices[::-1]),)),)))
+        return Labelled(x.axes[::-1], Sum(x.indices[::-1], (Term(sympy.S.One, (Factor(MatrixFunction("inverse", square(x)), x.indices[::-1]),)),)))
 
     def determinant(self, x: Labelled) -> Labelled:
-        """The determinant of a matrix."""
-        return Labelled((), Sum((), (Term(sympy.S.One, (Factor(Determinant(square(x))),)),)))
+        return Labelled((), Sum((), (Term(sympy.S.One, (Factor(MatrixFunction("det", square(x))),)),)))
 
     def cofactors(self, x: Labelled) -> Labelled:
         """The derivative of the determinant, for a regular matrix."""
@@ -301,11 +273,9 @@ class _Carrier:
                                       - self.matmul(turned, self.matmul(self.permute(t, (1, 0)), turned)))
 
     def log_det_slope(self, x: Labelled) -> Labelled:
-        """The derivative of the logarithm of the determinant."""
         return self.permute(self.inverse(x), (1, 0))
 
     def sign_of_det(self, x: Labelled) -> Labelled:
-        """The sign of the determinant."""
         return apply_function("sign", self.determinant(x))
 
     def cholesky_factor(self, x: Labelled) -> Labelled:
@@ -319,12 +289,10 @@ class _Carrier:
         return self.solve_system(a, b)
 
     def solve_system(self, a: Labelled, b: Labelled) -> Labelled:
-        """A⁻¹ B."""
         return self.matmul(self.inverse(a), b)
 
     def logdeterminant(self, x: Labelled) -> Labelled:
-        """The logarithm of the determinant."""
-        return Labelled((), Sum((), (Term(sympy.S.One, (Factor(LogDeterminant(square(x))),)),)))
+        return Labelled((), Sum((), (Term(sympy.S.One, (Factor(MatrixFunction("logdet", square(x))),)),)))
 
     matrix_inverse, log_abs_det = inverse, logdeterminant
 

@@ -8,7 +8,7 @@ import sympy
 
 from symgrad.matrixcalc.functions import FUNCTIONS
 from symgrad.matrixcalc.labelled import Labelled, square
-from symgrad.matrixcalc.terms import ONE, Applied, Cholesky, Factor, Index, Inverse, LogDeterminant, Sum, Term, rename_indices
+from symgrad.matrixcalc.terms import ONE, Applied, Factor, Index, MatrixFunction, Sum, Term, rename_indices
 
 __all__ = ["cholesky_factor", "is_factor", "without_factors"]
 
@@ -20,13 +20,13 @@ def cholesky_factor(x: Labelled) -> Labelled:
     turned = dict(zip(matrix.out, matrix.out[::-1]))
     total = Sum(matrix.out, (*half, *(rename_indices(t, turned) for t in half)))
     i, k = (Index(i.dimension) for i in matrix.out)
-    return Labelled((i, k), Sum((i, k), (Term(ONE, (Factor(Cholesky(total), (i, k)),)),)))
+    return Labelled((i, k), Sum((i, k), (Term(ONE, (Factor(MatrixFunction("cholesky", total), (i, k)),)),)))
 
 
 def is_factor(x: Labelled, upper: bool) -> bool:
     """Whether a value is a Cholesky factor, or its transpose with `upper`."""
     only = _only(x.total)
-    return only is not None and isinstance(only.head, Cholesky) and only.indices == (x.indices[::-1] if upper else x.indices)
+    return only is not None and only.head.kind == "cholesky" and only.indices == (x.indices[::-1] if upper else x.indices)
 
 
 def _only(total: Sum) -> Factor | None:
@@ -51,11 +51,11 @@ def without_factors(total: Sum) -> Sum:
 def _inside(f: Factor) -> Factor:
     """A factor whose argument is without Cholesky factors."""
     argument = f.head.argument
-    if argument is None or isinstance(f.head, Cholesky):
+    if argument is None or f.head.kind == "cholesky":
         return f
     inner = without_factors(argument)
     unchanged = all(a.factors == b.factors for a, b in zip(inner.terms, argument.terms))
-    return f if unchanged else Factor(Applied(f.head.function, inner) if isinstance(f.head, Applied) else type(f.head)(inner), f.indices, f.power)  # type: ignore[call-arg]
+    return f if unchanged else Factor(f.head.of(inner), f.indices, f.power)
 
 
 def _copies(f: Factor, term: Term, out: Sequence[Index]) -> list[Factor]:
@@ -72,8 +72,8 @@ def _copies(f: Factor, term: Term, out: Sequence[Index]) -> list[Factor]:
 
 def _inverse_factor(f: Factor) -> tuple[Sum, Index, Index] | None:
     """The matrix A with the factor L, and the indices at which a factor is L⁻¹."""
-    inner = _only(f.head.argument) if isinstance(f.head, Inverse) and f.power == 1 else None
-    if inner is None or not isinstance(inner.head, Cholesky):
+    inner = _only(f.head.argument) if f.head.kind == "inverse" and f.power == 1 else None
+    if inner is None or inner.head.kind != "cholesky":
         return None
     row, column = f.indices if inner.indices == f.head.argument.out else f.indices[::-1]
     return inner.head.argument, row, column
@@ -86,15 +86,15 @@ def _replaced(factors: Sequence[Factor], out: Sequence[Index]) -> tuple[sympy.Ex
 
     for f in factors:
         inner = _only(f.head.argument) if isinstance(f.head, Applied) and f.head.function is FUNCTIONS["log"] and f.power == 1 else None
-        if inner is not None and isinstance(inner.head, Cholesky) and inner.indices[0] is inner.indices[1] and alone(f.indices[0], f):
-            return sympy.Rational(1, 2), [Factor(LogDeterminant(inner.head.argument)) if g is f else g for g in factors]
+        if inner is not None and inner.head.kind == "cholesky" and inner.indices[0] is inner.indices[1] and alone(f.indices[0], f):
+            return sympy.Rational(1, 2), [Factor(MatrixFunction("logdet", inner.head.argument)) if g is f else g for g in factors]
     for n, f in enumerate(factors):
         for g in factors[n + 1:]:
             rest = [h for h in factors if h is not f and h is not g]
             one, other = _inverse_factor(f), _inverse_factor(g)
             if one and other and one[1] is other[1] and one[0].key == other[0].key and alone(one[1], f, g):
-                return ONE, [Factor(Inverse(one[0]), (one[2], other[2])), *rest]
-            if isinstance(f.head, Cholesky) and isinstance(g.head, Cholesky) and f.power == g.power == 1 and f.head.key == g.head.key \
+                return ONE, [Factor(MatrixFunction("inverse", one[0]), (one[2], other[2])), *rest]
+            if f.head.kind == g.head.kind == "cholesky" and f.power == g.power == 1 and f.head.key == g.head.key \
                     and f.indices[1] is g.indices[1] and alone(f.indices[1], f, g):
                 return ONE, [Factor(Applied(None, f.head.argument), (f.indices[0], g.indices[0])), *rest]
     return None

@@ -11,13 +11,10 @@ from symgrad.matrixcalc.simplify import simplify
 from symgrad.matrixcalc.terms import (
     ONE,
     Applied,
-    Cholesky,
     Delta,
-    Determinant,
     Factor,
     Index,
-    Inverse,
-    LogDeterminant,
+    MatrixFunction,
     NoCompactForm,
     Sum,
     Symbol,
@@ -64,7 +61,7 @@ def _factor(f: Factor, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
         inside = derivative(argument, symbol, by)
         if not inside.terms:
             return []
-        if isinstance(head, Cholesky):
+        if head.kind == "cholesky":
             raise NoCompactForm("matrix_expr: the derivative of linalg.cholesky has no compact form; log det A is logdet(A), or twice the sum of "
                                 "the logarithms of its diagonal, and A⁻¹b is linalg.solve(A, b), or cholesky_solve")
         if isinstance(head, Applied):
@@ -74,14 +71,13 @@ def _factor(f: Factor, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
             inner = [Term(t.coefficient, t.factors if slope is None else (slope, *t.factors)) for t in inside.rename(indices + by)]
         else:
             a, b = (Index(i.dimension) for i in argument.out)
-            inverse = head if isinstance(head, Inverse) else Inverse(argument)
+            inverse = MatrixFunction("inverse", argument)
             middle = inside.rename((a, b, *by))
-            if isinstance(head, Inverse):
+            if head.kind == "inverse":
                 i, k = indices
                 inner = [Term(-t.coefficient, (Factor(inverse, (i, a)), *t.factors, Factor(inverse, (b, k)))) for t in middle]
             else:
-                outside = (f.head,) if isinstance(head, Determinant) else ()
-                assert isinstance(head, (Determinant, LogDeterminant))
+                outside = (f.head,) if head.kind == "det" else ()
                 inner = [Term(t.coefficient, (*(Factor(h) for h in outside), Factor(inverse, (b, a)), *t.factors)) for t in middle]
     if power == 1:
         return inner

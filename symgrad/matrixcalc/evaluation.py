@@ -12,22 +12,7 @@ from symgrad.algebra.values import value
 from symgrad.carriers import numeric, precise, symbolic
 from symgrad.matrixcalc.form import MatrixForm
 from symgrad.matrixcalc.functions import ElementwiseFunction
-from symgrad.matrixcalc.terms import (
-    Applied,
-    AxisLength,
-    Cholesky,
-    Delta,
-    Determinant,
-    Dimension,
-    Factor,
-    Index,
-    Inverse,
-    Pairing,
-    SoftmaxHead,
-    Sum,
-    Symbol,
-    Term,
-)
+from symgrad.matrixcalc.terms import Applied, AxisLength, Delta, Dimension, Factor, Index, Pairing, Sum, Symbol, Term
 
 __all__ = ["FLOATS", "PRECISE", "SYMPY", "Field", "of_form", "of_sum"]
 
@@ -41,7 +26,6 @@ class Field:
         self.xp, self.cells, self.number, self.exact = xp, cells, number, cells is not None
 
     def full(self, number: Any, shape: tuple[int, ...]) -> Any:
-        """An array filled with a number."""
         out = np.empty(shape, object if self.exact else float)
         out[...] = self.number(sympy.sympify(number))
         return self.lift(out)
@@ -51,7 +35,6 @@ class Field:
         return np.asarray(x).view(self.cells) if self.exact else x
 
     def eye(self, n: int) -> Any:
-        """The identity matrix."""
         out = self.full(0, (n, n))
         out[np.arange(n), np.arange(n)] = self.number(sympy.S.One)
         return out
@@ -64,13 +47,16 @@ class Field:
             return function.sympy(self.xp, x)
 
     def power(self, x: Any, power: Any) -> Any:
-        """An elementwise power."""
         return x if power == 1 else x ** (int(power) if power.is_Integer and self.exact else self.number(power))
 
 
 FLOATS = Field(numeric, None, float)
 PRECISE = Field(precise, precise.Digits, lambda number: value(number)([]))
 SYMPY = Field(symbolic, symbolic.ExactExpressions, lambda number: number)
+
+MATRIX_FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "inverse": lambda xp, x: xp.matrix_inverse(x), "cholesky": lambda xp, x: xp.cholesky_factor(x), "det": lambda xp, x: xp.determinant(x),
+    "logdet": lambda xp, x: xp.log(xp.determinant(x)), "softmax": lambda xp, x: xp.softmax(x, tuple(range(x.ndim)))}
 
 
 def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any] | None = None) -> Any:
@@ -178,12 +164,8 @@ def _head_value(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes
         inner = field.lift(of_sum(head.argument, values, field, sizes, memo))
         if isinstance(head, Applied):
             out = inner if head.function is None else field.apply(head.function, inner)
-        elif isinstance(head, SoftmaxHead):
-            out = field.xp.softmax(inner, tuple(range(inner.ndim)))
-        elif isinstance(head, (Inverse, Cholesky)):
-            out = field.xp.matrix_inverse(inner) if isinstance(head, Inverse) else field.xp.cholesky_factor(inner)
         else:
-            out = field.xp.determinant(inner) if isinstance(head, Determinant) else field.xp.log(field.xp.determinant(inner))
+            out = MATRIX_FUNCTIONS[head.kind](field.xp, inner)
     memo[id(head)] = out
     return out
 
@@ -234,13 +216,13 @@ def of_form(form: MatrixForm, values: Mapping[str, Any], field: Field, sizes: Si
     if kind == "unvec":
         rows, columns = map(sizes, form.value)
         return first.reshape(columns, rows).T
-    simple = {"transpose": lambda: first.T, "inverse": lambda: field.xp.matrix_inverse(first), "apply": lambda: field.apply(form.value, first),
-              "cholesky": lambda: field.xp.cholesky_factor(first),
+    if kind in MATRIX_FUNCTIONS:
+        found = MATRIX_FUNCTIONS[kind](field.xp, first)
+        return found if found.ndim else found.reshape(1, 1)
+    simple = {"transpose": lambda: first.T, "apply": lambda: field.apply(form.value, first),
               "diag": lambda: field.eye(len(first)) * first, "diagonal": lambda: np.diagonal(first).reshape(-1, 1),
               "trace": lambda: np.asarray(np.add.reduce(np.diagonal(first))).reshape(1, 1), "sum": lambda: np.asarray(first.sum()).reshape(1, 1),
-              "square": lambda: np.asarray((first * first).sum()).reshape(1, 1), "det": lambda: field.xp.determinant(first).reshape(1, 1),
-              "logdet": lambda: field.xp.log(field.xp.determinant(first)).reshape(1, 1), "softmax": lambda: field.xp.softmax(first, (0, 1)),
-              "vec": lambda: first.T.reshape(-1, 1)}
+              "square": lambda: np.asarray((first * first).sum()).reshape(1, 1), "vec": lambda: first.T.reshape(-1, 1)}
     return simple[kind]()
 
 

@@ -27,7 +27,7 @@ from symgrad.matrixcalc.reading import TensorGraph
 from symgrad.matrixcalc.rewriting import reflect_sigmoids, split_inverses, with_softmax, without_minus
 from symgrad.matrixcalc.simplify import expand, factor, simplify
 from symgrad.matrixcalc.source import NumPySource
-from symgrad.matrixcalc.terms import Dimension, Inverse, NoCompactForm, Sum, Symbol, with_symbols
+from symgrad.matrixcalc.terms import Dimension, NoCompactForm, Sum, Symbol, with_symbols
 from symgrad.reference.run import Run
 from symgrad.system.limits import ELEMENTS, SHORT, within
 
@@ -166,7 +166,7 @@ def _most_compact(total: Sum) -> tuple[Sum, MatrixForm | None]:
     """The shortest of several equal forms of a sum, with its matrix notation if it has one."""
     plain = simplify(total)
     best: tuple[tuple[bool, int, int], Sum, MatrixForm | None] | None = None
-    candidates = (plain, split_inverses(plain, (Inverse,)), split_inverses(plain))
+    candidates = (plain, split_inverses(plain, ("inverse",)), split_inverses(plain))
     expanded_sum = expand(plain)
     for found in (*candidates, *map(factor, candidates), factor(plain, True), factor(expanded_sum), factor(expanded_sum, True),
                   expand(plain, 3), factor(expand(reflect_sigmoids(plain)))):

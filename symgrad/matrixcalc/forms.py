@@ -9,24 +9,7 @@ import sympy
 
 from symgrad.matrixcalc.form import MatrixForm, transpose
 from symgrad.matrixcalc.kronecker import kronecker_form, resolve_pairings
-from symgrad.matrixcalc.terms import (
-    ONE,
-    Applied,
-    AxisLength,
-    Cholesky,
-    Delta,
-    Determinant,
-    Factor,
-    Index,
-    Inverse,
-    LogDeterminant,
-    NoCompactForm,
-    Pairing,
-    SoftmaxHead,
-    Sum,
-    Symbol,
-    Term,
-)
+from symgrad.matrixcalc.terms import ONE, Applied, AxisLength, Delta, Factor, Index, NoCompactForm, Pairing, Sum, Symbol, Term
 
 __all__ = ["form_of", "with_recorded_lengths", "weight"]
 
@@ -149,16 +132,9 @@ def _factor_form(f: Factor) -> MatrixForm:
             inner = transpose(other) if _transpose_count(other) < _transpose_count(inner) else inner
         return inner if head.function is None else MatrixForm("apply", (inner,), head.function, rank, head.symmetric)
     inner = form_of(head.argument)
-    if isinstance(head, SoftmaxHead):
-        return MatrixForm("softmax", (inner,), rank=1)
-    if isinstance(head, Cholesky):
-        return MatrixForm("cholesky", (inner,))
-    if isinstance(head, Inverse):
-        if inner.kind == "transpose":
-            return MatrixForm("transpose", (MatrixForm("inverse", inner.args),))
-        return MatrixForm("inverse", (inner,), symmetric=head.symmetric)
-    assert isinstance(head, (Determinant, LogDeterminant))
-    return MatrixForm("det" if isinstance(head, Determinant) else "logdet", (inner,), rank=0)
+    if head.kind == "inverse" and inner.kind == "transpose":
+        return MatrixForm("transpose", (MatrixForm("inverse", inner.args),))
+    return MatrixForm(head.kind, (inner,), rank=rank, symmetric=head.symmetric)
 
 
 def _term_form(term: Term, out: Sequence[Index], broadcast: bool) -> tuple[Any, MatrixForm]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from symgrad.matrixcalc.printing import Latex, TextPrinter, number_text
-from symgrad.matrixcalc.source import NumPySource
-from symgrad.matrixcalc.terms import Applied, AxisLength, Cholesky, Delta, Determinant, Factor, Index, Inverse, Pairing, SoftmaxHead, Sum, Symbol
+from symgrad.matrixcalc.source import FUNCTIONS, NumPySource
+from symgrad.matrixcalc.terms import Applied, AxisLength, Delta, Factor, Index, Pairing, Sum, Symbol
 
 __all__ = ["index_latex", "index_numpy", "index_text"]
 
@@ -96,12 +96,10 @@ def _factor(f: Factor, names: _Names, style: TextPrinter) -> str:
         if isinstance(head, Applied):
             name = "" if head.function is None else head.function.latex if latex else head.function.text
             text = f"{name}({inner})"
-        elif isinstance(head, (SoftmaxHead, Cholesky)):
-            text = subscript(f"{'softmax' if isinstance(head, SoftmaxHead) else 'chol'}({inner})")
-        elif isinstance(head, Inverse):
+        elif head.kind == "inverse":
             text = subscript(f"({inner})" + ("^{-1}" if latex else "⁻¹"))
         else:
-            text = f"{'det' if isinstance(head, Determinant) else 'log det'}({inner})"
+            text = subscript(f"{TextPrinter.functions[head.kind]}({inner})")
     if f.power == 1:
         return text
     return f"{text}^{{{f.power}}}" if latex else f"{text}^{f.power}" if f.power.is_Integer and f.power > 0 else f"{text}^({f.power})"
@@ -144,7 +142,4 @@ def _source(f: Factor, size: Callable[[Any], str]) -> str:
     inner = index_numpy(head.argument, size)
     if isinstance(head, Applied):
         return f"({inner})" if head.function is None else f"({head.function.numpy.format(inner)})"
-    if isinstance(head, SoftmaxHead):
-        return f"np.exp({inner} - np.logaddexp.reduce({inner}))"
-    return f"np.linalg.inv({inner})" if isinstance(head, Inverse) else f"np.linalg.cholesky({inner})" if isinstance(head, Cholesky) else \
-        f"np.linalg.det({inner})" if isinstance(head, Determinant) else f"np.linalg.slogdet({inner})[1]"
+    return FUNCTIONS[head.kind].format(inner)

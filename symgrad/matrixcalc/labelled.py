@@ -45,12 +45,10 @@ class Labelled:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The recorded sizes."""
         return tuple(1 if i is None else i.dimension.size for i in self.axes)
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
         return len(self.axes)
 
     @property
@@ -105,7 +103,6 @@ class Condition:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The recorded sizes."""
         return self.difference.shape
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import prod
 
 from symgrad.matrixcalc.labelled import Labelled
-from symgrad.matrixcalc.terms import ONE, AxisLength, Delta, Dimension, Factor, Index, Inverse, NoCompactForm, Pairing, Sum, Term, times
+from symgrad.matrixcalc.terms import ONE, AxisLength, Delta, Dimension, Factor, Index, MatrixFunction, NoCompactForm, Pairing, Sum, Term, times
 
 __all__ = ["contract_pairings", "inverse_of_kronecker", "reshaped"]
 
@@ -142,9 +142,9 @@ def inverse_of_kronecker(matrix: Sum, at: Sequence[Index]) -> list[Factor] | Non
     return [pairing(at[0], *firsts), pairing(at[1], *seconds), *inverses]
 
 
-def _inverse(factors: Sequence[Factor], i: Index, k: Index) -> Inverse:
+def _inverse(factors: Sequence[Factor], i: Index, k: Index) -> MatrixFunction:
     """The inverse of the matrix of some factors, which are diagonal where both indices are the same."""
     if i is k:
         k = Index(i.dimension)
         factors = [*factors, Factor(Delta(i.dimension), (i, k))]
-    return Inverse(Sum((i, k), (Term(ONE, tuple(factors)),)))
+    return MatrixFunction("inverse", Sum((i, k), (Term(ONE, tuple(factors)),)))

@@ -11,7 +11,7 @@ import sympy
 
 from symgrad.matrixcalc.form import MatrixForm
 
-__all__ = ["ATOM", "Latex", "PRODUCT", "SUM", "TextPrinter", "scaled", "number_text", "ordered_terms"]
+__all__ = ["ATOM", "Latex", "PRODUCT", "SUM", "TextPrinter", "number_text"]
 
 SUM, PRODUCT, ATOM = 1, 2, 4
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -24,7 +24,7 @@ def number_text(number: Any) -> str:
     return repr(float(number)) if number.is_Rational else str(number)
 
 
-def scaled(form: MatrixForm, number: Any) -> MatrixForm:
+def _scaled(form: MatrixForm, number: Any) -> MatrixForm:
     """A number times a form."""
     if form.kind == "scale":
         return MatrixForm("scale", form.args, (form.value[0] * number, form.value[1]), form.rank)
@@ -33,7 +33,7 @@ def scaled(form: MatrixForm, number: Any) -> MatrixForm:
     return form if number == 1 else MatrixForm("scale", (form,), (number, ()), form.rank)
 
 
-def ordered_terms(form: MatrixForm) -> list[tuple[MatrixForm, Any]]:
+def _ordered_terms(form: MatrixForm) -> list[tuple[MatrixForm, Any]]:
     """The terms of a sum with their coefficients, starting with a nonnegative one if possible."""
     pairs = list(zip(form.args, form.value))
     first = next((n for n, (_, number) in enumerate(pairs) if not number < 0), 0)
@@ -44,6 +44,7 @@ class TextPrinter:
     """Unicode text."""
 
     times, hadamard, divided, tensor, minus, open, close = " ", " ∘ ", " ⊘ ", " ⊗ ", "−", "(", ")"
+    notation = "text"
     leaves = {"zero": "0", "ones": "𝟏", "eye": "I", "commutation": "K"}
     functions = {"diag": "diag", "diagonal": "diag", "trace": "tr", "det": "det", "logdet": "log det", "sum": "sum", "softmax": "softmax",
                  "vec": "vec", "unvec": "unvec", "cholesky": "chol"}
@@ -58,7 +59,6 @@ class TextPrinter:
         return text if precedence >= level else self.brackets(text)
 
     def brackets(self, text: str) -> str:
-        """The text in round brackets."""
         return f"{self.open}{text}{self.close}"
 
     def superscript(self, text: str, exponent: str) -> str:
@@ -66,15 +66,12 @@ class TextPrinter:
         return text + exponent.translate(SUPERSCRIPTS).replace("-T", "⁻ᵀ").replace("⁻T", "⁻ᵀ").replace("T", "ᵀ")
 
     def call(self, name: str, inner: str) -> str:
-        """A function applied to an argument."""
         return f"{name}({inner})"
 
     def name(self, name: str) -> str:
-        """The name of an array."""
         return name
 
     def fraction(self, above: str, below: Sequence[str]) -> str:
-        """A quotient."""
         return f"{above} / {below[0] if len(below) == 1 else self.brackets(' '.join(below))}"
 
     def norm(self, inner: str, power: int, rank: int) -> str:
@@ -83,11 +80,9 @@ class TextPrinter:
         return text if power == 1 else self.superscript(text, str(power))
 
     def root(self, inner: str) -> str:
-        """A square root."""
         return f"√({inner})"
 
     def elementwise_power(self, base: str, power: Any) -> str:
-        """A power of every element."""
         return f"{base}^∘{power if power.is_Integer and power > 0 else f'({power})'}"
 
     # Leaves
@@ -113,7 +108,6 @@ class TextPrinter:
         return self.superscript(self.show(form.args[0], ATOM), "-1"), ATOM
 
     def _power(self, form: MatrixForm, count: int) -> str:
-        """A power of a matrix."""
         if count == 1 or abs(form.rank) == 1:
             return self.join([self.show(form, PRODUCT + 1)] * count)
         if form.kind == "transpose":
@@ -161,7 +155,6 @@ class TextPrinter:
         return self.rational_power(self.show(form, ATOM), power)
 
     def rational_power(self, base: str, power: Any) -> str:
-        """A power with a fractional exponent."""
         return f"{base}^({power})"
 
     def parts(self, form: MatrixForm) -> tuple[Any, list[str], list[str]]:
@@ -189,8 +182,8 @@ class TextPrinter:
 
     def _add(self, form: MatrixForm) -> tuple[str, int]:
         text = ""
-        for f, number in ordered_terms(form):
-            part = self.show(scaled(f, number))
+        for f, number in _ordered_terms(form):
+            part = self.show(_scaled(f, number))
             negative = part.startswith("-")
             if text:
                 text += f" {self.minus if negative else '+'} {part[1:] if negative else part}"
@@ -199,7 +192,7 @@ class TextPrinter:
         return text, SUM
 
     def _apply(self, form: MatrixForm) -> tuple[str, int]:
-        return self.call(form.value.text, self.show(form.args[0])), ATOM
+        return self.call(getattr(form.value, self.notation), self.show(form.args[0])), ATOM
 
     def _kron(self, form: MatrixForm) -> tuple[str, int]:
         return self.tensor.join(self.show(f, PRODUCT) for f in form.args), PRODUCT
@@ -212,6 +205,7 @@ class Latex(TextPrinter):
     """LaTeX."""
 
     times, hadamard, divided, tensor, minus, open, close = r" \, ", r" \circ ", r" \oslash ", r" \otimes ", "-", r"\left(", r"\right)"
+    notation = "latex"
     leaves = TextPrinter.leaves | {"ones": r"\mathbf{1}"}
     NAMES = {name: "\\" + name for name in
              "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega Gamma Delta Theta Lambda "
@@ -252,6 +246,3 @@ class Latex(TextPrinter):
     def _number(self, form: MatrixForm) -> tuple[str, int]:
         return sympy.latex(sympy.nsimplify(number_text(form.value))) if form.value.is_Rational else sympy.latex(form.value), \
             ATOM if form.value >= 0 else SUM
-
-    def _apply(self, form: MatrixForm) -> tuple[str, int]:
-        return self.call(form.value.latex, self.show(form.args[0])), ATOM

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from symgrad.matrixcalc.functions import FUNCTIONS
 from symgrad.matrixcalc.simplify import simplify
-from symgrad.matrixcalc.terms import (
-    ONE,
-    Applied,
-    Determinant,
-    Factor,
-    Head,
-    Index,
-    Inverse,
-    SoftmaxHead,
-    Sum,
-    Term,
-)
+from symgrad.matrixcalc.terms import ONE, Applied, Factor, Head, Index, MatrixFunction, Sum, Term
 
 __all__ = ["reflect_sigmoids", "split_inverses", "with_softmax", "without_minus"]
 
@@ -79,27 +68,27 @@ def _softmaxes(factors: list[Factor]) -> tuple[Factor, ...]:
         if not isinstance(summed.head, Applied) or summed.head.function is None or summed.head.function.name != "exp" or summed.power != 1 or \
                 sum(f.power for f in above) != -below.power:
             continue
-        softmax = SoftmaxHead(summed.head.argument)
+        softmax = MatrixFunction("softmax", summed.head.argument)
         rest = [f for k, f in enumerate(factors) if k != n]
         return _softmaxes([Factor(softmax, f.indices, f.power) if any(f is g for g in above) else f for f in rest])
     return tuple(factors)
 
 
-def split_inverses(total: Sum, kinds: tuple[type, ...] = (Inverse, Determinant)) -> Sum:
+def split_inverses(total: Sum, kinds: tuple[str, ...] = ("inverse", "det")) -> Sum:
     """A sum with inverses and determinants of products of square matrices as products of those of the factors."""
     terms = []
     for term in total.terms:
         factors = []
         for f in term.factors:
-            chain = _chain(f.head.argument) if isinstance(f.head, kinds) and f.power == 1 else None
+            chain = _chain(f.head.argument) if f.head.kind in kinds and f.power == 1 else None
             if chain is None:
                 factors.append(f)
                 continue
-            if isinstance(f.head, Determinant):
-                factors += [Factor(Determinant(m)) for m in chain]
+            if f.head.kind == "det":
+                factors += [Factor(f.head.of(m)) for m in chain]
                 continue
             indices = [f.indices[0], *(Index(f.indices[0].dimension) for _ in chain[1:]), f.indices[1]]
-            factors += [Factor(Inverse(m), (indices[n], indices[n + 1])) for n, m in enumerate(reversed(chain))]
+            factors += [Factor(f.head.of(m), (indices[n], indices[n + 1])) for n, m in enumerate(reversed(chain))]
         terms.append(Term(term.coefficient, tuple(factors)))
     return simplify(Sum(total.out, tuple(terms)))
 

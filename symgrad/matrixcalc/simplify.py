@@ -9,24 +9,7 @@ from typing import Any
 import sympy
 
 from symgrad.matrixcalc.pairings import contract_pairings, inverse_of_kronecker
-from symgrad.matrixcalc.terms import (
-    ONE,
-    ZERO,
-    Applied,
-    AxisLength,
-    Cholesky,
-    Delta,
-    Determinant,
-    Factor,
-    Index,
-    Inverse,
-    LogDeterminant,
-    Sum,
-    Term,
-    rename_indices,
-    term_key,
-    with_lengths,
-)
+from symgrad.matrixcalc.terms import ONE, ZERO, Applied, AxisLength, Delta, Factor, Index, Sum, Term, rename_indices, term_key, with_lengths
 
 MOST_TERMS = 12  # the most terms for a search of common factors
 __all__ = ["expand", "factor", "simplify"]
@@ -60,7 +43,7 @@ def _simplify_term(term: Term, out: Sequence[Index], unwrap: bool) -> list[Term]
             replaced = [*replaced, *lost]
         if replaced is None:
             done.append(f)
-        elif len(replaced) == 1 and type(replaced[0].head) is type(f.head):
+        elif len(replaced) == 1 and type(replaced[0].head) is type(f.head) and replaced[0].head.kind == f.head.kind:
             done.append(replaced[0])
         else:
             factors = replaced + factors
@@ -86,18 +69,16 @@ def _simplify_factor(f: Factor) -> tuple[Any, list[Factor] | None]:
     if head.argument is None:
         return ONE, None
     argument = _mark_simplified(head.argument if "is_simplified" in head.argument.__dict__ else simplify(head.argument))
-    if isinstance(head, Applied) and head.function is not None:
-        return ONE, None if argument is head.argument else [Factor(Applied(head.function, argument), indices, power)]
-    if isinstance(head, (Cholesky, Determinant, LogDeterminant)):
-        return ONE, None if argument is head.argument else [Factor(type(head)(argument), indices, power)]
-    content = _content(argument, signed=power.is_Integer or isinstance(head, Inverse))
+    if isinstance(head, Applied) and head.function is not None or head.kind in ("cholesky", "det", "logdet"):
+        return ONE, None if argument is head.argument else [Factor(head.of(argument), indices, power)]
+    content = _content(argument, signed=power.is_Integer or head.kind == "inverse")
     if not argument.terms:
         return ZERO, []
     terms = tuple(Term(t.coefficient / content, t.factors) for t in argument.terms)
-    if isinstance(head, Inverse):
+    if head.kind == "inverse":
         if len(terms) == 1 and len(terms[0].factors) == 1 and isinstance(terms[0].factors[0].head, Delta):
             return content**-power, [Factor(terms[0].factors[0].head, indices, power)]
-        if len(terms) == 1 and len(terms[0].factors) == 1 and isinstance(terms[0].factors[0].head, Inverse) and terms[0].factors[0].power == 1:
+        if len(terms) == 1 and len(terms[0].factors) == 1 and terms[0].factors[0].head.kind == "inverse" and terms[0].factors[0].power == 1:
             inner = terms[0].factors[0]
             order = [argument.out.index(i) for i in inner.indices]
             return content**-power, [Factor(Applied(None, inner.head.argument), tuple(indices[k] for k in order), power)]
@@ -106,7 +87,7 @@ def _simplify_factor(f: Factor) -> tuple[Any, list[Factor] | None]:
             return content**-power, separate
         if argument is head.argument and content == 1:
             return ONE, None
-        return content**-power, [Factor(Inverse(_mark_simplified(Sum(argument.out, terms))), indices, power)]
+        return content**-power, [Factor(head.of(_mark_simplified(Sum(argument.out, terms))), indices, power)]
     if len(terms) == 1:
         bound = terms[0].indices() - set(argument.out)
         if power == 1 or power.is_Integer and not bound or len(terms[0].factors) <= 1 and not bound and all(g.power == 1 for g in terms[0].factors):
@@ -185,7 +166,7 @@ def _merge_powers(factors: Sequence[Factor], out: Sequence[Index]) -> list[Facto
 def _cancel_inverse(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor] | None:
     """The factors with one product A⁻¹ A replaced by a delta; None if there is none."""
     for n, f in enumerate(factors):
-        if not isinstance(f.head, Inverse) or f.power != 1:
+        if f.head.kind != "inverse" or f.power != 1:
             continue
         rest = [g for k, g in enumerate(factors) if k != n]
         matrix = _product_of(f.head.argument)

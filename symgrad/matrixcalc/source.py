@@ -8,27 +8,26 @@ from typing import Any
 import sympy
 
 from symgrad.matrixcalc.form import MatrixForm, transpose
-from symgrad.matrixcalc.printing import ATOM, PRODUCT, SUM, ordered_terms, scaled
+from symgrad.matrixcalc.printing import ATOM, PRODUCT, SUM, TextPrinter
 
 __all__ = ["NumPySource"]
 
 
 FUNCTIONS = {"inverse": "np.linalg.inv({})", "diag": "np.diag({})", "diagonal": "np.diag({})", "trace": "np.trace({})", "sum": "np.sum({})",
-             "det": "np.linalg.det({})", "logdet": "np.linalg.slogdet({})[1]", "cholesky": "np.linalg.cholesky({})"}
+             "det": "np.linalg.det({})", "logdet": "np.linalg.slogdet({})[1]", "cholesky": "np.linalg.cholesky({})",
+             "softmax": "np.exp({0} - np.logaddexp.reduce({0}))"}
 
 
-class NumPySource:
+class NumPySource(TextPrinter):
     """NumPy source; vectors are arrays with one axis. `size` returns the source of the length of an axis."""
+
+    leaves, functions, minus = {}, FUNCTIONS, "-"
 
     def __init__(self, size: Callable[[Any], str]):
         self.size = size
 
-    def show(self, form: MatrixForm, level: int = 0) -> str:
-        """A form, in brackets if its precedence is lower than `level`."""
-        if form.kind in FUNCTIONS:
-            return FUNCTIONS[form.kind].format(self.show(form.args[0]))
-        text, precedence = getattr(self, f"_{form.kind}")(form)
-        return text if precedence >= level else f"({text})"
+    def call(self, name: str, inner: str) -> str:
+        return name.format(inner)
 
     def number(self, number: Any) -> str:
         """A number as source."""
@@ -100,23 +99,12 @@ class NumPySource:
         text = self._quotient(list(zip(form.args, powers)), [] if abs(number) == 1 else [self.number(abs(number))], body)
         return ("-" if number < 0 else "") + text, PRODUCT if number > 0 else SUM
 
-    def _add(self, form: MatrixForm) -> tuple[str, int]:
-        out = ""
-        for f, number in ordered_terms(form):
-            part = self.show(scaled(f, number))
-            out += part if not out else f" - {part[1:]}" if part.startswith("-") else f" + {part}"
-        return out, SUM
-
     def _apply(self, form: MatrixForm) -> tuple[str, int]:
         text = form.value.numpy.format(self.show(form.args[0]))
         return text, ATOM if text.startswith("np.") else PRODUCT
 
     def _square(self, form: MatrixForm) -> tuple[str, int]:
         return f"np.sum({self.show(form.args[0], ATOM)}**2)", ATOM
-
-    def _softmax(self, form: MatrixForm) -> tuple[str, int]:
-        inner = self.show(form.args[0])
-        return f"np.exp({inner} - np.logaddexp.reduce({inner}))", ATOM
 
     def _vec(self, form: MatrixForm) -> tuple[str, int]:
         (inner,) = form.args

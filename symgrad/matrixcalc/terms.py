@@ -19,11 +19,11 @@ import sympy
 
 from symgrad.matrixcalc.functions import ElementwiseFunction
 
-__all__ = ["Applied", "AxisLength", "Cholesky", "Delta", "Determinant", "Dimension", "Factor", "Head", "Index", "Inverse", "LogDeterminant",
-           "NoCompactForm", "Pairing", "SoftmaxHead", "Sum", "Symbol", "Term", "as_factors", "as_one_factor", "constant", "plus", "rename_indices",
-           "times", "with_lengths", "with_symbols"]
+__all__ = ["Applied", "AxisLength", "Delta", "Dimension", "Factor", "Head", "Index", "MatrixFunction", "NoCompactForm", "Pairing", "Sum", "Symbol",
+           "Term", "as_factors", "as_one_factor", "constant", "plus", "rename_indices", "times", "with_lengths", "with_symbols"]
 
 ONE, ZERO = sympy.S.One, sympy.S.Zero
+LABELS = {"inverse": "inv", "cholesky": "chol"}
 
 
 class NoCompactForm(ValueError, AttributeError):
@@ -55,7 +55,6 @@ class Dimension:
 
     @property
     def size(self) -> int:
-        """The number of elements along the axis."""
         return self.root()._size
 
     @property
@@ -97,13 +96,13 @@ class Index:
 
     @property
     def dimension(self) -> Dimension:
-        """The length of its axis."""
         return self._dimension.root()
 
 
 class Head:
     """The head of a factor: the factor without its indices and its power."""
 
+    kind = ""
     dimensions: tuple[Dimension, ...] = ()
     argument: Any = None
     is_indicator = False  # whether its elements are 0 and 1, so that powers do not change them
@@ -115,6 +114,10 @@ class Head:
 
     def describe(self) -> str:
         """The text behind `key`."""
+        raise NotImplementedError
+
+    def of(self, argument: Sum) -> Head:
+        """The same function of another argument."""
         raise NotImplementedError
 
     @cached_property
@@ -171,62 +174,36 @@ class AxisLength(Head):
         return f"#{id(self.dimension.root())}"
 
 
-class _WithArgument(Head):
-    """A head with an argument; `label` is its name in `key`."""
-
-    label = ""
-
-    def __init__(self, argument: Sum):
-        self.argument = argument
-
-    def describe(self) -> str:
-        return f"{self.label}({self.argument.key})"
-
-
-class _SameShape(_WithArgument):
-    """A head of the shape of its argument."""
-
-    def __init__(self, argument: Sum):
-        super().__init__(argument)
-        self.dimensions = tuple(i.dimension for i in argument.out)
-
-
-class Applied(_SameShape):
+class Applied(Head):
     """An elementwise function of a sum, or, without a function, the sum itself as one factor."""
 
+    kind = "applied"
+
     def __init__(self, function: ElementwiseFunction | None, argument: Sum):
-        super().__init__(argument)
-        self.function, self.label = function, function.name if function else ""
+        self.function, self.argument = function, argument
+        self.dimensions = tuple(i.dimension for i in argument.out)
+
+    def describe(self) -> str:
+        return f"{self.function.name if self.function else ''}({self.argument.key})"
+
+    def of(self, argument: Sum) -> Head:
+        return Applied(self.function, argument)
 
 
-class SoftmaxHead(_SameShape):
-    """exp(x) / Σ exp(x) of a vector; it is introduced after all derivatives."""
+class MatrixFunction(Head):
+    """The "inverse", "cholesky", "det" or "logdet" of a square matrix, or the "softmax" of a vector, which is introduced after all derivatives."""
 
-    label = "softmax"
+    def __init__(self, kind: str, argument: Sum):
+        self.kind, self.argument = kind, argument
+        self.dimensions = () if kind in ("det", "logdet") else tuple(i.dimension for i in argument.out)
+        if kind == "cholesky":
+            self.symmetric = False
 
+    def describe(self) -> str:
+        return f"{LABELS.get(self.kind, self.kind)}({self.argument.key})"
 
-class Inverse(_SameShape):
-    """The inverse of a square matrix."""
-
-    label = "inv"
-
-
-class Cholesky(_SameShape):
-    """The lower triangular factor of a positive definite matrix."""
-
-    label, symmetric = "chol", False
-
-
-class Determinant(_WithArgument):
-    """The determinant of a square matrix."""
-
-    label = "det"
-
-
-class LogDeterminant(_WithArgument):
-    """The logarithm of the determinant of a square matrix."""
-
-    label = "logdet"
+    def of(self, argument: Sum) -> Head:
+        return MatrixFunction(self.kind, argument)
 
 
 class Factor(NamedTuple):
@@ -244,7 +221,6 @@ class Term(NamedTuple):
     factors: tuple[Factor, ...] = ()
 
     def indices(self) -> set[Index]:
-        """All indices of the factors."""
         return {i for f in self.factors for i in f.indices}
 
 
@@ -320,7 +296,7 @@ def with_symbols(total: Sum, symbols: Mapping[str, Symbol], memo: dict[int, Head
                 memo[id(head)] = head
             else:
                 inner = with_symbols(head.argument, symbols, memo)
-                memo[id(head)] = Applied(head.function, inner) if isinstance(head, Applied) else type(head)(inner)  # type: ignore[call-arg]
+                memo[id(head)] = head.of(inner)
         return memo[id(head)]
 
     return Sum(total.out, tuple(Term(t.coefficient, tuple(Factor(replaced(f.head), f.indices, f.power) for f in t.factors)) for t in total.terms))
