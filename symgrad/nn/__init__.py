@@ -1,7 +1,7 @@
 """Neural networks, with torch's names: modules, parameters, layers, losses, and functions."""
 
 from symgrad.nn import common_types, functional, grad, init, modules, parallel, parameter, utils
-from symgrad.nn.modules import *  # noqa: F403  the names that its __all__ lists
+from symgrad.nn.modules import *
 from symgrad.nn.parallel import DataParallel
 from symgrad.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter, factory_kwargs
 

@@ -2,27 +2,61 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.random_tensors import rand_like
 from symgrad.methods.inplace import in_place
+from symgrad.nn.validation import check_indices
 
 __all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_",
-           "leaky_relu", "leaky_relu_", "mish", "normalize", "one_hot", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_",
-           "selu", "selu_", "silu", "softshrink", "softsign", "tanhshrink", "threshold", "threshold_"]
+           "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "normalize", "one_hot", "prelu", "relu", "relu6", "relu_", "rrelu",
+           "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
+           "threshold", "threshold_"]
 
-hardshrink, prelu, softsign, tanhshrink = traced.hardshrink, traced.prelu, traced.softsign, traced.tanhshrink
+hardshrink, softshrink, prelu, softsign, tanhshrink = traced.hardshrink, traced.softshrink, traced.prelu, traced.softsign, traced.tanhshrink
+logsigmoid, softplus, gelu, glu = traced.logsigmoid, traced.softplus, traced.gelu, traced.glu
+Activation = Callable[..., Tensor]
 
 
-def _apply(name: str, inplace: bool, input: Tensor, *parameters: Any) -> Tensor:
-    """An op of the registry, whose result is written into the input if `inplace`."""
-    function = getattr(traced, name)
-    return in_place(name + "_", function)(input, *parameters) if inplace else function(input, *parameters)
+def _with_inplace(name: str, *words: str) -> tuple[Activation, Activation]:
+    """An op of the registry with a parameter `inplace` after those of these names; and the form that is always in place."""
+    plain = getattr(traced, name)
+    written, known, place = in_place(name + "_", plain), inspect.signature(plain).parameters, len(words) + 1
+
+    def function(*args: Any, **kwargs: Any) -> Tensor:
+        inplace = kwargs.pop("inplace", False)
+        if len(args) > place:
+            *args, inplace = args  # type: ignore[assignment]
+        return (written if inplace else plain)(*args, **kwargs)
+
+    def always(*args: Any, **kwargs: Any) -> Tensor:
+        return written(*args, **kwargs)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter("input", kind, annotation="Tensor"), *(known[word].replace(annotation="float", kind=kind) for word in words)]
+    flag = inspect.Parameter("inplace", kind, default=False, annotation="bool")
+    for each, own, doc, flags in ((function, name, plain.__doc__, [flag]), (always, name + "_", f"`{name}`, written into the input itself.", [])):
+        each.__name__ = each.__qualname__ = own
+        each.__doc__ = doc.partition("\n")[0]
+        setattr(each, "__signature__", inspect.Signature([*parameters, *flags], return_annotation="Tensor"))  # noqa: B010  mypy knows no such attribute
+    return taking_tensors(function), taking_tensors(always)
+
+
+elu, elu_ = _with_inplace("elu", "alpha")
+celu, celu_ = _with_inplace("celu", "alpha")
+selu, selu_ = _with_inplace("selu")
+silu, mish, hardsigmoid, hardswish = (_with_inplace(name)[0] for name in ("silu", "mish", "hardsigmoid", "hardswish"))
+hardtanh, hardtanh_ = _with_inplace("hardtanh", "min_val", "max_val")
+leaky_relu, leaky_relu_ = _with_inplace("leaky_relu", "negative_slope")
+threshold, threshold_ = _with_inplace("threshold", "threshold", "value")
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -37,120 +71,7 @@ def relu_(input: Tensor) -> Tensor:
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """The input limited to [0, 6]; the derivative is 1 strictly inside and 0 elsewhere."""
-    return _apply("hardtanh", inplace, input, 0.0, 6.0)
-
-
-@taking_tensors
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """The input limited to [min_val, max_val]; the derivative is 1 strictly inside and 0 elsewhere."""
-    return _apply("hardtanh", inplace, input, min_val, max_val)
-
-
-@taking_tensors
-def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """`hardtanh`, written into the input itself."""
-    return _apply("hardtanh", True, input, min_val, max_val)
-
-
-def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """(input + 3) / 6 limited to [0, 1]."""
-    return _apply("hardsigmoid", inplace, input)
-
-
-def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """input hardsigmoid(input)."""
-    return _apply("hardswish", inplace, input)
-
-
-@taking_tensors
-def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """The input where it is positive, else negative_slope input; the derivative at 0 is that from below."""
-    return _apply("leaky_relu", inplace, input, negative_slope)
-
-
-@taking_tensors
-def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """`leaky_relu`, written into the input itself."""
-    return _apply("leaky_relu", True, input, negative_slope)
-
-
-@taking_tensors
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """The input where it is positive, else alpha (exp(input) - 1); the derivative at 0 is that from below.
-
-    >>> import symgrad
-    >>> elu(symgrad.tensor([-1.0, 2.0]))
-    tensor([-0.6321,  2.0000])
-    """
-    return _apply("elu", inplace, input, alpha)
-
-
-@taking_tensors
-def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """`elu`, written into the input itself."""
-    return _apply("elu", True, input, alpha)
-
-
-@taking_tensors
-def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """The input where it is positive, else alpha (exp(input / alpha) - 1)."""
-    return _apply("celu", inplace, input, alpha)
-
-
-@taking_tensors
-def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """`celu`, written into the input itself."""
-    return _apply("celu", True, input, alpha)
-
-
-def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`elu` times a scale, with which layers keep mean 0 and variance 1."""
-    return _apply("selu", inplace, input)
-
-
-def selu_(input: Tensor) -> Tensor:
-    """`selu`, written into the input itself."""
-    return selu(input, True)
-
-
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """input Φ(input), Φ the distribution function of the standard normal distribution, or its approximation by 'tanh'.
-
-    Raises RuntimeError for another approximation.
-
-    >>> import symgrad
-    >>> gelu(symgrad.tensor([-1.0, 1.0]))
-    tensor([-0.1587,  0.8413])
-    """
-    return traced.gelu(input, approximate)
-
-
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """input sigmoid(input)."""
-    return _apply("silu", inplace, input)
-
-
-def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """input tanh(softplus(input))."""
-    return _apply("mish", inplace, input)
-
-
-@taking_tensors
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """The input moved towards 0 by `lambd`, and 0 where its absolute value is at most `lambd`."""
-    return traced.softshrink(input, lambd)
-
-
-@taking_tensors
-def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """The input where it is above `threshold`, else `value`."""
-    return _apply("threshold", inplace, input, threshold, value)
-
-
-@taking_tensors
-def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
-    """`threshold`, written into the input itself."""
-    return _apply("threshold", True, input, threshold, value)
+    return hardtanh(input, 0.0, 6.0, inplace)
 
 
 @taking_tensors
@@ -161,7 +82,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     Raises RuntimeError for bounds that are not in order.
     """
     if lower > upper:
-        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, but got lower {lower} and upper {upper}")
+        raise RuntimeError(f"rrelu: lower must be at most upper, but they are {lower} and {upper}")
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     slope = lower + (upper - lower) * rand_like(input.detach(), generator=generator)
@@ -175,9 +96,43 @@ def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: 
     return rrelu(input, lower, upper, training, True)
 
 
-def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half of the input along `dim` times the sigmoid of the second half. Raises RuntimeError for an odd size."""
-    return traced.glu(input, dim)
+def tanh(input: Tensor) -> Tensor:
+    """The hyperbolic tangent."""
+    return traced.tanh(input)
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-input))."""
+    return traced.sigmoid(input)
+
+
+def _axis(name: str, input: Tensor, dim: int | None, stacklevel: int) -> int:
+    """The axis to normalise over; without one, torch's legacy choice with its warning."""
+    if dim is not None:
+        return dim
+    expect_tensors(name, input=input)
+    warnings.warn(f"{name}: the choice of an axis is deprecated; pass dim", UserWarning, stacklevel=stacklevel)
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """exp(input) / Σ exp(input) along `dim`, in another dtype if one is given.
+
+    >>> import symgrad
+    >>> softmax(symgrad.tensor([0.0, 0.0]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return traced.softmax(input, _axis("softmax", input, dim, _stacklevel), dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """softmax(-input) along `dim`, in another dtype if one is given."""
+    return traced.softmax(-input, _axis("softmin", input, dim, _stacklevel), dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """log(softmax(input)) along `dim`, without cancellation, in another dtype if one is given."""
+    return traced.log_softmax(input, _axis("log_softmax", input, dim, _stacklevel), dtype)
 
 
 @taking_tensors
@@ -205,16 +160,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
+    check_indices("one_hot", tensor, "classes", ("int64",))
     classes = tensor.value
-    if classes.dtype != np.int64:
-        raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, but got {tensor.dtype.scalar_type}")
-    if not classes.size and num_classes <= 0:
-        raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    if classes.size and classes.min() < 0:
-        raise RuntimeError("Class values must be non-negative.")
-    if num_classes == 0 or num_classes < -1:
-        raise RuntimeError("num_classes should be positive")
-    if classes.size and -1 < num_classes <= classes.max():
-        raise RuntimeError("Class values must be smaller than num_classes.")
-    count = int(classes.max()) + 1 if num_classes == -1 else num_classes
+    count = num_classes if num_classes != -1 else int(classes.max()) + 1 if classes.size else 0
+    if count <= 0 or classes.size and not 0 <= classes.min() <= classes.max() < count:
+        raise RuntimeError(f"one_hot: the classes must lie between 0 and num_classes={num_classes}, but they are {classes.tolist()}")
     return wrap((classes[..., None] == np.arange(count)).astype(np.int64))

@@ -7,40 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.nn.reductions import checked_reduction, reduced
+from symgrad.nn.reductions import loss, reduced
+from symgrad.nn.validation import check_dims, check_option
 
 __all__ = ["ctc_loss"]
 
-CHECKING = "ctc_loss_allocate_outputs"  # torch's word for it
 LOG_ZERO = -1e30  # as a logarithm of 0: finite, so that derivatives of every order are, and lost by rounding beside all others
 
 
-def _lengths(name: str, given: Any, count: int, most: int | None = None) -> np.ndarray:
-    """Lengths as an array. Raises RuntimeError for another number of them and for values out of range, TypeError for numbers that are no integers."""
-    array = given._value if isinstance(given, Tensor) else np.array(given, np.int64 if given == () else None)
-    if array.dtype.kind not in "iu":
-        raise RuntimeError(f"{name} must be integral, not {array.dtype.name}")
-    array = array.reshape(-1)
-    if len(array) != count:
-        raise RuntimeError(f"{name} must be of size batch_size, {count}, but has {len(array)} elements")
-    for word, wrong in (("least 0", array < 0), (f"most {most}", array > (math.inf if most is None else most))):
-        if wrong.any():
-            raise RuntimeError(f"Expected {name} to have value at {word}, but got value {array[wrong][0]} (while checking arguments for {CHECKING})")
+def _lengths(word: str, given: Any, count: int, most: float = math.inf) -> np.ndarray:
+    """Lengths as an array. Raises RuntimeError for another number of them, for values out of range, and for numbers that are no integers."""
+    array = (given._value if isinstance(given, Tensor) else np.array(given, np.int64 if given == () else None)).reshape(-1)
+    if array.dtype.kind not in "iu" or len(array) != count or not ((array >= 0) & (array <= most)).all():
+        raise RuntimeError(f"ctc_loss: {word} must be {count} integers from 0 to {most}, but they are {array.tolist()}")
     return array.astype(np.int64)
 
 
 def _rows_of_labels(targets: Any, lengths: np.ndarray, blank: int, classes: int) -> np.ndarray:
     """The labels of each sequence in a row, with blanks after them, from a matrix or from all of them one after the other."""
     given, (count, longest) = targets._value, (len(lengths), int(max(lengths, default=0)))
-    expected = [(0, count), (1, longest)] if given.ndim == 2 else [(0, int(lengths.sum()))]
-    for dim, size in expected:
-        if given.shape[dim] < size or given.shape[dim] > size and dim == 0:
-            least = "at least " if dim else ""
-            raise RuntimeError(f"Expected tensor to have size {least}{size} at dimension {dim}, but got size {given.shape[dim]} for argument #2 "
-                               f"'targets' (while checking arguments for {CHECKING})")
+    if given.ndim == 2 and (len(given) != count or given.shape[1] < longest) or given.ndim == 1 and len(given) != lengths.sum():
+        raise RuntimeError(f"ctc_loss: targets of shape {list(given.shape)} do not have the target_lengths {lengths.tolist()}")
     used = np.arange(longest) < lengths[:, None]
     rows = np.full((count, longest), blank)
     rows[used] = given[:, :longest][used] if given.ndim == 2 else given
@@ -49,7 +38,7 @@ def _rows_of_labels(targets: Any, lengths: np.ndarray, blank: int, classes: int)
     return rows
 
 
-@taking_tensors
+@loss
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
              zero_infinity: bool = False) -> Tensor:
     """-log of the sum over all alignments of the product of their probabilities: an alignment repeats labels, with blanks between them.
@@ -65,19 +54,13 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     >>> symgrad.exp(-ctc_loss(half, symgrad.tensor([[1]]), (2,), (1,)))
     tensor(0.7500)
     """
-    checked_reduction(reduction)
-    if log_probs.ndim not in (2, 3):
-        raise RuntimeError(f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 'log_probs' "
-                           f"(while checking arguments for {CHECKING})")
-    if not log_probs.numel():
-        raise RuntimeError(f"log_probs tensor must not be empty, but its shape is {list(log_probs.shape)}")
-    if log_probs.dtype.name not in ("float32", "float64"):
-        raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{log_probs.dtype.scalar_type}'; convert log_probs with .float()")
+    check_dims("ctc_loss", log_probs, 2, 3, word="log_probs")
     alone = log_probs.ndim == 2
     logs = traced.unsqueeze(log_probs, 1) if alone else log_probs
     steps, count, classes = logs.shape
-    if not 0 <= blank < classes:
-        raise RuntimeError(f"blank must be in label range, from 0 to {classes - 1}, but is {blank}")
+    if not log_probs.numel() or not 0 <= blank < classes:
+        raise RuntimeError(f"ctc_loss: blank={blank} must be a label of log_probs, which must not be empty; their shape is {list(log_probs.shape)}")
+    check_option("ctc_loss", "the dtype of log_probs", log_probs.dtype.name, ("float32", "float64"), NotImplementedError)
     sizes, lengths = _lengths("input_lengths", input_lengths, count, steps), _lengths("target_lengths", target_lengths, count)
     labels = _rows_of_labels(targets.reshape(-1) if alone or targets.ndim == 0 else targets, lengths, blank, classes)
     states = np.full((count, 2 * labels.shape[1] + 1), blank)  # a blank before, between and after the labels

@@ -11,9 +11,10 @@ from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.methods.predicates import broadcast_tensors
+from symgrad.nn.validation import check_dims, check_floating, check_option
 from symgrad.ops.norms import unit_vectors
 
-__all__ = ["cdist", "cosine_similarity", "pairwise_distance", "pdist"]
+__all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
 
 MODES = (None, "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
@@ -29,10 +30,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     tensor(0.7071)
     """
     if not hasattr(dim, "__index__"):
-        raise TypeError(f"cosine_similarity(): argument 'dim' must be int, not {type(dim).__name__}")
+        raise TypeError(f"cosine_similarity: dim must be an integer, not {dim!r}")
     dtype = promote_types(x1.dtype, x2.dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
-        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtype.scalar_type}")
+        raise RuntimeError(f"cosine_similarity: there are no cosines of {dtype}. Convert the vectors with .to()")
     x1, x2 = broadcast_tensors(x1.to(dtype), x2.to(dtype))
     return traced.sum(unit_vectors(traced, x1, dim, eps) * unit_vectors(traced, x2, dim, eps), dim)
 
@@ -48,12 +49,11 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     return traced.norm(x1 - x2 + eps, p, -1, keepdim)
 
 
-def _check(name: str, p: float, **inputs: Any) -> None:
-    for word, x in inputs.items():
-        if not x.is_floating_point():
-            raise RuntimeError(f"{name} only supports floating-point dtypes, {word + ' ' * bool(word)}got: {x.dtype.scalar_type}")
+def _check(name: str, p: float, *inputs: Any) -> None:
+    for x in inputs:
+        check_floating(name, x, error=RuntimeError)
     if p < 0:
-        raise RuntimeError(f"{name} only supports non-negative p values")
+        raise RuntimeError(f"{name}: p must not be negative, but it is {p}")
 
 
 def _length(differences: Any, p: float) -> Any:
@@ -76,14 +76,10 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "us
     tensor([[5.],
             [4.]])
     """
-    if compute_mode not in MODES:
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    for word, x in (("X1", x1), ("X2", x2)):
-        if x.ndim < 2:
-            raise RuntimeError(f"cdist only supports at least 2D tensors, {word} got: {x.ndim}D")
-    if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    _check("cdist", p, X1=x1, X2=x2)
+    check_option("cdist", "compute_mode", compute_mode, MODES)
+    if min(x1.ndim, x2.ndim) < 2 or x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"cdist: the inputs must be matrices with equal numbers of columns, but they have {list(x1.shape)} and {list(x2.shape)}")
+    _check("cdist", p, x1, x2)
     return _length(traced.unsqueeze(x1, -2) - traced.unsqueeze(x2, -3), p)
 
 
@@ -97,8 +93,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     >>> pdist(symgrad.tensor([[0.0, 0.0], [3.0, 4.0], [3.0, 0.0]]))
     tensor([5., 3., 4.])
     """
-    if input.ndim != 2:
-        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
-    _check("pdist", p, **{"": input})
+    check_dims("pdist", input, 2)
+    _check("pdist", p, input)
     first, second = (wrap(at) for at in np.triu_indices(input.shape[0], 1))
     return _length(traced.index_select(input, 0, first) - traced.index_select(input, 0, second), p)

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
-from symgrad.engine.refusals import expect_tensors, taking_tensors
+from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.random_tensors import bernoulli
+from symgrad.nn.validation import check_dims, named
 
-__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "feature_dropout", "gumbel_softmax",
-           "native_dropout"]
+__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gumbel_softmax"]
 
 ALPHA = 1.7580993408473766  # to which `selu` tends, negated
 
 
+def check_probability(p: Any) -> None:
+    """Raise TypeError for what is no number, and ValueError for one outside [0, 1]."""
+    if not isinstance(p, (int, float)) and not hasattr(p, "item"):
+        raise TypeError(f"dropout: p must be a float, not {type(p).__name__} {p!r}")
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout: p must be a probability between 0 and 1, but it is {p}")
+
+
 def _dropped(input: Any, p: Any, training: bool, inplace: bool, features: bool = False, alpha: bool = False) -> Any:
     """The input times noise of mean 1; with `alpha` zeros become the limit of `selu`, and mean and variance are kept."""
-    expect_tensors(f"{'feature_' * features}{'alpha_' * alpha}dropout", input=input)
-    if not isinstance(p, (int, float)) and not hasattr(p, "item"):
-        raise TypeError(f"dropout(): argument 'p' (position 2) must be float, not {type(p).__name__}")
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    check_probability(p)
     if features and input.ndim < 2 and training and p:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+        raise RuntimeError(f"feature_dropout: the input must have channels in its second dimension, but its shape is {list(input.shape)}")
     if not training or p == 0 or not input.numel():
         return input
     if p == 1:
@@ -70,57 +75,30 @@ def feature_dropout(input: Tensor, p: float, train: bool, inplace: bool = False)
     return _dropped(input, p, train, inplace, features=True)
 
 
-def _channels(input: Any, p: float, training: bool, inplace: bool, alone: int) -> Any:
-    """`dropout` of whole channels of a batch, or of one member, which has `alone` dimensions."""
-    if input.ndim == alone:
-        if inplace:
-            _dropped(input.unsqueeze(0), p, training, True, features=True)
-            return input
-        return _dropped(traced.unsqueeze(input, 0), p, training, False, features=True).squeeze(0)
-    return _dropped(input, p, training, inplace, features=True)
+def _define(rank: int, shapes: str) -> Callable[..., Tensor]:
+    """`dropout` of whole channels of images in so many dimensions, of a batch or of one image."""
+    name = f"dropout{rank}d"
+
+    def channels(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+        if rank == 1:
+            check_probability(p)
+            check_dims(name, input, 2, 3)
+        elif input.ndim not in (rank + 1, rank + 2) or (rank, input.ndim) == (2, 3):
+            warnings.warn(f"{name}: an input of shape {list(input.shape)} is taken as a batch with channels in its second dimension. "
+                          f"That is deprecated; use dropout or dropout1d", UserWarning, stacklevel=3)
+        if input.ndim != rank + 1 or rank == 2:
+            return _dropped(input, p, training, inplace, features=True)
+        out = _dropped(traced.unsqueeze(input, 0), p, training, inplace, features=True)
+        return input if inplace else out.squeeze(0)
+
+    return named(channels, name, f"""`dropout` of whole channels of {shapes}.
+
+    Raises ValueError for a probability outside [0, 1]; other numbers of dimensions are {"a RuntimeError" if rank == 1 else "deprecated"}.
+    """)
 
 
-@taking_tensors
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """`dropout` of whole channels of (N, C, L), or of (C, L).
-
-    Raises ValueError for a probability outside [0, 1], RuntimeError for another number of dimensions.
-    """
-    expect_tensors("dropout1d", input=input)
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if input.ndim not in (2, 3):
-        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to provide channel-"
-                           f"wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D "
-                           f"inputs).")
-    return _channels(input, p, training, inplace, 2)
-
-
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """`dropout` of whole channels of (N, C, H, W), or of each row of a matrix. Other numbers of dimensions give a warning."""
-    expect_tensors("dropout2d", input=input)
-    if input.ndim not in (3, 4):
-        warnings.warn(f"dropout2d: Received a {input.ndim}-D input to dropout2d, which is deprecated and will result in an error in a future "
-                      f"release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout2d exists to provide "
-                      f"channel-wise dropout on inputs with 2 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 3D or "
-                      f"4D inputs).", UserWarning, stacklevel=2)
-    if input.ndim == 3:
-        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is "
-                      "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the "
-                      "input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please "
-                      "switch to using dropout1d instead.", UserWarning, stacklevel=2)
-    return _dropped(input, p, training, inplace, features=True)
-
-
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """`dropout` of whole channels of (N, C, D, H, W), or of (C, D, H, W). Other numbers of dimensions give a warning."""
-    expect_tensors("dropout3d", input=input)
-    if input.ndim not in (4, 5):
-        warnings.warn(f"dropout3d: Received a {input.ndim}-D input to dropout3d, which is deprecated and will result in an error in a future "
-                      f"release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout3d exists to provide "
-                      f"channel-wise dropout on inputs with 3 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 4D or "
-                      f"5D inputs).", UserWarning, stacklevel=2)
-    return _channels(input, p, training, inplace, 4)
+dropout1d, dropout2d = _define(1, "(N, C, L), or of (C, L)"), _define(2, "(N, C, H, W)")
+dropout3d = _define(3, "(N, C, D, H, W), or of (C, D, H, W)")
 
 
 @taking_tensors
@@ -138,14 +116,14 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
     return _dropped(input, p, training, inplace, features=True, alpha=True)
 
 
+@taking_tensors
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """softmax((logits + g) / tau) along `dim`, g from the Gumbel distribution: samples of categories that are differentiable by the logits.
 
     With `hard` the value has a 1 at the largest element and 0 elsewhere, and the derivative is that of the softmax (Jang et al. 2017).
     """
-    expect_tensors("gumbel_softmax", logits=logits)
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", UserWarning, stacklevel=2)
+        warnings.warn("gumbel_softmax: eps is deprecated and has no effect", UserWarning, stacklevel=3)
     noise = -traced.log(traced.ones_like(logits.detach()).exponential_())
     soft = traced.softmax((logits + noise) / tau, dim)
     if not hard:

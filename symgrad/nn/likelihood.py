@@ -10,11 +10,11 @@ import numpy as np
 from symgrad.carriers.batched import raw
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.recording import core
-from symgrad.engine.refusals import no_tensor, taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
-from symgrad.nn.reductions import checked_reduction, of_one_size, reduction_of
+from symgrad.nn.reductions import loss
+from symgrad.nn.validation import check_floating, check_indices, check_shape
 from symgrad.ops.rules import in_float32
 
 __all__ = ["cross_entropy", "nll_loss"]
@@ -22,7 +22,7 @@ __all__ = ["cross_entropy", "nll_loss"]
 _nll = {(name, weighted): core(REGISTRY["weighted_" * weighted + name]) for name in ("nll_loss", "nll_loss2d") for weighted in (False, True)}
 
 
-@taking_tensors
+@loss
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
              reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The negative log likelihood -Σ weight[target] input[target] / Σ weight[target] of log-probabilities `input`.
@@ -36,20 +36,16 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     >>> nll_loss(symgrad.tensor([[-1.0, -2.0], [-3.0, -4.0]]), symgrad.tensor([0, 1]))
     tensor(2.5000)
     """
-    reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
-    try:
-        _check(input, target, weight)
-    except AttributeError as error:
-        raise no_tensor("nll_loss", error, (("input", input), ("target", target), ("weight", weight))) from None
+    _check(input, target, weight)
     if _is_traced(target, weight):
         return _traced_nll_loss(input, target, weight, ignore_index, reduction)
     index, at, chosen = _target_indices(target.value.reshape(target.shape if input.ndim > 1 else ()), input.shape, ignore_index)
-    loss = _nll["nll_loss" if input.ndim < 3 else "nll_loss2d", weight is not None]
+    op = _nll["nll_loss" if input.ndim < 3 else "nll_loss2d", weight is not None]
     given = (input,) if weight is None else (input, wrap(weight.value[chosen]))
     if reduction == "none" and input.ndim > 1:
-        return loss(*given, index, None, (at, target.shape))
+        return op(*given, index, None, (at, target.shape))
     total = len(chosen) if weight is None else _total(weight.value[chosen])
-    return loss(*given, index, float(total) if reduction == "mean" else 1.0, None)
+    return op(*given, index, float(total) if reduction == "mean" else 1.0, None)
 
 
 def _total(weights: Any) -> Any:
@@ -67,10 +63,7 @@ def _traced_nll_loss(input: Tensor, target: Tensor, weight: Tensor | None, ignor
     axis = _class_axis(input)
     target = target.reshape(1) if input.ndim == 1 else target.unsqueeze(axis)
     at, weights = _target_weights(target, weight, ignore_index)
-    classes = raw(at.value)
-    outside = (classes < 0) | (classes >= input.shape[axis])
-    if outside.any():
-        raise IndexError(f"Target {classes[outside][0]} is out of bounds.")
+    _check_range(raw(at.value), input.shape[axis])
     each = -traced.gather(input, axis, at) * (weights if weight is not None else weights.to(input.dtype))
     if reduction == "none":
         return traced.squeeze(each, axis)
@@ -89,6 +82,12 @@ def _target_weights(target: Tensor, weight: Tensor | None, ignore_index: int) ->
     return at, counts if weight is None else traced.where(counts, weight[at], 0.0)
 
 
+def _check_range(classes: Any, count: int) -> None:
+    outside = (classes < 0) | (classes >= count)
+    if outside.any():
+        raise IndexError(f"nll_loss: the targets must be classes from 0 to {count - 1}, but one is {classes[outside][0]}")
+
+
 def _target_indices(classes: Any, shape: tuple[int, ...], ignore_index: int) -> tuple[tuple, tuple, Any]:
     """The indices of the target classes in the input, their indices in the target, and the classes."""
     classes, count = classes.astype(np.int64), shape[len(shape) > 1]  # copied, so that a later write to the target changes no gradient
@@ -97,57 +96,30 @@ def _target_indices(classes: Any, shape: tuple[int, ...], ignore_index: int) -> 
         return (*at, classes), at, classes
     counted = classes != ignore_index
     chosen = np.asarray(classes[counted])
-    outside = chosen.view(np.uint64) >= count  # as an unsigned number, a negative one is large
-    if outside.any():
-        raise IndexError(f"Target {chosen[outside][0]} is out of bounds.")
+    _check_range(chosen, count)
     at = np.nonzero(counted) if len(shape) > 1 else ()
     return (*at[:1], chosen, *at[1:]), at, chosen
 
 
-def _dtype_name(t: Tensor) -> str:
-    """The name of a dtype in torch's errors, such as Long."""
-    return t.type()[len("torch."):-len("Tensor")]
-
-
 def _check(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
-    """Raise torch's errors if the shapes and dtypes of a classifier's output and of the targets do not fit."""
+    """Raise if the shapes and dtypes of a classifier's output and of the targets do not fit."""
     x, t = input.value, target.value
     if weight is None and x.ndim == 2 and t.shape == x.shape[:1] and t.dtype == np.int64:
         return
-    rank, sizes = x.ndim, list(t.shape)
-    if not rank:
-        raise ValueError("Expected 1 or more dimensions (got 0)")
-    if rank > 1:
-        if input.shape[0] != (sizes[0] if sizes else 0):
-            raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({sizes[0] if sizes else 0}).")
-    wanted = [*input.shape[:1], *input.shape[2:]]
-    if rank < 3 and len(sizes) > 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if rank == 1 and sizes not in ([], [1]):
-        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {sizes[0]}")
-    if rank == 4 and len(sizes) != 3:
-        raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(sizes)}")
-    if rank == 4 and sizes != wanted:
-        raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {sizes}")
-    if rank > 2 and sizes != wanted:
-        raise RuntimeError(f"Expected target size {wanted}, got {sizes}")
-    if target.value.dtype not in (np.int64, np.uint8):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {_dtype_name(target)}")
-    _check_weight(input, weight, "")
-
-
-def _check_weight(input: Tensor, weight: Tensor | None, name: str) -> None:
-    classes = input.shape[_class_axis(input)]
-    if weight is not None and weight.shape != (classes,):
-        raise RuntimeError(f"{name}weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
-                           f"{list(weight.shape)}")
+    rank, wanted = x.ndim, (*x.shape[:1], *x.shape[2:]) if x.ndim > 1 else ()
+    if not rank or rank > 1 and t.shape[:1] != x.shape[:1] or rank == 1 and t.ndim == 1 and t.shape != (1,):
+        raise ValueError(f"nll_loss: a target of shape {list(t.shape)} does not fit an input of shape {list(x.shape)}")
+    if t.shape != wanted and (rank, t.shape) != (1, (1,)):
+        check_shape("nll_loss", wanted, target=target)
+    check_indices("nll_loss", target, "target", ("int64", "uint8"))
+    check_shape("nll_loss", x.shape[_class_axis(input):][:1], weight=weight)
 
 
 def _class_axis(input: Tensor) -> int:
     return 0 if input.ndim == 1 else 1
 
 
-@taking_tensors
+@loss
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
                   reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
     """The mean (or sum, or each) of -Σ target log(softmax(input)) over the classes, which are in the second axis (or the only one).
@@ -164,22 +136,19 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     >>> cross_entropy(logits, symgrad.tensor([[1.0, 0.0], [0.0, 1.0]]))
     tensor(0.1269)
     """
-    reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
     if not 0 <= label_smoothing <= 1:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    probabilities = of_one_size("cross_entropy", input, target)
+        raise RuntimeError(f"cross_entropy: label_smoothing must lie between 0 and 1, but it is {label_smoothing}")
     axis = _class_axis(input)
-    if probabilities:
-        if not target.is_floating_point():
-            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {_dtype_name(target)}")
+    if input.shape == target.shape:
+        check_floating("cross_entropy", target, error=RuntimeError)
         if ignore_index >= 0:
-            raise RuntimeError("ignore_index is not supported for floating point target")
-        _check_weight(input, weight, "cross_entropy: ")
-    logs = traced.log_softmax(input, axis)
-    if probabilities:
+            raise RuntimeError(f"cross_entropy: ignore_index {ignore_index} has no meaning for probabilities; give classes as the target")
+        check_shape("cross_entropy", input.shape[axis:][:1], weight=weight)
+        logs = traced.log_softmax(input, axis)
         return _of_class_probabilities(logs, target, _along_classes(weight, logs), axis, reduction, label_smoothing)
-    loss = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
-    return loss if not label_smoothing else _smoothed(loss, logs, target, weight, ignore_index, axis, reduction, label_smoothing)
+    logs = traced.log_softmax(input, axis)
+    out = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
+    return out if not label_smoothing else _smoothed(out, logs, target, weight, ignore_index, axis, reduction, label_smoothing)
 
 
 def _along_classes(weight: Tensor | None, logs: Tensor) -> Tensor | None:
@@ -201,7 +170,7 @@ def _of_class_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None,
 
 
 @in_float32
-def _smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, axis: int, reduction: str,
+def _smoothed(plain: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, axis: int, reduction: str,
               smoothing: float) -> Tensor:
     """The loss with label smoothing: a share of it is the loss for the uniform distribution over the classes."""
     weights = _along_classes(weight, logs)
@@ -217,4 +186,4 @@ def _smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None,
         uniform = uniform.sum() / float(len(counted) if weight is None else _total(weight.value[counted]))
     elif reduction == "sum":
         uniform = uniform.sum()
-    return (1 - smoothing) * loss + uniform * (smoothing / logs.shape[axis])
+    return (1 - smoothing) * plain + uniform * (smoothing / logs.shape[axis])

@@ -10,11 +10,12 @@ from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import zeros
-from symgrad.nn.borders import constant_pad_nd
+from symgrad.nn.padding import constant_pad_nd
 from symgrad.nn.dropout import dropout
 from symgrad.nn.products import scaled_dot_product_attention
+from symgrad.nn.validation import check_dims, check_shape
 
-__all__ = ["added_mask", "multi_head_attention_forward"]
+__all__ = ["multi_head_attention_forward"]
 
 
 def added_mask(mask: Any, name: str, dtype: Any, other: Any = None, other_name: str = "") -> Any:
@@ -26,53 +27,49 @@ def added_mask(mask: Any, name: str, dtype: Any, other: Any = None, other_name: 
         return None
     boolean = mask.dtype.name == "bool"
     if not boolean and not mask.is_floating_point():
-        raise AssertionError(f"only bool and floating types of {name} are supported, not {mask.dtype}")
+        raise AssertionError(f"attention: {name} must have a boolean or floating-point dtype, not {mask.dtype}")
     if other is not None and mask.dtype != other.dtype:
-        warnings.warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=3)
+        warnings.warn(f"attention: {name} and {other_name} should have one dtype, not {mask.dtype} and {other.dtype}", stacklevel=3)
     return traced.masked_fill(zeros(mask.shape, dtype=dtype), mask, -math.inf) if boolean else mask
 
 
-def _check_dimensions(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any, num_heads: int) -> bool:
-    """Whether the inputs are a batch. Raises AssertionError for numbers of dimensions that do not fit."""
-    if query.ndim not in (2, 3):
-        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D query tensor")
-    batched = query.ndim == 3
-    word, n = ("batched", 3) if batched else ("unbatched", 2)
-    start = f"For {word} ({n}-D) `query`, expected"
-    if key.ndim != n or value.ndim != n:
-        raise AssertionError(f"{start} `key` and `value` to be {n}-D but found {key.ndim}-D and {value.ndim}-D tensors respectively")
-    if key_padding_mask is not None and key_padding_mask.ndim != n - 1:
-        raise AssertionError(f"{start} `key_padding_mask` to be `None` or {n - 1}-D but found {key_padding_mask.ndim}-D tensor instead")
-    if attn_mask is not None:
-        if attn_mask.ndim not in (2, 3):
-            raise AssertionError(f"{start} `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.ndim}-D tensor instead")
-        expected = (num_heads, query.shape[0], key.shape[0])
-        if not batched and attn_mask.ndim == 3 and tuple(attn_mask.shape) != expected:
-            raise AssertionError(f"Expected `attn_mask` shape to be {expected} but got {attn_mask.shape}")
-    return batched
+def _check(query: Any, key: Any, value: Any, masks: dict[str, Any], num_heads: int, separate: bool) -> None:
+    """Raise AssertionError for shapes that do not fit."""
+    n = query.ndim
+    check_dims("attention", query, 2, 3, word="query", error=AssertionError)
+    for word, x in (("key", key), ("value", value)):
+        check_dims("attention", x, n, word=word, error=AssertionError)
+    if masks["key_padding_mask"] is not None:
+        check_dims("attention", masks["key_padding_mask"], n - 1, word="key_padding_mask", error=AssertionError)
+    mask = masks["attn_mask"]
+    if mask is not None:
+        check_dims("attention", mask, 2, 3, word="attn_mask", error=AssertionError)
+        if n == 2 and mask.ndim == 3:
+            check_shape("attention", (num_heads, query.shape[0], key.shape[0]), AssertionError, attn_mask=mask)
+    if key.shape[:2] != value.shape[:2] or not separate and key.shape != value.shape:
+        raise AssertionError(f"attention: key and value must fit, but their shapes are {list(key.shape)} and {list(value.shape)}")
 
 
 def _project(inputs: tuple[Any, ...], weights: Any, bias: Any, separate: bool) -> list[Any]:
     """Query, key and value times their weights: three matrices, or one that has them one after the other."""
     size = inputs[0].shape[-1]
     biases = (None,) * 3 if bias is None else traced.chunk(bias, 3)
+    if any(w is None for w in weights) if separate else weights is None:
+        raise AssertionError(f"attention: the weights of the inputs are needed; with use_separate_proj_weight={separate} they must not be None")
     if separate:
         for name, x, w in zip(("query", "key", "value"), inputs, weights):
-            if tuple(w.shape) != (size, x.shape[-1]):
-                raise AssertionError(f"expecting {name} weights shape of {(size, x.shape[-1])}, but got {w.shape}")
+            check_shape("attention", (size, x.shape[-1]), AssertionError, **{f"the weight of {name}": w})
     else:
         weights = traced.chunk(weights, 3)
     out = (traced.matmul(x, w.t()) for x, w in zip(inputs, weights))
     return [y if b is None else y + b for y, b in zip(out, biases)]
 
 
-def _static(given: Any, name: str, projected: Any, rows: int, size: int) -> Any:
+def _heads(given: Any, name: str, projected: Any, rows: int, size: int) -> Any:
     """Keys or values of all heads as a batch: (N heads, S, size), from the projected ones, or given."""
     if given is None:
         return traced.transpose(traced.reshape(projected, (projected.shape[0], rows, size)), 0, 1)
-    for axis, expected in ((0, rows), (2, size)):
-        if given.shape[axis] != expected:
-            raise AssertionError(f"expecting {name}.size({axis}) of {expected}, but got {given.shape[axis]}")
+    check_shape("attention", (rows, given.shape[1], size), AssertionError, **{name: given})
     return given
 
 
@@ -91,57 +88,39 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
 
     Raises AssertionError and RuntimeError for shapes that do not fit.
     """
-    batched = _check_dimensions(query, key, value, key_padding_mask, attn_mask, num_heads)
+    batched = query.ndim == 3
+    _check(query, key, value, {"key_padding_mask": key_padding_mask, "attn_mask": attn_mask}, num_heads, use_separate_proj_weight)
     if not batched:
         query, key, value = (traced.unsqueeze(x, 1) for x in (query, key, value))
         key_padding_mask = None if key_padding_mask is None else traced.unsqueeze(key_padding_mask, 0)
     (steps, count, embed_dim), sources = query.shape, key.shape[0]
     padding = added_mask(key_padding_mask, "key_padding_mask", query.dtype, attn_mask, "attn_mask")
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
-                           "`generate_square_subsequent_mask` to create this mask.")
+        raise RuntimeError("attention: is_causal needs attn_mask. `Transformer.generate_square_subsequent_mask` makes it")
     is_causal = is_causal and padding is None and not need_weights
     mask = None if is_causal else added_mask(attn_mask, "attn_mask", query.dtype)
-    if embed_dim != embed_dim_to_check:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}")
     size, rows = embed_dim // num_heads, count * num_heads
-    if size * num_heads != embed_dim:
-        raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
-    if use_separate_proj_weight and key.shape[:2] != value.shape[:2]:
-        raise AssertionError(f"key's sequence and batch dims torch.Size({list(key.shape[:2])}) do not match value's "
-                             f"torch.Size({list(value.shape[:2])})")
-    if not use_separate_proj_weight and key.shape != value.shape:
-        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
-    separate = {"q_proj_weight": q_proj_weight, "k_proj_weight": k_proj_weight, "v_proj_weight": v_proj_weight}
-    for name, weight in separate.items() if use_separate_proj_weight else (("in_proj_weight", in_proj_weight),):
-        if weight is None:
-            raise AssertionError(f"use_separate_proj_weight is {use_separate_proj_weight} but {name} is None")
-    q, k, v = _project((query, key, value), tuple(separate.values()) if use_separate_proj_weight else in_proj_weight, in_proj_bias,
-                       use_separate_proj_weight)
+    if embed_dim != embed_dim_to_check or size * num_heads != embed_dim:
+        raise AssertionError(f"attention: the query must have embed_dim={embed_dim_to_check} features, a multiple of num_heads={num_heads}, but it has "
+                             f"{embed_dim}")
+    q, k, v = _project((query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else in_proj_weight,
+                       in_proj_bias, use_separate_proj_weight)
     if mask is not None:
-        expected = (steps, sources) if mask.ndim == 2 else (rows, steps, sources)
-        if tuple(mask.shape) != expected:
-            raise RuntimeError(f"The shape of the {mask.ndim}D attn_mask is {mask.shape}, but should be {expected}.")
+        check_shape("attention", (steps, sources) if mask.ndim == 2 else (rows, steps, sources), attn_mask=mask)
         mask = traced.unsqueeze(mask, 0) if mask.ndim == 2 else mask
-    if (bias_k is None) != (bias_v is None):
-        raise AssertionError(f"bias_{'v' if bias_k is None else 'k'} is set but bias_{'k' if bias_k is None else 'v'} is None")
+    if (bias_k is None) != (bias_v is None) or bias_k is not None and not (static_k is static_v is None):
+        raise AssertionError("attention: give both bias_k and bias_v or none, and none with static_k and static_v")
     more = add_zero_attn + (bias_k is not None)
     if bias_k is not None:
-        for name, given in (("key", static_k), ("value", static_v)):
-            if given is not None:
-                raise AssertionError(f"bias cannot be added to static {name}.")
         biases: Any = (bias_k, bias_v)
         k, v = (traced.cat([x, b.expand(1, count, embed_dim)]) for x, b in zip((k, v), biases))
-    q = _static(None, "", q, rows, size)
-    k, v = _static(static_k, "static_k", k, rows, size), _static(static_v, "static_v", v, rows, size)
+    q, k, v = _heads(None, "", q, rows, size), _heads(static_k, "static_k", k, rows, size), _heads(static_v, "static_v", v, rows, size)
     if add_zero_attn:
         k, v = (traced.cat([x, zeros(rows, 1, size, dtype=x.dtype)], 1) for x in (k, v))
     mask, padding = (constant_pad_nd(m, (0, more)) if m is not None and more else m for m in (mask, padding))
     total = k.shape[1]
     if padding is not None:
-        for axis, expected_size in enumerate((count, total)):
-            if padding.shape[axis] != expected_size:
-                raise AssertionError(f"Expected key_padded_mask.shape[{axis}] to be {expected_size}, but got {padding.shape[axis]}")
+        check_shape("attention", (count, total), AssertionError, key_padding_mask=padding)
         padding = traced.reshape(traced.reshape(padding, (count, 1, 1, total)).expand(count, num_heads, 1, total), (rows, 1, total))
         mask = padding if mask is None else mask + padding
     rate = dropout_p if training else 0.0

@@ -4,47 +4,23 @@ Losses take their reduction as a number, by default 0 for none, as calls of torc
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.nn import functional
-from symgrad.nn.borders import constant_pad_nd
-from symgrad.nn.convolution import convolution
-from symgrad.nn.distances import cdist
+from symgrad.nn.convolution import convolution as convolution
+from symgrad.nn.distances import cdist as cdist
 from symgrad.nn.dropout import feature_dropout, native_dropout
-from symgrad.nn.functional import (
-    adaptive_avg_pool1d,
-    avg_pool1d,
-    bilinear,
-    celu_,
-    channel_shuffle,
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_tbc,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-    cosine_similarity,
-    max_pool1d,
-    max_pool1d_with_indices,
-    max_pool2d,
-    max_pool3d,
-    native_channel_shuffle,
-    pairwise_distance,
-    pdist,
-    pixel_shuffle,
-    pixel_unshuffle,
-    rms_norm,
-    selu_,
-    threshold_,
-)
+from symgrad.nn.functional import *
 from symgrad.nn.normalization import native_batch_norm, native_group_norm, native_layer_norm, norm_except_dim
-from symgrad.nn.products import embedding_renorm_
+from symgrad.nn.padding import constant_pad_nd as constant_pad_nd
+from symgrad.nn.products import embedding_renorm_ as embedding_renorm_
 from symgrad.nn.reductions import reduced
 from symgrad.nn.sampling import affine_grid_generator, grid_sampler, grid_sampler_2d, grid_sampler_3d
+from symgrad.nn.validation import named
 
 __all__ = ["adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "alpha_dropout_", "avg_pool1d", "batch_norm", "bilinear",
            "binary_cross_entropy_with_logits", "cdist", "celu_", "channel_shuffle", "constant_pad_nd", "ctc_loss", "conv1d", "conv2d", "conv3d",
@@ -64,61 +40,41 @@ WORDS = {NONE: "none", 1: "mean", 2: "sum"}
 def _word(reduction: Any) -> str:
     """The reduction of a number. Raises ValueError for another value, RuntimeError for a word."""
     if isinstance(reduction, str):
-        raise TypeError(f"argument 'reduction' must be int, not str: 0 is none, 1 is mean and 2 is sum; symgrad.nn.functional takes {reduction!r}")
+        raise TypeError(f"reduction: it is an integer, 0 for none, 1 for the mean and 2 for the sum; symgrad.nn.functional takes {reduction!r}")
     if reduction not in WORDS:
-        raise ValueError(f"{reduction} is not a valid value for reduction; it is 0 for none, 1 for mean and 2 for sum")
+        raise ValueError(f"reduction: it is 0 for none, 1 for the mean and 2 for the sum, not {reduction!r}")
     return WORDS[reduction]
 
 
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None,
-                                     reduction: int = NONE) -> Tensor:
-    """`nn.functional.binary_cross_entropy_with_logits`; the reduction is 0 for none, 1 for the mean and 2 for the sum.
+def _numbered(name: str, words: str, reduction: Any = NONE) -> Callable[..., Tensor]:
+    """A loss whose reduction is a number; the other parameters are some of those of `nn.functional`."""
+    function = getattr(functional, name)
+    known = inspect.signature(function).parameters
+    given = [known[word].replace(default=reduction, annotation="int") if word == "reduction" else known[word] for word in words.split()]
+    signature = inspect.Signature([p.replace(default=p.empty) for p in given] if reduction is inspect.Parameter.empty else given,
+                                  return_annotation="Tensor")
 
-    Raises ValueError for sizes that differ.
+    def numbered(*args: Any, **kwargs: Any) -> Tensor:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return function(**{**bound.arguments, "reduction": _word(bound.arguments["reduction"])})
 
-    >>> import symgrad
-    >>> symgrad.binary_cross_entropy_with_logits(symgrad.tensor([0.0]), symgrad.tensor([1.0]))
-    tensor([0.6931])
-    """
-    return functional.binary_cross_entropy_with_logits(input, target, weight, pos_weight=pos_weight, reduction=_word(reduction))
-
-
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = NONE) -> Tensor:
-    """`nn.functional.cosine_embedding_loss`; the reduction is 0 for none, 1 for the mean and 2 for the sum."""
-    return functional.cosine_embedding_loss(input1, input2, target, margin, reduction=_word(reduction))
-
-
-def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = 1,
-             zero_infinity: bool = False) -> Tensor:
-    """`nn.functional.ctc_loss`; the reduction is 0 for none, 1 for the mean and 2 for the sum."""
-    return functional.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _word(reduction), zero_infinity)
+    setattr(numbered, "__signature__", signature)  # noqa: B010  functions have no such attribute for mypy
+    return named(numbered, name, f"`nn.functional.{name}`; the reduction is 0 for none, 1 for the mean and 2 for the sum.")
 
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = NONE) -> Tensor:
-    """`nn.functional.hinge_embedding_loss`; the reduction is 0 for none, 1 for the mean and 2 for the sum."""
-    return functional.hinge_embedding_loss(input, target, margin, reduction=_word(reduction))
+binary_cross_entropy_with_logits = _numbered("binary_cross_entropy_with_logits", "input target weight pos_weight reduction")
+cosine_embedding_loss = _numbered("cosine_embedding_loss", "input1 input2 target margin reduction")
+ctc_loss = _numbered("ctc_loss", "log_probs targets input_lengths target_lengths blank reduction zero_infinity", 1)
+hinge_embedding_loss = _numbered("hinge_embedding_loss", "input target margin reduction")
+margin_ranking_loss = _numbered("margin_ranking_loss", "input1 input2 target margin reduction")
+poisson_nll_loss = _numbered("poisson_nll_loss", "input target log_input full eps reduction", inspect.Parameter.empty)
+triplet_margin_loss = _numbered("triplet_margin_loss", "anchor positive negative margin p eps swap reduction")
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: int = NONE, *, log_target: bool = False) -> Tensor:
     """`nn.functional.kl_div`; the reduction is 0 for none, 1 for the mean over all elements and 2 for the sum."""
-    each = functional.kl_div(input, target, reduction="none", log_target=log_target)
-    return reduced(each, _word(reduction))
-
-
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = NONE) -> Tensor:
-    """`nn.functional.margin_ranking_loss`; the reduction is 0 for none, 1 for the mean and 2 for the sum."""
-    return functional.margin_ranking_loss(input1, input2, target, margin, reduction=_word(reduction))
-
-
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
-    """`nn.functional.poisson_nll_loss`; the reduction is 0 for none, 1 for the mean and 2 for the sum."""
-    return functional.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_word(reduction))
-
-
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
-                        swap: bool = False, reduction: int = NONE) -> Tensor:
-    """`nn.functional.triplet_margin_loss`; the reduction is 0 for none, 1 for the mean and 2 for the sum."""
-    return functional.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_word(reduction))
+    return reduced(functional.kl_div(input, target, reduction="none", log_target=log_target), _word(reduction))
 
 
 @taking_tensors

@@ -13,25 +13,22 @@ from symgrad.dtypes.dtype import DTYPES, finfo
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
-from symgrad.layouts.devices import FORMATS
-from symgrad.nn.borders import constant_pad_nd
+from symgrad.nn.padding import constant_pad_nd
+from symgrad.nn.validation import check_dims, check_dtypes, check_floating, check_shape
 from symgrad.ops.rules import constant, in_float32
+from symgrad.layouts.devices import FORMATS
 
-__all__ = ["batch_norm", "cross_map_lrn2d", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "native_batch_norm",
-           "native_group_norm", "native_layer_norm", "norm_except_dim", "rms_norm"]
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
 
 IMAGES = FORMATS["channels_last"], FORMATS["channels_last_3d"]
 
 
-def _standardized(name: str, input: Any, dims: Sequence[int], eps: float, weight: Any = None, bias: Any = None, shape: Any = None) -> Any:
+def _standardized(input: Any, dims: Sequence[int], eps: float, weight: Any = None, bias: Any = None, shape: Any = None) -> Any:
     """(x - mean) / sqrt(var + eps) weight + bias, with mean and variance over some dimensions; the two are optional and are brought into a shape.
 
-    For two bytes all are in four, because the derivative of the root overflows in float16 where the variance is small. Raises NotImplementedError
-    for integers and booleans.
+    For two bytes all are in four, because the derivative of the root overflows in float16 where the variance is small.
     """
     dtype, eps = input.dtype, eps if type(eps) is float else float(constant("normalization", "eps", eps))
-    if not (dtype.is_floating_point or dtype.is_complex):
-        raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.scalar_type}'; convert the input with .to()")
     weight, bias = (w if w is None or shape is None else traced.reshape(w, shape) for w in (weight, bias))
     if dtype.is_complex:
         mean, scale = _statistics(input, dims, eps)
@@ -63,32 +60,14 @@ def _affine(dtype: Any, x: Any, weight: Any, bias: Any) -> Any:
     return x if x.dtype == dtype else x.to(dtype)
 
 
-def _check_dtypes(name: str, input: Any, **parameters: Any) -> None:
-    """Raise RuntimeError unless parameters have the dtype of the input, or float32 for an input of two bytes."""
-    for word, w in parameters.items():
-        if w is not None and w.dtype != input.dtype and not (input.dtype.name in ("float16", "bfloat16") and w.dtype.name == "float32"):
-            what = "all inputs must share same datatype" if input.dtype.name == "float64" else "expect parameter to have scalar type of Float"
-            raise RuntimeError(f"mixed dtype (CPU): {what}. {name}: the input has {input.dtype} and {word} has {w.dtype}; convert one of both "
-                               f"with .to()")
-
-
-def _sizes(given: int | Sequence[int]) -> tuple[int, ...]:
-    return (given,) if isinstance(given, int) else tuple(given)
-
-
-def _check_layer(name: str, input: Any, given: int | Sequence[int], **parameters: Any) -> tuple[int, ...]:
+def _last_dims(name: str, input: Any, given: int | Sequence[int], **parameters: Any) -> tuple[int, ...]:
     """The normalized dimensions. Raises RuntimeError unless the input ends with the shape, and parameters have it."""
-    shape = _sizes(given)
-    if not shape:
-        raise RuntimeError(f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape "
-                           f"= {list(shape)}")
-    for word, w in parameters.items():
-        if w is not None and tuple(w.shape) != shape:
-            raise RuntimeError(f"Expected {word} to be of same shape as normalized_shape, but got {word} of shape {list(w.shape)} and "
-                               f"normalized_shape = {list(shape)}")
-    if tuple(input.shape[input.ndim - len(shape):]) != shape or input.ndim < len(shape):
-        expected = ", " * (name == "layer_norm") + ", ".join(map(str, shape))
-        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*{expected}], but got input of size{list(input.shape)}")
+    shape = (given,) if isinstance(given, int) else tuple(given)
+    if not shape or tuple(input.shape[max(input.ndim - len(shape), 0):]) != shape:
+        raise RuntimeError(f"{name}: the last dimensions of an input of shape {list(input.shape)} must be normalized_shape={list(shape)}")
+    check_shape(name, shape, **parameters)
+    check_dtypes(name, input, True, **parameters)
+    check_floating(name, input, "complex")
     return tuple(range(input.ndim - len(shape), input.ndim))
 
 
@@ -103,9 +82,8 @@ def layer_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Ten
     >>> layer_norm(symgrad.tensor([1.0, 3.0]), (2,), eps=0.0)
     tensor([-1.,  1.])
     """
-    dims = _check_layer("layer_norm", input, normalized_shape, weight=weight, bias=bias)
-    _check_dtypes("layer_norm", input, weight=weight, bias=bias)
-    return _standardized("LayerNormKernelImpl", _in_order(input, False) if input.ndim > 3 else input, dims, eps, weight, bias)
+    dims = _last_dims("layer_norm", input, normalized_shape, weight=weight, bias=bias)
+    return _standardized(_in_order(input, False) if input.ndim > 3 else input, dims, eps, weight, bias)
 
 
 @taking_tensors
@@ -113,7 +91,7 @@ def native_layer_norm(input: Tensor, normalized_shape: int | Sequence[int], weig
                       eps: float) -> tuple[Tensor, Tensor, Tensor]:
     """`layer_norm`, the means, and the factors 1 / √(var + eps)."""
     out = layer_norm(input, normalized_shape, weight, bias, eps)
-    mean, scale = _statistics(input, range(input.ndim - len(_sizes(normalized_shape)), input.ndim), eps)
+    mean, scale = _statistics(input, _last_dims("layer_norm", input, normalized_shape), eps)
     return out, mean.to(input.dtype), scale.to(input.dtype)
 
 
@@ -124,7 +102,7 @@ def rms_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Tenso
 
     Raises RuntimeError for shapes that do not fit.
     """
-    dims = _check_layer("rms_norm", input, normalized_shape, weight=weight)
+    dims = _last_dims("rms_norm", input, normalized_shape, weight=weight)
     computed = DTYPES["float32"] if input.dtype.name in ("float16", "bfloat16") else input.dtype
     return _rms(_in_order(input), dims, finfo(computed).eps if eps is None else eps, weight)
 
@@ -141,11 +119,10 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     Raises RuntimeError unless the number of channels is divisible, and for shapes that do not fit.
     """
     if input.ndim < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+        raise RuntimeError(f"group_norm: the input must have at least 2 dimensions, but its shape is {list(input.shape)}")
     n, c, *rest = input.shape
     if num_groups > 0 and n * c // num_groups * math.prod(rest) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}: each of the {num_groups} "
-                         f"groups has one value")
+        raise ValueError(f"group_norm: num_groups={num_groups} leaves one value for each group of an input of shape {list(input.shape)}")
     return _group_norm(input, weight, bias, n, c, math.prod(rest), num_groups, eps)[0]
 
 
@@ -160,18 +137,13 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
 
 def _group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> tuple[Any, Any]:
     """The normalised input, and the input as (N, group, C / group, HxW)."""
-    if group <= 0:
-        raise RuntimeError(f"Expected num groups to be greater than 0, got {group}")
-    if C % group:
-        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} and "
-                           f"num_groups={group}")
-    for word, w in (("weight", weight), ("bias", bias)):
-        if w is not None and tuple(w.shape) != (C,):
-            raise RuntimeError(f"Expected {word} to be a vector of size equal to the number of channels in input, but got {word} of shape "
-                               f"{list(w.shape)} and input of shape {list(input.shape)}")
-    _check_dtypes("group_norm", input, weight=weight, bias=bias)
+    if group <= 0 or C % group:
+        raise RuntimeError(f"group_norm: num_groups={group} must be positive and divide the {C} channels of an input of shape {list(input.shape)}")
+    check_shape("group_norm", (C,), weight=weight, bias=bias)
+    check_dtypes("group_norm", input, True, weight=weight, bias=bias)
+    check_floating("group_norm", input, "complex")
     grouped = traced.reshape(input, (N, group, C // group, HxW))
-    out = _standardized("GroupNormKernelImpl", grouped, (2, 3), eps, weight, bias, (group, C // group, 1))
+    out = _standardized(grouped, (2, 3), eps, weight, bias, (group, C // group, 1))
     out = traced.reshape(out, input.shape)
     order = next((order for order in IMAGES if not input.is_contiguous() and input.is_contiguous(memory_format=order)), None)
     return out if order is None else out.clone(memory_format=order), grouped
@@ -196,17 +168,17 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     if input.ndim < 2 and not input.numel():
         return input.clone()
     if training and input.shape[0] * math.prod(input.shape[2:]) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+        raise ValueError(f"batch_norm: in training there must be more than one value for each channel, but the input has {list(input.shape)}")
     if eps < 0 or training and eps == 0:
-        raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
+        raise ValueError(f"batch_norm: eps must be positive in training and must not be negative, but it is {eps}")
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
-def _check_channels(count: int, **parameters: Tensor | None) -> None:
+def _check_channels(name: str, count: int, **parameters: Tensor | None) -> None:
     """Raise RuntimeError unless each parameter has one element for each channel."""
     for word, w in parameters.items():
         if w is not None and w.numel() != count:
-            raise RuntimeError(f"{word} should contain {count} elements not {w.numel()}")
+            raise RuntimeError(f"{name}: {word} must have an element for each of {count} channels, but its shape is {list(w.shape)}")
 
 
 @taking_tensors
@@ -222,21 +194,20 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
 
 
 def _batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float) -> Any:
+    name, parameters = "batch_norm", {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     if not hasattr(eps, "__float__"):
-        raise TypeError(f"native_batch_norm(): argument 'eps' (position 8) must be float, not {type(eps).__name__}")
-    if not (input.is_floating_point() or input.is_complex()):
-        raise NotImplementedError(f"\"batch_norm\" not implemented for '{input.dtype.scalar_type}'; convert the input with .to()")
-    for word, w in (("running_mean", running_mean), ("running_var", running_var)):
-        if w is None and not training:
-            raise RuntimeError(f"{word} must be defined in evaluation mode")
+        raise TypeError(f"{name}: eps must be a float, not {type(eps).__name__}")
+    check_floating(name, input, "complex")
+    if not training and (running_mean is None or running_var is None):
+        raise RuntimeError(f"{name}: in evaluation running_mean and running_var are needed")
     if input.ndim < 2:
-        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1): batch_norm needs channels, in the second dimension")
+        raise IndexError(f"{name}: the input must have channels in its second dimension, but its shape is {list(input.shape)}")
     c, dims = input.shape[1], (0, *range(2, input.ndim))
-    _check_channels(c, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    _check_dtypes("batch_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    _check_channels(name, c, **parameters)
+    check_dtypes(name, input, True, **parameters)
     shape = (c, *(1,) * (input.ndim - 2))
     if training:
-        out = _standardized("batch_norm", input, dims, eps, weight, bias, shape)
+        out = _standardized(input, dims, eps, weight, bias, shape)
         if (count := input.numel() // max(c, 1)) and not (running_mean is running_var is None):
             var, mean = traced.var_mean(input.detach(), dims, correction=count > 1)
             _update(running_mean, mean, momentum)
@@ -256,15 +227,14 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     Raises ValueError for one element per channel, RuntimeError without statistics.
     """
     if use_input_stats and math.prod(input.shape[2:]) == 1:
-        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+        raise ValueError(f"instance_norm: there must be more than one element for each channel, but the input has {list(input.shape)}")
     if not use_input_stats:
-        if running_mean is None or running_var is None:
-            raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
         return batch_norm(_in_order(input, False), running_mean, running_var, weight, bias, False, momentum, eps)
-    _check_channels(input.shape[1], running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    check_floating("instance_norm", input, "complex")
+    _check_channels("instance_norm", input.shape[1], running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     dims = tuple(range(2, input.ndim))
     rows = _in_order(input, False) if input.ndim > 3 else input
-    out = _standardized("batch_norm", rows, dims, eps, weight, bias, (-1, *(1,) * (input.ndim - 2)))
+    out = _standardized(rows, dims, eps, weight, bias, (-1, *(1,) * (input.ndim - 2)))
     if not (running_mean is running_var is None):
         var, mean = traced.var_mean(input.detach(), dims, correction=1)
         _update(running_mean, traced.mean(mean, 0), momentum)
@@ -279,12 +249,9 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     Raises ValueError for fewer than three dimensions.
     """
     if input.ndim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
-    whole = not (input.is_floating_point() or input.is_complex())
-    if whole and input.dtype.name != "int64":
-        kernel = "avg_pool2d" if input.ndim == 3 else "avg_pool3d_out_frame"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_type}' in local_response_norm. Convert the input with "
-                                  f".float().")
+        raise ValueError(f"local_response_norm: the input must have at least 3 dimensions, but its shape is {list(input.shape)}")
+    check_floating("local_response_norm", input, "complex", "int64")
+    whole = input.dtype.name == "int64"
     squares = constant_pad_nd(traced.square(input), (*(0,) * (2 * (input.ndim - 2)), size // 2, (size - 1) // 2))
     windows = traced.unfold(squares, 1, size, 1)
     means = traced.sum(windows, -1) // size if whole else traced.mean(windows, -1)  # of integers rounded down, as their average pools
@@ -297,8 +264,7 @@ def cross_map_lrn2d(input: Tensor, size: int, alpha: float = 1e-4, beta: float =
 
     Raises ValueError for another number of dimensions.
     """
-    if input.ndim != 4:
-        raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.ndim}D instead.")
+    check_dims("cross_map_lrn2d", input, 4, error=ValueError)
     reach = (size + 1) // 2 - 1
     squares = constant_pad_nd(traced.square(input), (0, 0, 0, 0, reach, reach))
     return input / (k + alpha / size * traced.sum(traced.unfold(squares, 1, 2 * reach + 1, 1), -1)) ** beta

@@ -1,4 +1,4 @@
-"""Products with weights: embeddings, bilinear forms and attention, with torch's names."""
+"""Products with weights: linear maps, embeddings, bilinear forms and attention, with torch's names."""
 
 from __future__ import annotations
 
@@ -10,17 +10,45 @@ import numpy as np
 
 from symgrad.autograd.modes import no_grad
 from symgrad.carriers.batched import raw
-from symgrad.dtypes.dtype import SPOKEN
-from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.recording import core
+from symgrad.engine.refusals import misfit, taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.graph.op import REGISTRY
 from symgrad.layouts.indices import first_outside
 from symgrad.methods.segments import segment_reduce
 from symgrad.nn.dropout import dropout
 from symgrad.nn.likelihood import cross_entropy
+from symgrad.nn.validation import check_dims, check_dtypes, check_indices, check_option, check_shape
 from symgrad.ops.rules import constant
 
-__all__ = ["bilinear", "embedding", "embedding_bag", "embedding_renorm_", "linear_cross_entropy", "scaled_dot_product_attention"]
+__all__ = ["bilinear", "embedding", "embedding_bag", "linear", "linear_cross_entropy", "scaled_dot_product_attention"]
+
+_mm, _addmm = core(REGISTRY["mm"]), core(REGISTRY["addmm"])
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input @ weightᵀ + bias over the last axis: (..., in) with a weight (out, in) gives (..., out).
+
+    Raises RuntimeError for shapes that do not fit together.
+
+    >>> import symgrad
+    >>> linear(symgrad.tensor([[1.0, 2.0]]), symgrad.tensor([[3.0, 4.0]]), symgrad.tensor([0.5]))
+    tensor([[11.5000]])
+    """
+    try:
+        if weight.ndim == 1 and input.ndim:
+            return traced.matmul(input, weight) if bias is None else traced.addmm(bias, input, weight)
+        if not input.ndim or not weight.ndim or input.shape[-1] != weight.shape[1]:
+            raise RuntimeError(f"linear: a weight of shape {list(weight.shape)} does not fit an input of shape {list(input.shape)}")
+        rows = input if input.ndim == 2 else input.reshape(math.prod(input.shape[:-1]), input.shape[-1])
+        out = _mm(rows, weight.t()) if bias is None else _addmm(bias, rows, weight.t(), 1, 1)
+        return out if input.ndim == 2 else out.view(*input.shape[:-1], weight.shape[0])
+    except Exception:
+        found = misfit(linear, (input, weight, bias), {})
+        if found is None:
+            raise
+        raise found from None
 
 
 @taking_tensors
@@ -29,30 +57,23 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
     Raises RuntimeError for shapes that do not fit.
     """
-    if input1.ndim != input2.ndim:
-        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
-    for i, (m, n) in enumerate(zip(input1.shape[:-1], input2.shape[:-1])):
-        if m != n:
-            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {m} and {n}")
-    for i, x in ((1, input1), (2, input2)):
-        if x.size(-1) != weight.size(i):
-            raise RuntimeError(f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {weight.shape[i]}")
-    if bias is not None and bias.size(0) != weight.shape[0]:
-        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}")
+    expected = (*input1.shape[:-1], weight.size(2))
+    if not input1.ndim or input1.shape[-1] != weight.size(1) or tuple(input2.shape) != expected:
+        raise RuntimeError(f"bilinear: a weight of shape {list(weight.shape)} does not fit inputs of shapes {list(input1.shape)} and "
+                           f"{list(input2.shape)}")
+    check_shape("bilinear", weight.shape[:1], bias=bias)
     out = traced.einsum("...i,oij,...j->...o", input1, weight, input2)
     return out if bias is None else out + bias
 
 
-def _check_indices(name: str, indices: Any, count: int, place: int = 1) -> Any:
-    """The indices as an array. Raises RuntimeError for other dtypes, IndexError for one out of range."""
-    at = indices.value
-    if at.dtype.name not in ("int32", "int64"):
-        raise RuntimeError(f"Expected tensor for argument #{place} 'indices' to have one of the following scalar types: Long, Int; but got "
-                           f"{indices.type()} instead (while checking arguments for {name})")
-    plain = raw(at)
-    if plain.size and (plain.min() < 0 or plain.max() >= count):
-        raise IndexError("index out of range in self")
-    return at
+def _checked_rows(name: str, indices: Any, weight: Any, error: type[Exception] = IndexError) -> Any:
+    """The indices of rows as an array. Raises RuntimeError for other dtypes, and where the weight is no matrix; an error for an index out of range."""
+    check_dims(name, weight, 2, word="weight")
+    check_indices(name, indices)
+    wrong = first_outside(raw(indices.value), 0, weight.shape[0])
+    if wrong is not None:
+        raise error(f"{name}: the index {wrong} is not one of {weight.shape[0]} rows")
+    return indices.value
 
 
 @taking_tensors
@@ -72,15 +93,13 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     """
     if padding_idx is not None:
         if not hasattr(padding_idx, "__index__"):
-            raise TypeError(f"padding_idx must be int, not {padding_idx!r}")
+            raise TypeError(f"embedding: padding_idx must be an integer, not {type(padding_idx).__name__} {padding_idx!r}")
         if not -weight.shape[0] <= padding_idx < weight.shape[0]:
-            raise AssertionError("Padding_idx must be within num_embeddings")
+            raise AssertionError(f"embedding: padding_idx={padding_idx} is not one of {weight.shape[0]} rows")
         padding_idx %= weight.shape[0]
     if max_norm is not None:
         embedding_renorm_(weight.detach(), input, max_norm, norm_type)
-    if weight.ndim != 2:
-        raise RuntimeError("'weight' must be 2-D")
-    at = _check_indices("embedding", input, weight.shape[0])
+    at = _checked_rows("embedding", input, weight)
     each = traced.reshape(input, (-1,))
     rows = traced.index_select(weight, 0, each)
     if scale_grad_by_freq:
@@ -97,7 +116,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Shorten the rows at the indices to `max_norm` where they are longer, in place; returns the input."""
     max_norm, norm_type = constant("embedding", "max_norm", max_norm), constant("embedding", "norm_type", norm_type)
-    at = np.unique(_check_indices("embedding_renorm_", indices, input.shape[0], 2))
+    at = np.unique(_checked_rows("embedding_renorm_", indices, input))
     with no_grad():
         rows = traced.index_select(input, 0, wrap(at))
         size = traced.norm(rows, norm_type, 1, True)
@@ -122,51 +141,27 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     tensor([[4., 6.],
             [3., 4.]])
     """
-    if mode not in ("mean", "sum", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
+    name = "embedding_bag"
+    check_option(name, "mode", mode, ("mean", "sum", "max"))
+    check_dims(name, weight, 2, word="weight", error=ValueError)
+    check_dims(name, input, 1, 2, error=ValueError)
     if per_sample_weights is not None:
-        if per_sample_weights.shape != input.shape:
-            raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape "
-                             f"as the input ({input.shape})")
-        if mode != "sum":
-            raise NotImplementedError(f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
-                                      f"mode='{mode}'); multiply the rows of embedding.")
-    if weight.ndim != 2:
-        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
-    if input.ndim == 2:
-        if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, "
-                             f"found offsets of type {type(offsets)} and an input of shape {list(input.shape)}")
+        check_shape(name, input.shape, ValueError, per_sample_weights=per_sample_weights)
+        check_option(name, "mode with per_sample_weights", mode, ("sum",), NotImplementedError)
+        check_dtypes(name, weight, per_sample_weights=per_sample_weights)
+    if (offsets is None) is (input.ndim == 1) or offsets is not None and offsets.ndim != 1:
+        raise ValueError(f"{name}: offsets must be a vector if the input is one, and None if it is a matrix, but they are {offsets!r}")
+    if offsets is None:
         ends = np.arange(input.shape[0] + 1) * input.shape[1]
-    elif input.ndim == 1:
-        if offsets is None:
-            raise ValueError("offsets has to be a 1D Tensor but got None")
-        if offsets.ndim != 1:
-            raise ValueError("offsets has to be a 1D Tensor")
-        if offsets.dtype.name not in ("int32", "int64"):
-            _check_indices("embedding_bag", offsets, 0)
-        given = offsets._value.tolist()
-        if given and given[0] != 0:
-            raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
-                               f"{given[0]}")
-        if given and given[-1] > input.shape[0]:
-            raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.shape[0]} but got offsets[-1] of {given[-1]}")
-        if any(a > b for a, b in itertools.pairwise(given)):
-            raise RuntimeError(f"embedding_bag: offsets must not decrease, but they are {given}")
-        ends = np.array([*given[:len(given) - include_last_offset], input.shape[0]])
     else:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
-    if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
-        raise RuntimeError(f"Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type "
-                           f"{weight.type()} does not equal {per_sample_weights.type()} (while checking arguments for embedding_bag)")
+        check_indices(name, offsets, "offsets")
+        given = offsets._value.tolist()
+        if given and given[0] != 0 or any(a > b for a, b in itertools.pairwise([*given, input.shape[0]])):
+            raise RuntimeError(f"{name}: offsets must begin with 0 and not decrease, up to {input.shape[0]}, but they are {given}")
+        ends = np.array([*given[:len(given) - include_last_offset], input.shape[0]])
     if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
-        raise RuntimeError(f"padding_idx must be within the number of embeddings, {-weight.shape[0]} through {weight.shape[0] - 1}, but got "
-                           f"{padding_idx}")
-    if input.dtype.name not in ("int32", "int64"):
-        _check_indices("embedding_bag", input, 0)
-    wrong = first_outside(input._value, 0, weight.shape[0])
-    if wrong is not None:
-        raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong}")
+        raise RuntimeError(f"{name}: padding_idx={padding_idx} is not one of {weight.shape[0]} rows")
+    _checked_rows(name, input, weight, RuntimeError)
     places, counted = input.reshape(-1), np.ones(input._value.size, bool)
     if padding_idx is not None:
         counted = places._value != padding_idx % weight.shape[0]
@@ -185,9 +180,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None,
                          reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None) -> Tensor:
     """`cross_entropy` of the logits input @ linear_weightᵀ + linear_bias. The `options` of torch's kernel have no effect."""
-    if linear_weight.ndim > 2 and input.ndim != 2:
-        raise RuntimeError(f"linear_cross_entropy: weights of shape {list(linear_weight.shape)} need a batch (N, {linear_weight.shape[-1]}) as "
-                           f"input, but got shape {list(input.shape)}")
+    if linear_weight.ndim > 2:
+        check_dims("linear_cross_entropy", input, 2)
     rows = linear_weight.reshape(-1, linear_weight.shape[-1])
     logits = traced.matmul(input, rows.t()).reshape(*input.shape[:-1], *linear_weight.shape[:-1])
     return cross_entropy(logits if linear_bias is None else logits + linear_bias, target, weight=weight, reduction=reduction,
@@ -209,19 +203,17 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     tensor([[1.0000, 0.0000],
             [0.3302, 0.6698]])
     """
+    name = "scaled_dot_product_attention"
     if not 0.0 <= dropout_p <= 1.0:
-        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
+        raise RuntimeError(f"{name}: dropout_p must be a probability between 0 and 1, but it is {dropout_p}")
     if attn_mask is not None and is_causal:
-        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
-    if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
-        raise RuntimeError(f"scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, but got query.dim(): "
-                           f"{query.ndim}, key.dim(): {key.ndim} and value.dim(): {value.ndim} instead.")
-    if not query.dtype == key.dtype == value.dtype:
-        raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {SPOKEN[query.dtype.name]} "
-                           f"key.dtype: {SPOKEN[key.dtype.name]} and value.dtype: {SPOKEN[value.dtype.name]} instead.")
-    if attn_mask is not None and attn_mask.dtype.name not in ("bool", "float32", query.dtype.name):
-        raise RuntimeError(f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                           f"{SPOKEN[attn_mask.dtype.name]} and  query.dtype: {SPOKEN[query.dtype.name]} instead.")
+        raise RuntimeError(f"{name}: give either attn_mask or is_causal, not both")
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise RuntimeError(f"{name}: query, key and value must have at least 2 dimensions, but their shapes are {list(query.shape)}, "
+                           f"{list(key.shape)} and {list(value.shape)}")
+    check_dtypes(name, query, key=key, value=value)
+    if attn_mask is not None:
+        check_option(name, "the dtype of attn_mask", attn_mask.dtype.name, ("bool", "float32", query.dtype.name), RuntimeError)
     if enable_gqa:
         times = query.shape[-3] // key.shape[-3], query.shape[-3] // value.shape[-3]
         key, value = (traced.repeat_interleave(x, n, -3) for x, n in zip((key, value), times))

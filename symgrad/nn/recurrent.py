@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from symgrad.engine.refusals import expect_tensors, taking_tensors
+from symgrad.engine.refusals import expect_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.nn.dropout import dropout as random_zeros
-from symgrad.nn.functional import linear
+from symgrad.nn.products import linear
+from symgrad.nn.validation import check_shape, named
 
 __all__ = ["RECURRENCES", "Recurrence", "gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"]
 
@@ -47,61 +48,35 @@ def _gru_step(terms: Any, state: State, weight: Any, bias: Any) -> State:
 RECURRENCES = {"RNN_TANH": _simple("tanh"), "RNN_RELU": _simple("relu"), "LSTM": Recurrence(4, 2, _lstm_step), "GRU": Recurrence(3, 1, _gru_step)}
 
 
-def _cell(mode: str, input: Any, state: State, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> State:
-    if input.shape[1] != w_ih.shape[1]:
-        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
-    for i, hidden in enumerate(state):
-        if hidden.shape[0] != input.shape[0]:
-            raise RuntimeError(f"Input batch size {input.shape[0]} doesn't match hidden{i} batch size {hidden.shape[0]}")
-        if hidden.shape[1] != w_hh.shape[1]:
-            raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {hidden.shape[1]}, expected {w_hh.shape[1]}")
-    gates = RECURRENCES[mode].gates
-    for word, weight in (("ih", w_ih), ("hh", w_hh)):
-        if weight.shape[0] != gates * w_hh.shape[1]:
-            raise RuntimeError(f"weight_{word} first dim must be {gates} * hidden_size = {gates * w_hh.shape[1]}, but got {weight.shape[0]}")
-    return RECURRENCES[mode].step(linear(input, w_ih, b_ih), state, w_hh, b_hh)
+def _cell(name: str, mode: str, text: str) -> Callable[..., Any]:
+    """The function of one step."""
+    kind = RECURRENCES[mode]
+
+    def cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Any:
+        state = tuple(hx) if kind.states == 2 else (hx,)
+        if len(state) != kind.states:
+            raise RuntimeError(f"{name}: there must be {kind.states} hidden states, but there are {len(state)}")
+        for i, hidden in enumerate(state):
+            check_shape(name, (input.shape[0], w_hh.shape[1]), **{f"hidden state {i}": hidden})
+        check_shape(name, (kind.gates * w_hh.shape[1], input.shape[1]), w_ih=w_ih)
+        check_shape(name, (kind.gates * w_hh.shape[1], w_hh.shape[1]), w_hh=w_hh)
+        out = kind.step(linear(input, w_ih, b_ih), state, w_hh, b_hh)
+        return out if kind.states == 2 else out[0]
+
+    return named(cell, name, text + """
+
+    The input is (N, I) and each state (N, H). Raises RuntimeError for sizes that do not fit.
+    """)
 
 
-@taking_tensors
-def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
-    """tanh(w_ih x + b_ih + w_hh h + b_hh): (N, I) and (N, H) give (N, H).
+rnn_tanh_cell = _cell("rnn_tanh_cell", "RNN_TANH", "tanh(w_ih x + b_ih + w_hh h + b_hh): (N, I) and (N, H) give (N, H).")
+rnn_relu_cell = _cell("rnn_relu_cell", "RNN_RELU", "`rnn_tanh_cell` with max(·, 0) in place of tanh.")
+gru_cell = _cell("gru_cell", "GRU", """A step of a gated recurrent unit: n + z (h - n), n = tanh(xₙ + r hₙ), with gates r and z.
 
-    Raises RuntimeError for sizes that do not fit.
+    The gates are sigmoids of linear maps of x and h. (Cho et al., Learning phrase representations using RNN encoder-decoder, 2014.)""")
+lstm_cell = _cell("lstm_cell", "LSTM", """A step of a long short-term memory with state (h, c): c' = f c + i g and h' = o tanh(c').
 
-    >>> import symgrad
-    >>> one = symgrad.ones(1, 1)
-    >>> symgrad.rnn_tanh_cell(one * 0.25, one, one, one * 0.25).item() == symgrad.tanh(one / 2).item()
-    True
-    """
-    return _cell("RNN_TANH", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
-
-
-@taking_tensors
-def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
-    """`rnn_tanh_cell` with max(·, 0) in place of tanh."""
-    return _cell("RNN_RELU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
-
-
-@taking_tensors
-def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
-    """A step of a gated recurrent unit: n + z (h - n), n = tanh(xₙ + r hₙ), with gates r and z that are sigmoids of linear maps of x and h.
-
-    (Cho et al., Learning phrase representations using RNN encoder-decoder, 2014.) Raises RuntimeError for sizes that do not fit.
-    """
-    return _cell("GRU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
-
-
-@taking_tensors
-def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
-              b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """A step of a long short-term memory with state (h, c): c' = f c + i g and h' = o tanh(c'), with the gates i, f, g, o in this order.
-
-    (Hochreiter and Schmidhuber, Long short-term memory, 1997.) Raises RuntimeError for sizes that do not fit.
-    """
-    if len(hx) != 2:
-        raise RuntimeError("lstm_cell expects two hidden states")
-    hidden, cell = _cell("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
-    return hidden, cell
+    The gates are i, f, g, o in this order. (Hochreiter and Schmidhuber, Long short-term memory, 1997.)""")
 
 
 # Layers over sequences
@@ -146,12 +121,10 @@ def _layers(kind: Recurrence, data: Any, sizes: list[int], start: State, params:
     directions = 2 if bidirectional else 1
     each, left = divmod(len(params), num_layers * directions)
     if left or each not in ((4, 5) if biased else (2, 3)):
-        raise RuntimeError(f"{len(params)} parameters for {num_layers} layers in {directions} direction(s) {'with' if biased else 'without'} biases: "
-                           f"each takes two weights, {'two biases, ' * biased}and may have a projection")
+        raise RuntimeError(f"rnn: {len(params)} parameters do not fit {num_layers} layers in {directions} directions; each takes two weights, with "
+                           f"biases two of them, and may have a projection")
     for i, state in enumerate(start):
-        if state.ndim != 3 or tuple(state.shape[:2]) != (num_layers * directions, max(sizes)):
-            raise RuntimeError(f"Expected hidden{i} of {num_layers * directions} layers and directions by {max(sizes)} sequences, "
-                               f"got {list(state.shape)}")
+        check_shape("rnn", (num_layers * directions, max(sizes), state.shape[-1]), **{f"hidden state {i}": state})
     states = list[State]()
     for layer in range(num_layers):
         outputs = []
@@ -178,20 +151,20 @@ def _function(name: str, mode: str) -> Callable[..., Any]:
         order = PACKED if packed else PADDED
         given = {**dict(zip(order, args)), **kwargs}
         if len(args) > len(order) or set(given) != set(order):
-            raise TypeError(f"{name}() takes the arguments {', '.join(PADDED)}, or {', '.join(PACKED)}, not {len(args)} and {sorted(kwargs)}")
+            raise TypeError(f"{name}: the arguments are {', '.join(PADDED)}, or {', '.join(PACKED)}, not {len(args)} and {sorted(kwargs)}")
         hx = given["hx"]
         start = tuple(hx) if isinstance(hx, (tuple, list)) else (hx,)
         tensors = {key: given[key] for key in (PACKED[:2] if packed else PADDED[:1])} | {f"hx[{i}]": x for i, x in enumerate(start)}
         expect_tensors(name, **tensors)
         if len(start) != kind.states:
-            raise RuntimeError(f"{name} expects {'two hidden states' if kind.states == 2 else 'one hidden state'}")
+            raise RuntimeError(f"{name}: there must be {kind.states} hidden states, but there are {len(start)}")
         rest = [given[key] for key in PACKED[3:]]
         if packed:
             return _layers(kind, given["data"], given["batch_sizes"].tolist(), start, *rest)
         input = traced.transpose(given["input"], 0, 1) if given["batch_first"] else given["input"]
         steps, count, *features = input.shape
         if not steps:
-            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+            raise RuntimeError(f"{name}: the sequences must not be empty, but the shape of the input is {list(given['input'].shape)}")
         data, *last = _layers(kind, traced.reshape(input, (steps * count, *features)), [count] * steps, start, *rest)
         output = traced.reshape(data, (steps, count, data.shape[-1]))
         return traced.transpose(output, 0, 1) if given["batch_first"] else output, *last

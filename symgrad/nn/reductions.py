@@ -1,22 +1,22 @@
-"""Reductions, shared by all losses."""
+"""The reductions of losses: one decorator for all."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec
 
 from symgrad.dtypes.dtype import get_default_dtype
-from symgrad.engine.refusals import no_tensor
+from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.tensor import Tensor
+from symgrad.nn.validation import check_option
 
-__all__ = ["checked_reduction", "difference", "floating", "of_one_size", "reduced", "reduction_of", "warn_about_sizes"]
+__all__ = ["difference", "floating", "loss", "reduced", "reduction_of", "warn_about_sizes"]
 
-
-def checked_reduction(reduction: str) -> str:
-    """The reduction itself. Raises ValueError for an unknown one."""
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return reduction
+P = ParamSpec("P")
+REDUCTIONS = ("mean", "sum", "none")
 
 
 def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
@@ -24,23 +24,40 @@ def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str)
     if size_average is None and reduce is None:
         return reduction
     meant = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{meant}' instead.", UserWarning, stacklevel=3)
+    warnings.warn(f"size_average and reduce are deprecated; use reduction='{meant}'", UserWarning, stacklevel=3)
     return meant
 
 
-def of_one_size(name: str, input: Tensor, target: Tensor) -> bool:
-    """Whether two tensors have one size. Raises TypeError for what is no tensor."""
-    try:
-        return input.shape == target.shape
-    except AttributeError as error:
-        raise no_tensor(name, error, (("input", input), ("target", target))) from None
+def loss(function: Callable[P, Tensor], *more: str) -> Callable[P, Tensor]:
+    """A loss, in which `size_average` and `reduce` become a reduction; an unknown reduction raises ValueError, and what is no tensor TypeError."""
+    checked, signature, known = taking_tensors(function), inspect.signature(function), (*REDUCTIONS, *more)
+    tensors = [word for word, parameter in signature.parameters.items() if parameter.annotation == "Tensor"]
+    first = min(place for place, word in enumerate(signature.parameters) if word in ("size_average", "reduction"))
+
+    @functools.wraps(function)
+    def of_reduction(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+        reduction: Any = kwargs.get("reduction", "mean")
+        if not all([isinstance(x, Tensor) for x in args[:len(tensors)]]):
+            expect_tensors(function.__name__, **dict(zip(tensors, args)))
+        if len(args) > first or "size_average" in kwargs or "reduce" in kwargs:
+            bound = signature.bind(*args, **kwargs)
+            given = bound.arguments
+            reduction = reduction_of(given.pop("size_average", None), given.pop("reduce", None), given.get("reduction", "mean"))
+            given["reduction"] = reduction
+            check_option(function.__name__, "reduction", reduction, known)
+            return checked(*bound.args, **bound.kwargs)
+        if reduction not in known:
+            check_option(function.__name__, "reduction", reduction, known)
+        return checked(*args, **kwargs)
+
+    return of_reduction
 
 
 def warn_about_sizes(name: str, input: Tensor, target: Tensor) -> None:
     """Warn if two tensors that should have one size will broadcast."""
-    if not of_one_size(name, input, target):
-        warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
-                      f"incorrect results due to broadcasting. Please ensure they have the same size.", UserWarning, stacklevel=3)
+    if input.shape != target.shape:
+        warnings.warn(f"{name}: the target has the shape {list(target.shape)} and the input {list(input.shape)}. They broadcast, which is seldom "
+                      f"meant; give both one shape", UserWarning, stacklevel=5)
 
 
 def floating(x: Any) -> Any:

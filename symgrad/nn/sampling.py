@@ -16,42 +16,34 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
 from symgrad.nn.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from symgrad.nn.validation import check_dims, check_dtypes, check_floating, check_nonempty, check_option, check_shape
 from symgrad.nn.windows import flat_index
 from symgrad.ops.rules import constant
 
-__all__ = ["affine_grid", "affine_grid_generator", "grid_sample", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d",
-           "interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
+__all__ = ["affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
 _interpolated, _elements = core(REGISTRY["interpolated"]), core(REGISTRY["grid_elements"])
 MODES = {"nearest": (3, 4, 5), "linear": (3,), "bilinear": (4,), "bicubic": (4,), "trilinear": (5,), "lanczos": (4,), "area": (3, 4, 5),
          "nearest-exact": (3, 4, 5)}
-SMOOTH, ALIGNED = ("bilinear", "bicubic", "lanczos"), ("linear", "bilinear", "bicubic", "trilinear")
-AXES = ("D", "H", "W")
+SMOOTH = ("bilinear", "bicubic", "lanczos")
 
 
 def _new_size(input: Tensor, size: Any, scale_factor: Any, recompute: bool | None) -> tuple[tuple[int, ...], tuple[float, ...] | None]:
     """The size after interpolation, and the factors that scale coordinates, unless that is done by the sizes. Raises ValueError."""
     rank, before = input.ndim - 2, list(input.shape[2:])
-    if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
-    if size is None and scale_factor is None:
-        raise ValueError("either size or scale_factor should be defined")
-    word, given = ("output size", size) if scale_factor is None else ("scale_factor", scale_factor)
+    if (size is None) is (scale_factor is None):
+        raise ValueError(f"interpolate: give either size or scale_factor, not {size} and {scale_factor}")
+    given = size if scale_factor is None else scale_factor
     several = isinstance(given, (tuple, list))
-    if several and len(given) != rank:
-        name, letter = ("output", "o") if scale_factor is None else ("scale_factor", "s")
-        raise ValueError(f"Input and {name} must have the same number of spatial dimensions, but got input with spatial dimensions of {before} and "
-                         f"{word} of {'shape ' * (letter == 's')}{given}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and {word} in "
-                         f"({letter}1, {letter}2, ...,{letter}K) format.")
+    if several and len(given) != rank or recompute and scale_factor is None:
+        raise ValueError(f"interpolate: size={size} and scale_factor={scale_factor} with recompute_scale_factor={recompute} do not fit an input of shape "
+                         f"{list(input.shape)}")
     each = tuple(given) if several else (given,) * rank
     if scale_factor is not None:
         factors = tuple([f if type(f) is float else float(constant("interpolate", "scale_factor", f)) for f in each])
         return tuple([math.floor(n * f) for n, f in zip(before, factors)]), None if recompute else factors
-    if recompute:
-        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     if not all(hasattr(n, "__index__") for n in each):
-        raise TypeError(f"expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types "
-                        f"{[type(n) for n in each]}")
+        raise TypeError(f"interpolate: size must be an integer, or a tuple of {rank}, not {size}")
     return tuple(n.__index__() for n in each), None
 
 
@@ -70,61 +62,60 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     >>> interpolate(symgrad.tensor([[[0.0, 4.0]]]), scale_factor=2.0, mode="linear")
     tensor([[[0., 1., 3., 4.]]])
     """
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None or mode == "lanczos" and align_corners:
+        raise ValueError(f"interpolate: align_corners has no meaning for mode {mode!r}")
     after, scales = _new_size(input, size, scale_factor, recompute_scale_factor)
-    if antialias and not (mode in SMOOTH and input.ndim == 4):
-        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input")
-    if input.ndim not in MODES.get(mode, ()):
-        if mode in ("linear", "bilinear", "trilinear") and input.ndim in (3, 4, 5):
-            raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {MODES[mode][0]}D input")
-        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | linear | "
-                                  f"bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got {mode})")
+    if antialias and (mode not in SMOOTH or input.ndim != 4):
+        raise ValueError(f"interpolate: antialias is for images (N, C, H, W) and {', '.join(SMOOTH)}, not for mode {mode!r} and {list(input.shape)}")
+    check_option("interpolate", "mode", mode, tuple(MODES), NotImplementedError)
+    check_dims("interpolate", input, *MODES[mode], error=NotImplementedError)
     if mode == "lanczos" and not antialias:
-        raise ValueError("Lanczos mode requires antialias=True")
-    if mode == "lanczos" and align_corners:
-        raise ValueError("Lanczos mode does not support align_corners=True")
+        raise ValueError("interpolate: mode 'lanczos' needs antialias=True")
     before = tuple(input.shape[2:])
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[input.ndim - 3](input, after)
-    if min(*before, *after) < 1:
-        words = (" ".join(f"{axis}: {n}," for axis, n in zip(AXES[5 - input.ndim:], sizes))[:-1] for sizes in (before, after))
-        raise RuntimeError("Input and output sizes should be greater than 0, but got input ({}) output ({})".format(*words))
-    if not input.shape[1]:
-        raise RuntimeError(f"Non-empty {input.ndim}D data tensor expected but got a tensor with sizes {list(input.shape)}")
+    if min(*before, *after, input.shape[1]) < 1:
+        raise RuntimeError(f"interpolate: neither an input of shape {list(input.shape)} nor the new size {list(after)} may be empty")
+    check_floating("interpolate", input, "uint8")
     whole = input.dtype.name == "uint8"
-    if not (input.is_floating_point() or whole):
-        raise NotImplementedError(f"\"upsample_{mode}\" not implemented for '{input.dtype.scalar_type}'; convert the input with .to()")
     factors: Any = scales[0] if scales is not None and len(scales) == 1 else scales
     out = _interpolated(input.double() if whole else input, after, bool(align_corners), factors, mode, bool(antialias))
     return traced.clamp(traced.round(out), 0, 255).to(input.dtype) if whole else out
 
 
+def _deprecated(name: str) -> None:
+    warnings.warn(f"nn.functional.{name} is deprecated; use interpolate", UserWarning, stacklevel=3)
+
+
 def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> Tensor:
     """`interpolate`, deprecated."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", UserWarning, stacklevel=2)
+    _deprecated("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` by the nearest elements, deprecated."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", UserWarning, stacklevel=2)
-    return interpolate(input, size, scale_factor, mode="nearest")
+    _deprecated("upsample_nearest")
+    return interpolate(input, size, scale_factor)
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` with aligned corners, bilinear, deprecated."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", UserWarning, stacklevel=2)
-    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+    _deprecated("upsample_bilinear")
+    return interpolate(input, size, scale_factor, "bilinear", True)
 
 
 # Points of a grid
 
 
 GRID_MODES, BORDERS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
-CHANGED = ("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the "
-           "old behavior is desired. See the documentation of grid_sample for details.")
+
+
+def _aligned(name: str, align_corners: bool | None) -> bool:
+    """Whether corners are aligned, by default not, with a warning."""
+    if align_corners is None:
+        warnings.warn(f"{name}: align_corners is False since torch 1.3; pass it to say so", UserWarning, stacklevel=4)
+    return bool(align_corners)
 
 
 def _inside(x: Any, n: int, border: str, align_corners: bool) -> Any:
@@ -173,22 +164,11 @@ def _cubic_weights(t: Any) -> tuple[Any, ...]:
 
 
 def _check_grid(input: Tensor, grid: Tensor, mode: str) -> None:
-    shape, places, start = list(input.shape), list(grid.shape), "grid_sampler(): expected"
-    if places[0] != shape[0]:
-        raise RuntimeError(f"{start} grid and input to have same batch size, but got input with sizes {shape} and grid with sizes {places}")
-    if places[-1] != input.ndim - 2:
-        raise RuntimeError(f"{start} grid to have size {input.ndim - 2} in last dimension, but got grid with sizes {places}")
-    for i, n in enumerate(shape[2:], 2):
-        if not n:
-            raise RuntimeError(f"{start} input to have non-empty spatial dimensions, but input has sizes {shape} with dimension {i} being empty")
-    if input.ndim not in (4, 5) or grid.ndim != input.ndim:
-        wanted = f"{input.ndim}D" if input.ndim in (4, 5) else "4D or 5D"
-        raise RuntimeError(f"{start} {wanted} input and grid with same number of dimensions, but got input with sizes {shape} and grid with sizes "
-                           f"{places}")
-    if mode == "bicubic" and input.ndim == 5:
-        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    if input.dtype is not grid.dtype:
-        raise RuntimeError(f"expected scalar type {input.dtype.scalar_type} but found {grid.dtype.scalar_type}")
+    check_dims("grid_sample", input, *((4,) if mode == "bicubic" else (4, 5)))
+    check_dims("grid_sample", grid, input.ndim, word="grid")
+    check_shape("grid_sample", (input.shape[0], *grid.shape[1:-1], input.ndim - 2), grid=grid)
+    check_nonempty("grid_sample", input, input.ndim - 2)
+    check_dtypes("grid_sample", input, grid=grid)
 
 
 @taking_tensors
@@ -200,13 +180,9 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
 
     Raises ValueError for an unknown mode, RuntimeError for shapes that do not fit.
     """
-    for word, given, known, last in (("mode", mode, GRID_MODES, "'bilinear', 'nearest' or 'bicubic'"),
-                                     ("padding_mode", padding_mode, BORDERS, "'zeros', 'border', or 'reflection'")):
-        if given not in known:
-            raise ValueError(f"nn.functional.grid_sample(): expected {word} to be {last}, but got: '{given}'")
-    if align_corners is None:
-        warnings.warn(CHANGED, UserWarning, stacklevel=3)
-        align_corners = False
+    check_option("grid_sample", "mode", mode, GRID_MODES)
+    check_option("grid_sample", "padding_mode", padding_mode, BORDERS)
+    align_corners = _aligned("grid_sample", align_corners)
     _check_grid(input, grid, mode)
     size = tuple(input.shape[2:])
     points = [grid[..., len(size) - 1 - i] for i in range(len(size))]
@@ -242,26 +218,18 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     tensor([[[[-1.0000,  0.5000],
               [ 1.0000,  0.5000]]]])
     """
-    if align_corners is None:
-        warnings.warn(CHANGED, UserWarning, stacklevel=3)
-        align_corners = False
-    shape = tuple(size)
-    if not theta.is_floating_point():
-        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    align_corners, shape = _aligned("affine_grid", align_corners), tuple(size)
+    check_floating("affine_grid", theta, error=ValueError)
     if len(shape) not in (4, 5):
-        raise NotImplementedError(f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}.")
+        raise NotImplementedError(f"affine_grid: size must have 4 or 5 elements, but it is {shape}")
     rank = len(shape) - 2
-    if theta.ndim != 3 or tuple(theta.shape[1:]) != (rank, rank + 1):
-        raise ValueError(f"Expected a batch of {rank}D affine matrices of shape Nx{rank}x{rank + 1} for size {size}. Got torch.Size("
-                         f"{list(theta.shape)}).")
+    check_dims("affine_grid", theta, 3, word="theta", error=ValueError)
+    check_shape("affine_grid", (theta.shape[0], rank, rank + 1), ValueError, theta=theta)
     if align_corners and min(shape[2:]) == 1:
-        warnings.warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an intended "
-                      "use case of affine_grid. See the documentation of affine_grid for details.", UserWarning, stacklevel=3)
+        warnings.warn(f"affine_grid: with align_corners a dimension of size 1, as in {shape}, has its point at 0", UserWarning, stacklevel=3)
     elif min(shape) <= 0:
-        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
-    if theta.shape[0] != shape[0]:
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{shape[0]}, {rank + 1}] but got: [{theta.shape[0]}, "
-                           f"{rank + 1}].")
+        raise ValueError(f"affine_grid: size must be positive, but it is {shape}")
+    check_shape("affine_grid", (shape[0], rank, rank + 1), theta=theta)
     ends = [np.linspace(-1.0, 1.0, n) if n > 1 else np.zeros(1) for n in shape[2:]]
     ends = ends if align_corners else [x * (n - 1) / n for x, n in zip(ends, shape[2:])]
     base = np.stack([*np.meshgrid(*ends, indexing="ij")[::-1], np.ones(shape[2:])], -1).reshape(-1, rank + 1)
@@ -276,9 +244,8 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
     """`grid_sample` with numbers of the modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
-    for word, given in (("interpolation_mode", interpolation_mode), ("padding_mode", padding_mode)):
-        if given not in (0, 1, 2):
-            raise ValueError(f"grid_sampler(): expected {word} to be 0, 1 or 2, but got: {given}")
+    check_option("grid_sampler", "interpolation_mode", interpolation_mode, (0, 1, 2))
+    check_option("grid_sampler", "padding_mode", padding_mode, (0, 1, 2))
     return grid_sample(input, grid, GRID_MODES[interpolation_mode], BORDERS[padding_mode], align_corners)
 
 

@@ -12,7 +12,8 @@ from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import as_tensor, full
-from symgrad.nn.borders import constant_pad_nd
+from symgrad.nn.padding import constant_pad_nd
+from symgrad.nn.validation import check_option
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "unpack_sequence",
            "unpad_sequence"]
@@ -35,6 +36,14 @@ class _Parts(NamedTuple):
     unsorted_indices: Any
 
 
+def _conversion(name: str, dtype: str) -> Any:
+    def convert(self: PackedSequence) -> PackedSequence:
+        return self.to(DTYPES[dtype])
+
+    convert.__name__, convert.__qualname__, convert.__doc__ = name, f"PackedSequence.{name}", f"The data as {dtype}."
+    return convert
+
+
 class PackedSequence(_Parts):
     """Sequences of different lengths, longest first: the data has the first elements of all, then the second elements of those that have one, etc.
 
@@ -45,7 +54,7 @@ class PackedSequence(_Parts):
     def __new__(cls, data: Any, batch_sizes: Any = None, sorted_indices: Tensor | None = None, unsorted_indices: Tensor | None = None) -> Self:
         if batch_sizes is None:
             if not isinstance(data, (list, tuple)) or len(data) != 2:
-                raise AssertionError("Expected data to be a list or tuple of length 2")
+                raise AssertionError(f"PackedSequence: give the data and batch_sizes, or a pair of both, not {type(data).__name__}")
             data, batch_sizes = data
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
@@ -77,38 +86,9 @@ class PackedSequence(_Parts):
         """False: the only device is the CPU."""
         return self.data.is_cuda
 
-    def double(self) -> Self:
-        """The data as float64."""
-        return self.to(DTYPES["float64"])
-
-    def float(self) -> Self:
-        """The data as float32."""
-        return self.to(DTYPES["float32"])
-
-    def half(self) -> Self:
-        """The data as float16."""
-        return self.to(DTYPES["float16"])
-
-    def long(self) -> Self:
-        """The data as int64."""
-        return self.to(DTYPES["int64"])
-
-    def int(self) -> Self:
-        """The data as int32."""
-        return self.to(DTYPES["int32"])
-
-    def short(self) -> Self:
-        """The data as int16."""
-        return self.to(DTYPES["int16"])
-
-    def char(self) -> Self:
-        """The data as int8."""
-        return self.to(DTYPES["int8"])
-
-    def byte(self) -> Self:
-        """The data as uint8."""
-        return self.to(DTYPES["uint8"])
-
+    double, half, long = _conversion("double", "float64"), _conversion("half", "float16"), _conversion("long", "int64")
+    short, char, byte = _conversion("short", "int16"), _conversion("char", "int8"), _conversion("byte", "uint8")
+    float, int = _conversion("float", "float32"), _conversion("int", "int32")
 
 def _steps(sizes: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """The step and the sequence of each row of packed data."""
@@ -126,25 +106,16 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     """
     lengths = as_tensor(lengths, dtype=DTYPES["int64"])
     order, dim = None, 0 if batch_first else 1
-    if not input.numel():
-        raise RuntimeError("Cannot pack empty tensors.")
-    if lengths.ndim != 1:
-        raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.ndim}D cpu {lengths.dtype.scalar_type} tensor")
+    if not input.numel() or tuple(lengths.shape) != (input.shape[dim],):
+        raise RuntimeError(f"pack_padded_sequence: lengths must be a vector with one number for each sequence, but they are {lengths.tolist()} for an "
+                           f"input of shape {list(input.shape)}")
     if not enforce_sorted:
         lengths, order = traced.sort(lengths, descending=True)
         input = traced.index_select(input, dim, order)
     given = lengths.tolist()
-    if len(given) != input.shape[dim]:
-        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(given)} (batch_size={input.shape[dim]})")
-    if given[-1] <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
-    if any(a < b for a, b in zip(given, given[1:])):
-        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to "
-                           "pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability. "
-                           f"Got {given}.")
-    if given[0] > input.shape[1 - dim]:
-        raise RuntimeError(f"pack_padded_sequence: a length of {given[0]} in an input with {input.shape[1 - dim]} steps, of shape "
-                           f"{list(input.shape)}")
+    if given[-1] <= 0 or given[0] > input.shape[1 - dim] or any(a < b for a, b in zip(given, given[1:])):
+        raise RuntimeError(f"pack_padded_sequence: lengths must lie between 1 and {input.shape[1 - dim]} and not increase, but they are {given}. "
+                           f"Pass enforce_sorted=False for another order")
     sizes = [sum(n > step for n in given) for step in range(given[0])]
     step, at = _steps(sizes)
     where = at * input.shape[1] + step if batch_first else step * input.shape[1] + at
@@ -165,8 +136,7 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     """
     sizes = sequence.batch_sizes.tolist()
     if total_length is not None and total_length < len(sizes):
-        raise ValueError(f"Expected total_length to be at least the length of the longest sequence in input, but got {total_length=} and max "
-                         f"sequence length being {len(sizes)}")
+        raise ValueError(f"pad_packed_sequence: total_length={total_length} is less than the longest sequence, {len(sizes)}")
     steps, data = len(sizes) if total_length is None else total_length, sequence.data
     step, at = _steps(sizes)
     where = at * steps + step if batch_first else step * sizes[0] + at
@@ -190,17 +160,14 @@ def pad_sequence(sequences: Iterable[Tensor], batch_first: bool = False, padding
     tensor([[1, 2],
             [3, 0]])
     """
-    if not isinstance(sequences, Iterable):
-        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
-    given: tuple[Any, ...] = tuple(sequences)
+    given: tuple[Any, ...] = tuple(sequences) if isinstance(sequences, Iterable) else ()
     if not given:
-        raise RuntimeError("received an empty list of sequences")
-    if padding_side not in ("left", "right"):
-        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+        raise RuntimeError(f"pad_sequence: there must be at least one sequence, in an iterable, not {type(sequences).__name__} {sequences!r}")
+    check_option("pad_sequence", "padding_side", padding_side, ("left", "right"), RuntimeError)
     for i, each in enumerate(given):
         if not each.ndim or each.shape[1:] != given[0].shape[1:]:
-            raise RuntimeError(f"pad_sequence: sequence {i} has shape {list(each.shape)}, and the first one {list(given[0].shape)}: all dimensions "
-                               f"after the first must be equal")
+            raise RuntimeError(f"pad_sequence: all dimensions after the first must be equal, but sequence {i} has shape {list(each.shape)} and the "
+                               f"first {list(given[0].shape)}")
     longest = max(len(each) for each in given)
     padded = []
     for each in given:
