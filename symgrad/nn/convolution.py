@@ -96,7 +96,7 @@ def _define(rank: int, shape: str, kernel: str) -> tuple[Callable[..., Tensor], 
                        groups: int = 1, dilation: Sizes = 1) -> Tensor:
         return batch(input, lambda image: convolution(image, weight, bias, stride, padding, dilation, True, output_padding, groups))
 
-    return named(conv, name, f"""The sums of products of kernels with the elements of images under them, plus a bias for each channel of the result.
+    return named(conv, name, f"""The sums of products of kernels with the elements of images under them, plus a bias for each channel.
 
     (N, C, {shape}) with a weight (O, C / groups, {kernel}) gives (N, O, ...); N may be missing. The kernel moves by `stride`; its elements are
     `dilation` apart; `padding` zeros stand around the image, "same" as many as give a result of its size (for a stride of 1), "valid" none.
@@ -107,7 +107,7 @@ def _define(rank: int, shape: str, kernel: str) -> tuple[Callable[..., Tensor], 
     >>> import symgrad
     >>> {name}(symgrad.ones(1, 2, {", ".join("5" * rank)}), symgrad.ones(3, 2, {", ".join("3" * rank)}), stride=2).shape
     torch.Size([1, 3, {", ".join("2" * rank)}])
-    """), named(conv_transpose, transposed_name, f"""The transpose of `{name}` as a linear map of the images, plus a bias for each channel of the result.
+    """), named(conv_transpose, transposed_name, f"""The transpose of `{name}` as a linear map of the images, plus a bias for each channel.
 
     (N, C, {shape}) with a weight (C, O / groups, {kernel}) gives (N, O, ...), each size (n - 1) stride - 2 padding + dilation (k - 1) + 1 +
     output_padding; N may be missing.

@@ -10,8 +10,8 @@ from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import zeros
-from symgrad.nn.padding import constant_pad_nd
 from symgrad.nn.dropout import dropout
+from symgrad.nn.padding import constant_pad_nd
 from symgrad.nn.products import scaled_dot_product_attention
 from symgrad.nn.validation import check_dims, check_shape
 
@@ -46,7 +46,7 @@ def _check(query: Any, key: Any, value: Any, masks: dict[str, Any], num_heads: i
         check_dims("attention", mask, 2, 3, word="attn_mask", error=AssertionError)
         if n == 2 and mask.ndim == 3:
             check_shape("attention", (num_heads, query.shape[0], key.shape[0]), AssertionError, attn_mask=mask)
-    if key.shape[:2] != value.shape[:2] or not separate and key.shape != value.shape:
+    if key.shape[:-1] != value.shape[:-1] or not separate and key.shape != value.shape:
         raise AssertionError(f"attention: key and value must fit, but their shapes are {list(key.shape)} and {list(value.shape)}")
 
 
@@ -101,8 +101,8 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     mask = None if is_causal else added_mask(attn_mask, "attn_mask", query.dtype)
     size, rows = embed_dim // num_heads, count * num_heads
     if embed_dim != embed_dim_to_check or size * num_heads != embed_dim:
-        raise AssertionError(f"attention: the query must have embed_dim={embed_dim_to_check} features, a multiple of num_heads={num_heads}, but it has "
-                             f"{embed_dim}")
+        raise AssertionError(f"attention: the query must have embed_dim={embed_dim_to_check} features, a multiple of num_heads={num_heads}, but it "
+                             f"has {embed_dim}")
     q, k, v = _project((query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else in_proj_weight,
                        in_proj_bias, use_separate_proj_weight)
     if mask is not None:

@@ -275,9 +275,9 @@ def _define_unpool(rank: int) -> Function:
         at, flat = flat_index(indices.value, rank, count).reshape(-1), traced.zeros_like(input, (math.prod(lead) * count,))
         return traced.reshape(traced.index_put(flat, (wrap(at),), traced.reshape(input, (-1,))), (*lead, *size))
 
-    return named(unpool, name, f"""The elements at the places that `max_pool{rank}d` took them from, with zeros elsewhere: {SHAPES[rank]} gives images.
+    return named(unpool, name, f"""The elements at the places that `max_pool{rank}d` took them from, with zeros elsewhere.
 
-    The size that the stride leaves open may be given as `output_size`.
+    {SHAPES[rank]} gives images; the size that the stride leaves open may be given as `output_size`.
 
     Raises ValueError for an output size that it cannot be, RuntimeError for indices that do not fit.
     """)

@@ -67,7 +67,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 
 def _checked_rows(name: str, indices: Any, weight: Any, error: type[Exception] = IndexError) -> Any:
-    """The indices of rows as an array. Raises RuntimeError for other dtypes, and where the weight is no matrix; an error for an index out of range."""
+    """The indices of rows as an array. Raises RuntimeError for other dtypes and for a weight that is no matrix; an error for one out of range."""
     check_dims(name, weight, 2, word="weight")
     check_indices(name, indices)
     wrong = first_outside(raw(indices.value), 0, weight.shape[0])

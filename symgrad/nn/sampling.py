@@ -36,8 +36,8 @@ def _new_size(input: Tensor, size: Any, scale_factor: Any, recompute: bool | Non
     given = size if scale_factor is None else scale_factor
     several = isinstance(given, (tuple, list))
     if several and len(given) != rank or recompute and scale_factor is None:
-        raise ValueError(f"interpolate: size={size} and scale_factor={scale_factor} with recompute_scale_factor={recompute} do not fit an input of shape "
-                         f"{list(input.shape)}")
+        raise ValueError(f"interpolate: size={size} and scale_factor={scale_factor} and recompute_scale_factor={recompute} do not fit an input of "
+                         f"shape {list(input.shape)}")
     each = tuple(given) if several else (given,) * rank
     if scale_factor is not None:
         factors = tuple([f if type(f) is float else float(constant("interpolate", "scale_factor", f)) for f in each])

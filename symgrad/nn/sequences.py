@@ -107,8 +107,8 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     lengths = as_tensor(lengths, dtype=DTYPES["int64"])
     order, dim = None, 0 if batch_first else 1
     if not input.numel() or tuple(lengths.shape) != (input.shape[dim],):
-        raise RuntimeError(f"pack_padded_sequence: lengths must be a vector with one number for each sequence, but they are {lengths.tolist()} for an "
-                           f"input of shape {list(input.shape)}")
+        raise RuntimeError(f"pack_padded_sequence: lengths must be a vector with one number for each sequence, but they are {lengths.tolist()} for "
+                           f"an input of shape {list(input.shape)}")
     if not enforce_sorted:
         lengths, order = traced.sort(lengths, descending=True)
         input = traced.index_select(input, dim, order)

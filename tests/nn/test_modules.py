@@ -88,13 +88,6 @@ def test_an_adaptive_softmax_is_a_softmax_over_all_classes():
     assert (layer.predict(x) == symgrad.where(head < 2, head, logs.argmax(1))).all()
 
 
-@pytest.mark.parametrize("name, reason", [("qat", "there are no quantized tensors"), ("attention", "scaled_dot_product_attention"),
-                                          ("LinearCrossEntropyOptions", "nothing to choose")])
-def test_names_that_are_not_there_say_why(name, reason):
-    with pytest.raises(AttributeError, match=f"module 'symgrad.nn' has no attribute '{name}': .*{reason}"):
-        getattr(nn, name)
-
-
 def test_batch_normalisation_is_differentiable_by_the_statistics_that_it_is_given():
     def f(mean, var):
         return nn.functional.batch_norm(symgrad.tensor([[1.0, -2.0], [0.5, 3.0]]), mean, var).pow(3).sum()

@@ -29,7 +29,7 @@ def test_losses_of_an_empty_batch():
     none = symgrad.zeros(5, 0)
     assert F.cross_entropy(none, none) == 0 and F.cross_entropy(none, none, label_smoothing=0.5) == 0
     assert symgrad.autograd.gradcheck(F.pdist, symgrad.zeros(4, 0, requires_grad=True))
-    with pytest.raises(RuntimeError, match="^0D or 1D target tensor expected, multi-target not supported"):
+    with pytest.raises(RuntimeError, match=r"^cosine_embedding_loss: target .* \[2, 1\]"):
         F.cosine_embedding_loss(symgrad.ones(2, 3), symgrad.ones(2, 3), symgrad.ones(2, 1))
 
 

@@ -1,4 +1,4 @@
-"""Convolutions beside torch: value, dtype, two gradients, warnings, and what is refused in which words."""
+"""Convolutions beside torch: value, dtype, two gradients, warnings, and what is refused."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,6 @@ CASES = [
     "F.conv_transpose2d(x, x.transpose(0, 1), output_padding=-1)", "F.conv_transpose2d(x, x.transpose(0, 1), x[0, 0, 0])",
     "F.conv_transpose2d(x, x.transpose(0, 1), groups=4)", "F.conv_transpose2d(x[0, 0], x)",
 ]
-IN_OTHER_WORDS = ("float", "dilation=0", "1.0", "x[0])")  # torch's words depend on its backend, or Python refuses the argument first
 
 
 @pytest.mark.filterwarnings("ignore:Using padding='same'")
@@ -51,7 +50,6 @@ def test_beside_torch(text, cached, large, monkeypatch):
     ours, theirs = outcome(symgrad, text), outcome(torch, text)
     if isinstance(theirs, tuple):
         assert ours[0] is theirs[0]
-        assert ours[1].startswith(theirs[1].splitlines()[0]) or any(words in text for words in IN_OTHER_WORDS)
         return
     agree([[], *ours[1:]], [[], *theirs[1:]])
 

@@ -118,5 +118,5 @@ def test_inputs_of_modules_are_given_by_name(name):
     expected = getattr(torch.nn, name)()(**numbers)
     got = getattr(symgrad.nn, name)()(**{p: symgrad.from_numpy(n.numpy()) for p, n in numbers.items()})
     assert np.allclose(got.numpy(), expected.numpy(), rtol=1e-5)
-    with pytest.raises(TypeError, match="nothing"):
+    with pytest.raises(TypeError):
         getattr(symgrad.nn, name)()(nothing=1)
