@@ -230,18 +230,21 @@ _LATER = {
     "vmap": "func",
 }
 
-_LATER |= dict.fromkeys("""
-    affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d
-    adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d
-    alpha_dropout alpha_dropout_ batch_norm bilinear binary_cross_entropy_with_logits cdist celu_ channel_shuffle constant_pad_nd
-    conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution
-    cosine_embedding_loss cosine_similarity ctc_loss dropout dropout_ embedding embedding_renorm_ feature_alpha_dropout feature_alpha_dropout_
-    feature_dropout feature_dropout_ group_norm hinge_embedding_loss instance_norm kl_div layer_norm margin_ranking_loss native_batch_norm
-    native_channel_shuffle native_dropout native_group_norm native_layer_norm norm_except_dim pairwise_distance pdist
-    pixel_shuffle pixel_unshuffle poisson_nll_loss rms_norm rrelu rrelu_ selu_ threshold_ triplet_margin_loss
-""".split(), "nn.native")
-
-_LATER |= dict.fromkeys("gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell".split(), "nn.recurrent")
+for _module, _names in {
+    "nn.functional": """
+        adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
+        cosine_similarity max_pool1d max_pool1d_with_indices max_pool2d max_pool3d native_channel_shuffle pairwise_distance pdist pixel_shuffle
+        pixel_unshuffle rms_norm selu_ threshold_""",
+    "nn.native": """
+        adaptive_max_pool1d alpha_dropout alpha_dropout_ batch_norm binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss dropout dropout_
+        embedding feature_alpha_dropout feature_alpha_dropout_ feature_dropout_ group_norm hinge_embedding_loss instance_norm kl_div layer_norm
+        margin_ranking_loss poisson_nll_loss rrelu rrelu_ triplet_margin_loss""",
+    "nn.sampling": "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d",
+    "nn.normalization": "native_batch_norm native_group_norm native_layer_norm norm_except_dim",
+    "nn.dropout": "feature_dropout native_dropout", "nn.distances": "cdist", "nn.padding": "constant_pad_nd", "nn.convolution": "convolution",
+    "nn.products": "embedding_renorm_", "nn.recurrent": "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
+}.items():
+    _LATER |= dict.fromkeys(_names.split(), _module)
 _LATER |= dict.fromkeys(("lobpcg", "pca_lowrank", "svd_lowrank"), "linalg")
 
 _assemble(_METHODS, _legacy.METHODS, _storage.METHODS)

@@ -11,27 +11,15 @@ from typing import Any
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.nn import functional
-from symgrad.nn.convolution import convolution as convolution
-from symgrad.nn.distances import cdist as cdist
-from symgrad.nn.dropout import feature_dropout, native_dropout
-from symgrad.nn.functional import *
-from symgrad.nn.normalization import native_batch_norm, native_group_norm, native_layer_norm, norm_except_dim
-from symgrad.nn.padding import constant_pad_nd as constant_pad_nd
-from symgrad.nn.products import embedding_renorm_ as embedding_renorm_
+from symgrad.nn.dropout import feature_dropout
+from symgrad.nn.normalization import native_batch_norm
 from symgrad.nn.reductions import reduced
-from symgrad.nn.sampling import affine_grid_generator, grid_sampler, grid_sampler_2d, grid_sampler_3d
 from symgrad.nn.validation import named
 
-__all__ = ["adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "alpha_dropout_", "avg_pool1d", "batch_norm", "bilinear",
-           "binary_cross_entropy_with_logits", "cdist", "celu_", "channel_shuffle", "constant_pad_nd", "ctc_loss", "conv1d", "conv2d", "conv3d",
-           "conv_tbc",
-           "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "cosine_embedding_loss", "cosine_similarity", "dropout",
-           "dropout_", "embedding", "embedding_renorm_", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_",
-           "group_norm", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "margin_ranking_loss", "max_pool1d",
-           "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "native_batch_norm", "native_channel_shuffle", "native_dropout",
-           "native_group_norm", "native_layer_norm", "norm_except_dim", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
-           "poisson_nll_loss", "rms_norm", "rrelu", "rrelu_", "selu_", "threshold_", "triplet_margin_loss"]
-__all__ += ["affine_grid_generator", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d"]
+__all__ = ["adaptive_max_pool1d", "alpha_dropout", "alpha_dropout_", "batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
+           "ctc_loss", "dropout", "dropout_", "embedding", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout_", "group_norm",
+           "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "margin_ranking_loss", "poisson_nll_loss", "rrelu", "rrelu_",
+           "triplet_margin_loss"]
 
 NONE = 0
 WORDS = {NONE: "none", 1: "mean", 2: "sum"}

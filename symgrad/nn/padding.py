@@ -172,11 +172,11 @@ def unfold(input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Size
     """
     check_dims("unfold", input, 3, 4)
     check_nonempty("unfold", input, 3)
-    kernel, dilation, padding, stride, counts = _blocks("unfold", input.shape[-2:], kernel_size, dilation, padding, stride)
-    out: Any = constant_pad_nd(input, (padding[1], padding[1], padding[0], padding[0])) if any(padding) else input
+    kernel, gaps, border, strides, counts = _blocks("unfold", input.shape[-2:], kernel_size, dilation, padding, stride)
+    out: Any = constant_pad_nd(input, (border[1], border[1], border[0], border[0])) if any(border) else input
     n = input.ndim - 3
     for i in range(2):  # each appends a dimension with the elements under the kernel
-        out = traced.unfold(out, n + 1 + i, dilation[i] * (kernel[i] - 1) + 1, stride[i])[..., ::dilation[i]]
+        out = traced.unfold(out, n + 1 + i, gaps[i] * (kernel[i] - 1) + 1, strides[i])[..., ::gaps[i]]
     out = traced.permute(out, (*range(n + 1), n + 3, n + 4, n + 1, n + 2))
     return traced.reshape(out, (*input.shape[:n], input.shape[n] * math.prod(kernel), math.prod(counts)))
 
@@ -190,16 +190,16 @@ def fold(input: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes 
     check_dims("fold", input, 2, 3)
     check_nonempty("fold", input, 2)
     size = sizes("fold", "output_size", output_size, 2, 1)
-    kernel, dilation, padding, stride, counts = _blocks("fold", size, kernel_size, dilation, padding, stride)
+    kernel, gaps, border, strides, counts = _blocks("fold", size, kernel_size, dilation, padding, stride)
     *lead, columns, places = input.shape
     if columns % math.prod(kernel) or math.prod(counts) != places:
         raise RuntimeError(f"fold: an input of shape {list(input.shape)} does not have the patches of a kernel of size {kernel} at "
                            f"{counts[0]} x {counts[1]} places of images of size {size}")
-    wide = tuple(n + 2 * p for n, p in zip(size, padding))
-    rows, cols = (np.add.outer(np.arange(k) * d, np.arange(c) * s) for k, d, c, s in zip(kernel, dilation, counts, stride))
+    wide = tuple(n + 2 * p for n, p in zip(size, border))
+    rows, cols = (np.add.outer(np.arange(k) * d, np.arange(c) * s) for k, d, c, s in zip(kernel, gaps, counts, strides))
     at = (rows[:, None, :, None] * wide[1] + cols[None, :, None, :]).reshape(-1)
     channels = columns // math.prod(kernel)
     terms = traced.reshape(input, (*lead, channels, at.size))
     out = traced.index_add(traced.zeros_like(terms, (*lead, channels, math.prod(wide))), len(lead) + 1, wrap(at), terms)
     out = traced.reshape(out, (*lead, channels, *wide))
-    return constant_pad_nd(out, (-padding[1], -padding[1], -padding[0], -padding[0])) if any(padding) else out
+    return constant_pad_nd(out, (-border[1], -border[1], -border[0], -border[0])) if any(border) else out
