@@ -19,7 +19,7 @@ from symgrad.carriers import PROTOCOL, numeric
 from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.array_helpers import HELPERS, JAX_HELPERS, TORCH_HELPERS, in_torch
-from symgrad.codegen.languages import Jax, NumPy, Source, Torch, short_name
+from symgrad.codegen.languages import Jax, NumPy, SourcePrinter, Torch, short_name
 from symgrad.codegen.texts import LONGEST, Text, helpers_called
 from symgrad.program.program import LISTS, Operand, Program, Step, arguments
 
@@ -56,7 +56,7 @@ COMMON = {
 }
 
 # By language: the words, the helpers that they call, the module, the function that makes arrays
-LANGUAGES: dict[type[Source], tuple[dict[str, str], dict[str, str], str, str]] = {
+LANGUAGES: dict[type[SourcePrinter], tuple[dict[str, str], dict[str, str], str, str]] = {
     NumPy: (NumPy.ops | COMMON | {"permute": "9 np.transpose({0}, {1})"}, NumPy.helpers | HELPERS, "np", "array"),
     Torch: (Torch.ops | {name: in_torch(text) for name, text in COMMON.items()} | {
         "cat": "9 torch.cat([{0}], dim={1})", "copy": "9 {0:9}.clone()", "astype": "9 {0:9}.to({1})", "real_astype": "9 torch.real({0}).to({1})",
@@ -78,7 +78,7 @@ for ops, *_ in LANGUAGES.values():
 class ArraySource:
     """The lines of a program in a language, and the texts of its outputs; `header` is what stands before the function."""
 
-    def __init__(self, language: type[Source], program: Program, names: Sequence[str]):
+    def __init__(self, language: type[SourcePrinter], program: Program, names: Sequence[str]):
         self.program, self.language, self.names = program, language, names
         self.ops, self.helpers, self.module, self.maker = LANGUAGES[language]
         self.arrays: dict[Any, str] = {}

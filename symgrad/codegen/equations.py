@@ -24,14 +24,14 @@ from symgrad.symbolic.parameters import Parameter, formulas_of, parameters_of
 from symgrad.symbolic.tracing import Trace, cells_of, checked_trace, with_conditions
 from symgrad.trees import LEAF, Spec
 
-__all__ = ["Equations", "Result", "equations_of"]
+__all__ = ["Equations", "EquationResult", "equations_of"]
 
 WHERE = REGISTRY["where"]
 SHORT = 400  # the number of operations up to which equations are merged, so that a stable form can be found
 
 
 @dataclass
-class Result:
+class EquationResult:
     """Formulas in an array shape: the value, a gradient by one parameter, a Hessian by two."""
 
     elements: list[Any]
@@ -47,17 +47,17 @@ class Equations:
 
     parameters: list[Parameter]
     equations: list[tuple[Any, Any]]
-    results: list[Result]
+    results: list[EquationResult]
     form: Spec
     name: str
     conditions: tuple[Any, ...] = ()
 
-    def valid(self, results: Sequence[Result]) -> list[Result]:
+    def valid(self, results: Sequence[EquationResult]) -> list[EquationResult]:
         """The results as formulas with their conditions."""
-        return [Result([with_conditions(self.conditions, e) for e in result.elements], result.shape) for result in results]
+        return [EquationResult([with_conditions(self.conditions, e) for e in result.elements], result.shape) for result in results]
 
     @property
-    def flat(self) -> list[Result] | None:
+    def flat(self) -> list[EquationResult] | None:
         """The results written out, if that is short; else None."""
         if len(self.equations) > SHORT:
             return None
@@ -74,7 +74,7 @@ class Equations:
         expansions: dict[Any, Any] = {}
         for symbol, e in self.equations:
             expansions[symbol] = e.xreplace(expansions)
-        return [Result([e.xreplace(expansions) for e in result.elements], result.shape) for result in self.results]
+        return [EquationResult([e.xreplace(expansions) for e in result.elements], result.shape) for result in self.results]
 
 
 def equations_of(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0,
@@ -97,11 +97,11 @@ def equations_of(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at
             raise TypeError("a Tensor is one value; give the function that computed it for its derivatives")
         cells = cells_of(given)
         elements, conditions = cells.ravel().tolist(), given.conditions
-        return Equations(parameters_of([*elements, *conditions]), [], [Result(elements, cells.shape)], LEAF, "f", conditions)
+        return Equations(parameters_of([*elements, *conditions]), [], [EquationResult(elements, cells.shape)], LEAF, "f", conditions)
     name = getattr(given, "__name__", "f")
     if isinstance(given, FormulaFunction) and not derivatives:
         elements, shape = formulas_of(given.expr, "from_sympy")
-        return Equations(given.parameters, [], [Result(elements, shape)], LEAF, name)
+        return Equations(given.parameters, [], [EquationResult(elements, shape)], LEAF, name)
     if derivatives and stable and not isinstance(given, FormulaFunction):
         plain = equations_of(given, shapes, None, at, domain, calls=True)
         flat = plain.flat
@@ -125,12 +125,13 @@ def equations_of(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at
     return Equations(run.parameters, equations, results, form, name, run.conditions)
 
 
-def _defined(result: Result, formula: Any, equations: dict[Any, Any]) -> Result:
+def _defined(result: EquationResult, formula: Any, equations: dict[Any, Any]) -> EquationResult:
     """A derivative of a formula, whose constant elements are NaN where a choice in the formula has no value."""
     defined = sympy.And(*[sympy.Or(*[condition for _, condition in e.args]) for e in sympy.sympify(formula).atoms(sympy.Piecewise)])
     if defined == sympy.true:
         return result
-    return Result([e if sympy.sympify(equations.get(e, e)).free_symbols else sympy.Piecewise((e, defined)) for e in result.elements], result.shape)
+    elements = [e if sympy.sympify(equations.get(e, e)).free_symbols else sympy.Piecewise((e, defined)) for e in result.elements]
+    return EquationResult(elements, result.shape)
 
 
 def _of_formula(e: Any, parameters: list[Parameter], derivatives: int) -> Equations:
@@ -149,7 +150,7 @@ def _of_formula(e: Any, parameters: list[Parameter], derivatives: int) -> Equati
         names = {symbol: sympy.Symbol(next(fresh), **symbol.assumptions0) for symbol, _ in branch.equations}
         equations += [(names[symbol], formula.xreplace(names)) for symbol, formula in branch.equations]
         chosen.append([[sympy.sympify(element).xreplace(names) for element in result.elements] for result in branch.results])
-    results = [Result([sympy.Piecewise(*zip(elements, (condition for _, condition in e.args))) for elements in zip(*parts)], result.shape)
+    results = [EquationResult([sympy.Piecewise(*zip(elements, (condition for _, condition in e.args))) for elements in zip(*parts)], result.shape)
                for result, *parts in zip(branches[0].results, *chosen)]
     return replace(branches[0], equations=equations, results=results)
 
@@ -187,7 +188,7 @@ def _of_rules(results: Sequence[Any], count: int) -> set[Any]:
     return out
 
 
-def _equations(found: Trace, derivatives: int, calls: bool) -> tuple[list[tuple[Any, Any]], list[Result]]:
+def _equations(found: Trace, derivatives: int, calls: bool) -> tuple[list[tuple[Any, Any]], list[EquationResult]]:
     """The equations of all results together, so that they share common subexpressions."""
     results = _differentiated(found, derivatives)
     tensors = [r if isinstance(r, Tensor) else None for r in results]
@@ -198,8 +199,8 @@ def _equations(found: Trace, derivatives: int, calls: bool) -> tuple[list[tuple[
     out = []
     for result, t in zip(results, tensors):
         if any(t is n for n in named):
-            out.append(Result([next(last) for _ in range(t.numel())], tuple(t.shape)))  # type: ignore[union-attr]
+            out.append(EquationResult([next(last) for _ in range(t.numel())], tuple(t.shape)))  # type: ignore[union-attr]
         else:
             cells = cells_of(result)
-            out.append(Result(cells.ravel().tolist(), cells.shape))
+            out.append(EquationResult(cells.ravel().tolist(), cells.shape))
     return equations, out

@@ -18,17 +18,17 @@ from sympy.printing.pycode import PythonCodePrinter
 
 from symgrad.carriers.special.printed_integrals import SHARED
 from symgrad.carriers.special.table import SPECIAL
-from symgrad.codegen.equations import Result
+from symgrad.codegen.equations import EquationResult
 from symgrad.codegen.texts import LONGEST, Text, helpers_called, number_in_name
 from symgrad.codegen.translated import Translated
 from symgrad.symbolic.catalogue import WITH_PARAMETERS
 from symgrad.symbolic.conversion import number_of
 from symgrad.symbolic.programs import OpProgram, OpStep, Place
 
-__all__ = ["C", "Jax", "NumPy", "Source", "Torch", "short_name"]
+__all__ = ["C", "Jax", "NumPy", "SourcePrinter", "Torch", "short_name"]
 
 
-class Source(CodePrinter):
+class SourcePrinter(CodePrinter):
     """A printer of SymPy that writes one program; a language adds its ops.
 
     An op is one entry, "precedence text": `{0:5}` in the text is an operand that is put in parentheses if it binds less tightly than 5. The
@@ -103,7 +103,7 @@ class Source(CodePrinter):
         return [Text(f"torch.as_tensor({texts[i]}, dtype={dtype})") if op in self.tensors and self.program.steps[i].name == "constant" else texts[i]
                 for i in inputs]
 
-    def result(self, result: Result, outputs: Sequence[int]) -> str:
+    def result(self, result: EquationResult, outputs: Sequence[int]) -> str:
         """The expression of one result, which may be an array."""
         if not result.shape:
             return str(self.texts[outputs[0]])
@@ -251,7 +251,7 @@ def _helpers(m: str, broadcast: str, axis: str) -> dict[str, str]:
     return out
 
 
-class _Python(Source):
+class _Python(SourcePrinter):
     ops = OPERATORS | HELPER_OPS
     named = frozenset((sympy.pi, sympy.E))
 
@@ -304,7 +304,7 @@ def _static(declared: str, *statements: str) -> str:
     return f"\nstatic double symgrad_{declared}\n{{\n{body}}}\n"
 
 
-class C(Source, C99CodePrinter):
+class C(SourcePrinter, C99CodePrinter):
     """C99, with doubles."""
 
     special = _special("C")

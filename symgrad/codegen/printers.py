@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.codegen.equations import Equations, Result, equations_of
+from symgrad.codegen.equations import EquationResult, Equations, equations_of
 from symgrad.codegen.pictures import argument_names, latex_of_program, recorded
 from symgrad.trees import LEAF
 
@@ -52,7 +52,7 @@ def to_latex(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain:
     return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
 
-def _as_array(result: Result) -> Any:
+def _as_array(result: EquationResult) -> Any:
     """A result as one SymPy object."""
     if not result.shape:
         return result.elements[0]

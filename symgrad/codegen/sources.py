@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.codegen.arrays import ArraySource
-from symgrad.codegen.equations import Equations, Result, equations_of
-from symgrad.codegen.languages import C, Jax, NumPy, Source, Torch
+from symgrad.codegen.equations import EquationResult, Equations, equations_of
+from symgrad.codegen.languages import C, Jax, NumPy, SourcePrinter, Torch
 from symgrad.codegen.pictures import argument_names, recorded
 from symgrad.codegen.texts import Text
 from symgrad.symbolic.definitions import Unknown
@@ -28,7 +28,7 @@ OUTPUTS = frozenset("value gradient hessian out".split())  # the arguments that 
 FUNCTIONS = frozenset(re.findall(r"[a-z]\w+", " ".join(C.ops.values())))  # names of C's header that would collide with variables
 
 
-def _source_of(found: Equations, language: type[Source], derivatives: int) -> tuple[Source, list[tuple[Result, list[int]]]]:
+def _source_of(found: Equations, language: type[SourcePrinter], derivatives: int) -> tuple[SourcePrinter, list[tuple[EquationResult, list[int]]]]:
     """The program of equations as source, and the places of the results in it.
 
     Derivatives are kept as they were computed: merged into one expression, SymPy would rewrite them into forms that overflow.
@@ -81,10 +81,10 @@ def _literal(tree: Any) -> str:
 RETURNS = ("", "The value, and the gradient as a tuple by argument.", "The value, the gradient and the Hessian, as tuples by argument.")
 
 
-def _python(language: type[Source], fn: Any, names: Any, name: str | None, shapes: Sequence[Any], symbols: Any, at: Any, domain: Any,
+def _python(language: type[SourcePrinter], fn: Any, names: Any, name: str | None, shapes: Sequence[Any], symbols: Any, at: Any, domain: Any,
             derivatives: int) -> str:
     program = recorded(fn, names, shapes, symbols, at, domain, derivatives)
-    printer: Source | ArraySource
+    printer: SourcePrinter | ArraySource
     if program is None:
         found = equations_of(fn, shapes, symbols, at, domain, derivatives, stable=True)
         source, results = _source_of(found, language, derivatives)
@@ -200,7 +200,7 @@ def to_c(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any
     return f"{C.header}{printer.called(code)}\n{kind} {_function_name(name, found)}({', '.join(arguments) or 'void'})\n{{\n{code}\n}}\n"
 
 
-def _places_by_order(results: Sequence[tuple[Result, list[int]]], count: int, derivatives: int) -> list[list[int]]:
+def _places_by_order(results: Sequence[tuple[EquationResult, list[int]]], count: int, derivatives: int) -> list[list[int]]:
     """The places of the value, of the whole gradient, and of the whole Hessian row by row."""
     out = [results[0][1], [i for _, places in results[1:count + 1] for i in places]]
     if derivatives == 2:

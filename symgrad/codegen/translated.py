@@ -45,7 +45,7 @@ class Block:
         return value in self.of if isinstance(self.of, set) else self.of in value.inside
 
 
-class Writer:
+class CWriter:
     """The statements that compute a value."""
 
     def __init__(self, ops: Mapping[str, str], parameters: Mapping[Value, str], result: Value) -> None:
@@ -228,7 +228,7 @@ class Translated(dict[str, str]):
         result = function(*[values.get(p, g) for p, g in zip(names, given)])
         if not isinstance(result, Value) or result.inside:
             return result
-        lines = Writer(self.ops, {v: p for p, v in values.items()}, result).blocks[0].lines
+        lines = CWriter(self.ops, {v: p for p, v in values.items()}, result).blocks[0].lines
         body = "".join(f"    {line}\n" for line in lines)
         self[name] = f"\nstatic double {name}({', '.join(f'double {p}' for p in values)})\n{{\n{body}}}\n"
         return None

@@ -19,7 +19,7 @@ import numpy as np
 from symgrad.dtypes.dtype import DType
 from symgrad.engine.tensor import Tensor
 
-__all__ = ["Check", "Content", "MISSING", "PLAIN", "Part", "VALUES", "alike", "arguments_of", "array_content", "array_elements",
+__all__ = ["Check", "Snapshot", "MISSING", "PLAIN", "Part", "VALUES", "alike", "arguments_of", "array_content", "array_elements",
            "attribute_content", "attributes_of", "bits_of", "cache_content", "cache_parts", "cell_content", "cells_of", "elements_of",
            "entries_of", "fields", "flattened", "function_check", "function_content", "is_python_class", "items_of", "mapping_content",
            "memory_content", "returned", "same_bits", "sequence_content", "set_content", "write_cell"]
@@ -49,7 +49,7 @@ class Part(NamedTuple):
     uses: dict[str, str] | None = None  # the attributes that the code which refers to it reads, each with a place; None if that is not known
 
 
-class Content(NamedTuple):
+class Snapshot(NamedTuple):
     """What an object contains now: whether that has changed, and how it is put back."""
 
     check: Check  # None, or the name of the part that is not as it was, "" for the object itself
@@ -89,7 +89,7 @@ def _same_keys(now: tuple[Any, ...], before: tuple[Any, ...]) -> bool:
     return all(map(operator.is_, now, before)) or [bits_of(x) or id(x) for x in now] == [bits_of(x) or id(x) for x in before]
 
 
-def sequence_content(x: Any) -> Content:
+def sequence_content(x: Any) -> Snapshot:
     """The content of a list or a deque."""
     before = list(x)
     count = len(before)
@@ -112,7 +112,7 @@ def sequence_content(x: Any) -> Content:
             x.clear()
             x.extend(saved)
 
-    return Content(check, undo)
+    return Snapshot(check, undo)
 
 
 @functools.lru_cache(1024)
@@ -124,7 +124,7 @@ def _entries_check(count: int) -> Callable[..., Callable[[], bool]]:
     return eval(source, {"len": len})
 
 
-def mapping_content(d: Any, spelled: str = "[{!r:.40}]") -> Content:
+def mapping_content(d: Any, spelled: str = "[{!r:.40}]") -> Snapshot:
     """The content of a dictionary; the order of its keys counts if it is not that of attributes."""
     base: Any = collections.OrderedDict if isinstance(d, collections.OrderedDict) else dict  # which has an order of its own
     keys = tuple(base.__iter__(d))
@@ -160,10 +160,10 @@ def mapping_content(d: Any, spelled: str = "[{!r:.40}]") -> Content:
             for key, x in saved.items():
                 base.__setitem__(d, key, x)
 
-    return Content(check, undo)
+    return Snapshot(check, undo)
 
 
-def set_content(x: Any) -> Content:
+def set_content(x: Any) -> Snapshot:
     """The content of a set."""
     before = tuple(x)
 
@@ -172,7 +172,7 @@ def set_content(x: Any) -> Content:
             x.clear()
             x.update(before)
 
-    return Content(lambda: None if len(x) == len(before) and _same_keys(tuple(x), before) else "", None if isinstance(x, frozenset) else undo)
+    return Snapshot(lambda: None if len(x) == len(before) and _same_keys(tuple(x), before) else "", None if isinstance(x, frozenset) else undo)
 
 
 def items_of(x: Any) -> Iterator[Part]:
@@ -203,7 +203,7 @@ def entries_of(d: Any) -> Iterator[Part]:
 # Arrays and memory
 
 
-def array_content(x: np.ndarray) -> Content:
+def array_content(x: np.ndarray) -> Snapshot:
     """The content of an array: its bits."""
     shape, dtype, large = x.shape, x.dtype, x.nbytes > LARGE and x.dtype.kind != "O"
     bits = np.dtype(f"u{dtype.itemsize}") if large and dtype.itemsize in (1, 2, 4, 8) else None
@@ -219,7 +219,7 @@ def array_content(x: np.ndarray) -> Content:
         if check() is not None and x.shape == shape:
             np.asarray(x)[...] = saved
 
-    return Content(check, undo)
+    return Snapshot(check, undo)
 
 
 def array_elements(x: np.ndarray) -> Iterator[Part]:
@@ -227,7 +227,7 @@ def array_elements(x: np.ndarray) -> Iterator[Part]:
     return elements_of(np.asarray(x).ravel().tolist()) if x.dtype.kind == "O" else iter(())
 
 
-def memory_content(x: Any) -> Content:
+def memory_content(x: Any) -> Snapshot:
     """The content of an object with memory of its own."""
     before = bytes(x)
     saved = None if isinstance(x, memoryview) else x[:]  # others may become longer
@@ -240,7 +240,7 @@ def memory_content(x: Any) -> Content:
             with memoryview(x) as memory:
                 memory.cast("B")[:] = before
 
-    return Content(lambda: None if bytes(x) == before else "", undo)
+    return Snapshot(lambda: None if bytes(x) == before else "", undo)
 
 
 # Functions
@@ -256,9 +256,9 @@ def fields(*names: str) -> Callable[[Any], Iterator[Part]]:
     return parts
 
 
-def function_content(f: types.FunctionType) -> Content:
+def function_content(f: types.FunctionType) -> Snapshot:
     """The code of a function, and the defaults of its arguments."""
-    return Content(functools.partial(function_check, f, f.__code__, f.__defaults__, f.__kwdefaults__))
+    return Snapshot(functools.partial(function_check, f, f.__code__, f.__defaults__, f.__kwdefaults__))
 
 
 def function_check(f: types.FunctionType, code: Any, defaults: Any, words: Any) -> str | None:
@@ -303,7 +303,7 @@ def _results(f: Any) -> list[Any]:
     return out
 
 
-def cache_content(f: Any) -> Content:
+def cache_content(f: Any) -> Snapshot:
     """A cache may get values of the recording, so that it is emptied after one that filled it."""
     before = _results(f)
 
@@ -311,7 +311,7 @@ def cache_content(f: Any) -> Content:
         now = _results(f)
         return len(now) == len(before) and all(map(operator.is_, now, before))
 
-    return Content(lambda: None if is_same() else "", lambda: None if is_same() else f.cache_clear())
+    return Snapshot(lambda: None if is_same() else "", lambda: None if is_same() else f.cache_clear())
 
 
 def cache_parts(f: Any) -> Iterator[Part]:
@@ -360,7 +360,7 @@ def _write_slot(slot: Any, x: Any, value: Any) -> None:
         slot.__delete__(x)
 
 
-def attribute_content(x: Any) -> Content | None:
+def attribute_content(x: Any) -> Snapshot | None:
     """The content of an object with attributes."""
     found = getattr(x, "__dict__", None)
     return mapping_content(found, ".{}") if type(found) is dict else None

@@ -9,7 +9,7 @@ from typing import Any
 from symgrad.autograd.engine import grad
 from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
-from symgrad.compiled.recording import Recorder, call_tree, substituted
+from symgrad.compiled.recording import Specializer, call_tree, substituted
 from symgrad.compiled.variants import Variant
 from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read_traced
@@ -26,7 +26,7 @@ __all__ = ["differentiable"]
 class CompiledCall(Rule):
     """The rule of one call: the function runs again where its graph is needed, and the pullback of numbers is a program."""
 
-    def __init__(self, recorder: Recorder, variant: Variant, form: Any, leaves: Sequence[Any], places: Sequence[int], captured: Sequence[Tensor],
+    def __init__(self, recorder: Specializer, variant: Variant, form: Any, leaves: Sequence[Any], places: Sequence[int], captured: Sequence[Tensor],
                  outputs: Sequence[int]):
         self.recorder, self.variant, self.form, self.places, self.outputs = recorder, variant, form, places, outputs
         # where the function reads the captured tensors that are differentiated, and the others
@@ -83,7 +83,7 @@ class CompiledCall(Rule):
         known = dict(zip(by, found))
         return [known.get(i) for i in range(len(needs))]
 
-    def _pull_program(self, by: tuple[int, ...], there: tuple[bool, ...]) -> Recorder:
+    def _pull_program(self, by: tuple[int, ...], there: tuple[bool, ...]) -> Specializer:
         """The programs of a pullback by some tensors, from the cotangents that are there; all arguments are leaves, for which a call is fastest."""
         key = self.form, tuple(self.places), tuple(self.outputs), self.paths, len(self.tensors), id(self.variant), by, there
         known = self.recorder.pullbacks
@@ -95,7 +95,7 @@ class CompiledCall(Rule):
                 cotangents = iter(leaves[last:])
                 return tuple(bare.pull(leaves[:first], leaves[first:last], [next(cotangents) if c else None for c in there], by))
 
-            known[key] = Recorder(pull, self.recorder.subject, f"pullback of {self.recorder.name}", self.recorder.backend,
+            known[key] = Specializer(pull, self.recorder.subject, f"pullback of {self.recorder.name}", self.recorder.backend,
                                   self.recorder.max_programs)
         return known[key]
 
@@ -115,7 +115,7 @@ class CompiledCall(Rule):
 _op = rule_op("Compiled")
 
 
-def differentiable(recorder: Recorder, variant: Variant, leaves: Sequence[Any], form: Any, result: Any) -> Any:
+def differentiable(recorder: Specializer, variant: Variant, leaves: Sequence[Any], form: Any, result: Any) -> Any:
     """The result of a call, with a node if an argument or a captured tensor requires a gradient."""
     if not thread.modes.grad:
         return result

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.compiled.differentiation import differentiable
-from symgrad.compiled.recording import Recorder
+from symgrad.compiled.recording import Specializer
 from symgrad.compiled.variants import Variant
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.hessians import SparseProducts, hessian, hvp
@@ -38,7 +38,7 @@ class CompiledFunction:
             "hessian": hessian(function, argnums, structure=structure), "jacobian": jacobian(function, argnums),
             "hvp": functools.partial(hvp, function), "jvp": functools.partial(jvp, function),
         }
-        self._recorders = {name: Recorder(each, function, name, backend, max_programs) for name, each in of.items()}
+        self._recorders = {name: Specializer(each, function, name, backend, max_programs) for name, each in of.items()}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call("value", args, kwargs)
@@ -96,9 +96,9 @@ class CompiledFunction:
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     @property
-    def report(self) -> Report:
+    def report(self) -> CompilationReport:
         """The programs that were recorded, and the reasons for calls that ran without one."""
-        return Report(self._name(), [r for each in self._recorders.values() for r in (each, *each.pullbacks.values())])
+        return CompilationReport(self._name(), [r for each in self._recorders.values() for r in (each, *each.pullbacks.values())])
 
     @property
     def source(self) -> str:
@@ -182,10 +182,10 @@ def _restored(function: Any, settings: tuple, saved: dict[str, Any]) -> Compiled
     return out
 
 
-class Report:
+class CompilationReport:
     """What a compiled function has recorded; `str()` of it is a table."""
 
-    def __init__(self, name: str, recorders: Sequence[Recorder]):
+    def __init__(self, name: str, recorders: Sequence[Specializer]):
         self.name = name
         self.programs = [_row(r, v) for r in recorders for v in r.variants]
         self.uncompiled = [{"of": r.name, "reason": reason} for r in recorders for reason in r.reasons.values()]
@@ -199,7 +199,7 @@ class Report:
     __repr__ = __str__
 
 
-def _row(recorder: Recorder, variant: Variant) -> dict[str, Any]:
+def _row(recorder: Specializer, variant: Variant) -> dict[str, Any]:
     running = variant.running
     return {"of": recorder.name, "backend": running.backend, "steps before": variant.recorded, "steps": len(running.program.steps),
             "constants": len(running.program.constants), "values read": sum([x is not None for x in variant.reads]),

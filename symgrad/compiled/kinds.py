@@ -28,8 +28,8 @@ from symgrad.compiled.contents import (
     MISSING,
     PLAIN,
     VALUES,
-    Content,
     Part,
+    Snapshot,
     arguments_of,
     array_content,
     array_elements,
@@ -73,7 +73,7 @@ C_FUNCTIONS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.Wrap
                type(State.read))
 CONSTANTS = (*LOCKS, enum.Enum, types.GenericAlias, types.UnionType, types.CodeType, operator.itemgetter)
 RANDOM = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, Generator)
-RULES = ("forward", "vjp", "jvp", "prepare", "inverse")  # of an op
+RULES = ("forward", "vjp", "jvp", "surface.prepare", "numerics.inverse")  # of an op
 OPAQUE = frozenset("builtins numpy scipy sympy mpmath functools itertools operator math collections typing threading".split())
 
 
@@ -81,7 +81,7 @@ class Kind(NamedTuple):
     """How values of a kind are watched."""
 
     parts: Callable[[Any], Iterable[Part]] = lambda value: ()
-    content: Callable[[Any], Content | None] = lambda value: None
+    content: Callable[[Any], Snapshot | None] = lambda value: None
 
 
 def _value_in_context(x: contextvars.ContextVar[Any]) -> list[Part]:
@@ -115,7 +115,7 @@ OBJECT = Kind(attributes_of, attribute_content)
 
 def _with_attributes(kind: Kind) -> Kind:
     """The kind of instances of subclasses, which may have attributes as well."""
-    def content(x: Any) -> Content | None:
+    def content(x: Any) -> Snapshot | None:
         own, attributes = kind.content(x), attribute_content(x)
         if own is None or attributes is None:
             return own or attributes
@@ -125,7 +125,7 @@ def _with_attributes(kind: Kind) -> Kind:
                 if each.undo is not None:
                     each.undo()
 
-        return Content(lambda: own.check() if (found := attributes.check()) is None else found, undo)
+        return Snapshot(lambda: own.check() if (found := attributes.check()) is None else found, undo)
 
     return Kind(lambda x: [*kind.parts(x), *attributes_of(x)], content)
 
@@ -135,9 +135,9 @@ def _views(x: Any) -> Iterator[Part]:
     yield from entries_of(dict(x))
 
 
-def _proxy(x: Any) -> Content:
+def _proxy(x: Any) -> Snapshot:
     before = dict(x)
-    return Content(lambda: None if len(x) == len(before) and all(map(operator.is_, x.values(), before.values())) and [*x] == [*before] else "")
+    return Snapshot(lambda: None if len(x) == len(before) and all(map(operator.is_, x.values(), before.values())) and [*x] == [*before] else "")
 
 
 def _of_thread(x: Any) -> Iterator[Part]:
@@ -146,27 +146,27 @@ def _of_thread(x: Any) -> Iterator[Part]:
         yield Part(f".{name}", y, functools.partial(getattr, x, name), functools.partial(setattr, x, name), name, True)
 
 
-def _names_of_thread(x: Any) -> Content:
+def _names_of_thread(x: Any) -> Snapshot:
     before = {*x.__dict__}
-    return Content(lambda: None if x.__dict__.keys() == before else "")
+    return Snapshot(lambda: None if x.__dict__.keys() == before else "")
 
 
-def _matrix_content(x: Any) -> Content:
+def _matrix_content(x: Any) -> Snapshot:
     before = x.as_immutable()
 
     def undo() -> None:
         if x.as_immutable() != before and x.shape == before.shape:
             x[:, :] = before
 
-    return Content(lambda: None if x.as_immutable() == before else "", undo)
+    return Snapshot(lambda: None if x.as_immutable() == before else "", undo)
 
 
 def _rules(op: Op) -> Iterator[Part]:
     """The rules of an op that a user has declared."""
     for name in RULES:
-        rule = getattr(op, name)
-        if rule is not None:
-            yield Part(f".{name}", rule, functools.partial(getattr, op, name))
+        read = operator.attrgetter(name)
+        if (rule := read(op)) is not None:
+            yield Part(f".{name}", rule, functools.partial(read, op))
     yield from [Part(".partials", rule, functools.partial(returned, rule)) for rule in op.partials if rule is not None]
 
 

@@ -35,14 +35,14 @@ from symgrad.graph.modes import DEFAULT, in_mode, special, thread
 from symgrad.graph.node import Leaf
 from symgrad.program.backends import Running
 from symgrad.program.cache import programs
-from symgrad.program.program import Spec
+from symgrad.program.program import ArraySpec
 from symgrad.program.recorder import ProgramRecorder
 from symgrad.reports.numbers import message_of
 from symgrad.system.restoring import collection_paused, restored
 from symgrad.trees import Spec as Form
 from symgrad.trees import flatten
 
-__all__ = ["Recorder", "call_tree", "substituted"]
+__all__ = ["Specializer", "call_tree", "substituted"]
 
 number = itertools.count().__next__
 EFFECTS = 3  # recordings in which a function changes what it captures, or the program fails, after which it is not recorded again
@@ -91,7 +91,7 @@ def _forget(keys: set[Any]) -> None:
         programs.discard(key)
 
 
-class Recorder:
+class Specializer:
     """The programs of one function of trees of tensors."""
 
     def __init__(self, function: Callable[..., Any], subject: Any, name: str, backend: str, max_programs: int):
@@ -101,7 +101,7 @@ class Recorder:
         weakref.finalize(self, _forget, self._keys)
         self.reasons: dict[Any, str] = {}  # why calls of a kind are not compiled
         self.variants: list[Variant] = []
-        self.pullbacks: dict[Any, Recorder] = {}
+        self.pullbacks: dict[Any, Specializer] = {}
         self._failures: dict[Any, int] = {}  # programs that failed in their first run, by the key of the call
         self._effects = 0  # recordings in which the function had effects, and other calls in which it had them
         self._quiet: set[Any] = set()  # the keys of calls in which a function with signs of effects had none
@@ -298,8 +298,8 @@ class Recorder:
             raise MayHaveEffects(captures)
         small = [(x.__dict__, dict(x.__dict__)) for _, x, watched in objects if not watched and type(getattr(x, "__dict__", None)) is dict]
         present = captures.present()
-        specs = [Spec((), np.dtype(np.float64)) if a[0] == "float" else Spec(tuple(a[1]), a[2]) for a in arguments if a[0] != "fixed"]
-        captured = [Spec(tuple(t._value.shape), t._value.dtype) for t in present]
+        specs = [ArraySpec((), np.dtype(np.float64)) if a[0] == "float" else ArraySpec(tuple(a[1]), a[2]) for a in arguments if a[0] != "fixed"]
+        captured = [ArraySpec(tuple(t._value.shape), t._value.dtype) for t in present]
         recorder = ProgramRecorder(specs + captured, None if values is None else [*values, *[t._value for t in present]])
         inputs = iter(recorder.inputs)
         given: list[Any] = []

@@ -18,7 +18,7 @@ from symgrad.compiled.contents import same_bits
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.program.backends import Running
-from symgrad.program.program import Program, Spec
+from symgrad.program.program import ArraySpec, Program
 from symgrad.system.locks import reentrant_lock
 from symgrad.trees import LEAF
 from symgrad.trees import Spec as Form
@@ -41,7 +41,7 @@ GUARDED = object()  # the result of a run with a NaN, for which a guarded pass m
 class Variant:
     """A recorded program: what it is valid for, and how its outputs become the function's result."""
 
-    def __init__(self, running: Running, captures: Captures, used: Sequence[int], captured: Sequence[Spec], reads: Sequence[Any], form: Form,
+    def __init__(self, running: Running, captures: Captures, used: Sequence[int], captured: Sequence[ArraySpec], reads: Sequence[Any], form: Form,
                  leaves: Sequence[Any], guarded: bool, seconds: float, recorded: int, left: Sequence[int] = (),
                  looks: tuple[Sequence[str], Sequence[Any]] = ((), ())):
         self.running, self.captures, self.used = running, captures, used

@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.distributed.waiting import Farewells, Request
 
-__all__ = ["HEAD", "Agreement", "described", "packed", "unpack"]
+__all__ = ["HEAD", "CallComparison", "described", "packed", "unpack"]
 
 HEAD = 256  # bytes before the elements of a message from one process to another
 
@@ -24,7 +24,7 @@ def described(array: np.ndarray) -> str:
     return f"{array.dtype.name} {list(array.shape)}"
 
 
-class Agreement:
+class CallComparison:
     """What compares the calls of the processes of a group, by a communicator of its own."""
 
     def __init__(self, comm: Any, farewells: Farewells, number: int, ranks: Sequence[int], timeout: float):

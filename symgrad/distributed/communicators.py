@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.distributed.agreement import HEAD, Agreement, described, packed, unpack
-from symgrad.distributed.waiting import Farewells, Probe, Request
+from symgrad.distributed.agreement import HEAD, CallComparison, described, packed, unpack
+from symgrad.distributed.waiting import Farewells, MessageProbe, Request
 
 __all__ = ["Alone", "Communicator", "OverMPI", "ReduceOp"]
 
@@ -98,7 +98,7 @@ class OverMPI(Alone):
         self.comm, self.rank, self.size, self.number, self.timeout = comm, comm.Get_rank(), comm.Get_size(), number, timeout
         self.ranks = range(self.size) if ranks is None else ranks
         self.farewells = Farewells(comm) if farewells is None else farewells
-        self.agreement = Agreement(comm, self.farewells, number, self.ranks, timeout)
+        self.agreement = CallComparison(comm, self.farewells, number, self.ranks, timeout)
         self.subsets = 0
 
     def _agree(self, name: str, array: np.ndarray | None = None, failure: str = "") -> None:
@@ -177,7 +177,7 @@ class OverMPI(Alone):
         """Wait for a message."""
         from mpi4py import MPI
 
-        probe = Probe(self.comm, MPI.ANY_SOURCE if source is None else source, tag)
+        probe = MessageProbe(self.comm, MPI.ANY_SOURCE if source is None else source, tag)
         self._one(probe, source, name).Wait()
         return probe
 

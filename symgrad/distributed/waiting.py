@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["Farewells", "Probe", "Request"]
+__all__ = ["Farewells", "MessageProbe", "Request"]
 
 LOOK = 0.25  # seconds between two looks for processes that have ended
 GRACE = 2.0  # seconds that a message may need after the end of its sender
@@ -77,7 +77,7 @@ class Request:
                                f"same calls before one ends, by sys.exit or at the end of its program")
 
 
-class Probe:
+class MessageProbe:
     """A message that has not come yet, as a request."""
 
     def __init__(self, comm: Any, source: int, tag: int):

@@ -86,7 +86,7 @@ class LBFGS(Declared):
         first = losses[0]
         if abs(point.gradient).max() <= group["tolerance_grad"]:
             return first
-        memory = _Memory(state, group["history_size"])
+        memory = _UpdateHistory(state, group["history_size"])
         evaluations = 1
         for i in range(1, max_iter + 1):
             state["n_iter"] += 1
@@ -137,7 +137,7 @@ class _Point(NamedTuple):
     slope: float
 
 
-class _Memory:
+class _UpdateHistory:
     """The last changes of the parameters and of the gradient; taken from the state, and saved there in torch's form."""
 
     def __init__(self, state: dict[str, Any], size: int):

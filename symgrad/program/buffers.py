@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.program.program import Spec
+from symgrad.program.program import ArraySpec
 
 __all__ = ["Blocks", "Pool"]
 
@@ -25,7 +25,7 @@ class Blocks:
         self._count: dict[int, int] = {}
         self.arrays: dict[tuple[int, tuple[int, ...], np.dtype], str] = {}
 
-    def take(self, spec: Spec) -> int:
+    def take(self, spec: ArraySpec) -> int:
         """A block for a value."""
         size = max(ALIGNMENT, -(-spec.dtype.itemsize * math.prod(spec.shape) // ALIGNMENT) * ALIGNMENT)
         if self._free.get(size):
@@ -38,7 +38,7 @@ class Blocks:
     def give_back(self, block: int) -> None:
         self._free.setdefault(self.sizes[block], []).append(block)
 
-    def name(self, block: int, spec: Spec) -> str:
+    def name(self, block: int, spec: ArraySpec) -> str:
         """The name of the array of a shape and a dtype in a block."""
         key = block, *spec
         if key not in self.arrays:

@@ -17,13 +17,13 @@ from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.carriers.structure import is_basic
 from symgrad.program.composites import COMPOSITE
-from symgrad.program.program import LISTS, Program, Spec, has_operand
+from symgrad.program.program import LISTS, ArraySpec, Program, has_operand
 from symgrad.program.scalars import ALIASES, scalar_expression
 
-__all__ = ["FRESH", "Lowered", "Op"]
+__all__ = ["FRESH", "Lowered", "LoweredOp"]
 
 
-class Op(NamedTuple):
+class LoweredOp(NamedTuple):
     """One operation on registers: what kind of operation, the function's name, its operands, its parameters, and the register of the result."""
 
     kind: str
@@ -66,13 +66,13 @@ class Lowered:
     """
 
     def __init__(self, program: Program, scalars: bool):
-        self.specs: list[Spec] = list(program.inputs)
+        self.specs: list[ArraySpec] = list(program.inputs)
         self.constants: dict[int, Any] = {}
-        self.ops: list[Op] = []
+        self.ops: list[LoweredOp] = []
         self.scalars = scalars
         self._known: dict[Any, int] = {}
         self._negated: dict[int, int] = {}
-        self._placed: dict[int, Op] = {}  # by results that one step alone reads
+        self._placed: dict[int, LoweredOp] = {}  # by results that one step alone reads
         self._readers = Counter(i for step in program.steps for i in step.ins) + Counter(program.outputs)
         self.first_register = len(program.inputs)
         self.by_slot = [*range(len(program.inputs)), *(self.constant(x) for x in program.constants)]
@@ -99,13 +99,13 @@ class Lowered:
         return register
 
     def _register(self, shape: tuple[int, ...], dtype: np.dtype) -> int:
-        self.specs.append(Spec(shape, dtype))
+        self.specs.append(ArraySpec(shape, dtype))
         return len(self.specs) - 1
 
-    def emit(self, kind: str, name: str, ins: Sequence[int], params: tuple[Any, ...] = (), spec: Spec | None = None) -> int:
+    def emit(self, kind: str, name: str, ins: Sequence[int], params: tuple[Any, ...] = (), spec: ArraySpec | None = None) -> int:
         """An operation whose result has the shape and the dtype of the step, unless told otherwise."""
         register = self._register(*(spec or (self.step.shape, self.step.dtype)))
-        self.ops.append(Op(kind, name, tuple(ins), params, register))
+        self.ops.append(LoweredOp(kind, name, tuple(ins), params, register))
         return register
 
     def ufunc(self, name: str, *ins: int, dtype: np.dtype | None = None) -> int:
@@ -114,7 +114,7 @@ class Lowered:
         if key not in self._known:
             shapes = {self.specs[i].shape for i in ins} - {()}
             shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
-            self._known[key] = self.emit("ufunc", name, ins, (), Spec(shape, dtype or self.step.dtype))
+            self._known[key] = self.emit("ufunc", name, ins, (), ArraySpec(shape, dtype or self.step.dtype))
         return self._known[key]
 
     def reduce(self, name: str, x: int, dim: Any) -> int:
@@ -123,18 +123,18 @@ class Lowered:
         if key not in self._known:
             shape, dtype = self.specs[x]
             axes = range(len(shape)) if dim is None else [i % len(shape) for i in (dim if type(dim) is tuple else (dim,))]
-            kept = Spec(tuple([1 if i in axes else n for i, n in enumerate(shape)]), dtype)
+            kept = ArraySpec(tuple([1 if i in axes else n for i, n in enumerate(shape)]), dtype)
             self._known[key] = self.emit("reduce", name, (x,), (dim, True), kept)
         return self._known[key]
 
     def where(self, condition: int, a: int, b: int) -> int:
         """The elements of one value or the other, in the dtype of the step."""
         shapes = [self.specs[i].shape for i in (condition, a, b)]
-        return self.emit("where", "where", (condition, a, b), (), Spec(np.broadcast_shapes(*shapes), self.step.dtype))
+        return self.emit("where", "where", (condition, a, b), (), ArraySpec(np.broadcast_shapes(*shapes), self.step.dtype))
 
     def cast(self, x: int) -> int:
         """A value in the dtype of the step."""
-        return self.emit("copyto", "copyto", (x,), (), Spec(self.specs[x].shape, self.step.dtype))
+        return self.emit("copyto", "copyto", (x,), (), ArraySpec(self.specs[x].shape, self.step.dtype))
 
     def can_reduce(self, x: int, dim: Any) -> bool:
         """Whether a value is an array that is not empty, and axes of it are given as integers."""
@@ -186,7 +186,7 @@ class Lowered:
     def _zero_dimensional(self, xs: list[int]) -> int:
         step, specs = self.step, self.specs
         x = specs[xs[0]] if xs else None
-        if step.name in ALIASES and x == Spec((), step.dtype) and step.dtype.kind in "fb":
+        if step.name in ALIASES and x == ArraySpec((), step.dtype) and step.dtype.kind in "fb":
             return xs[0]
         if step.name == "getitem" and x is not None and x.shape and (index := _integers(step.params[0])) is not None:
             return self.emit("item", "item", xs, index)

@@ -16,17 +16,17 @@ from symgrad.graph.node import Node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.program.backends import Running
 from symgrad.program.cache import programs
-from symgrad.program.program import Spec
+from symgrad.program.program import ArraySpec
 from symgrad.program.recorder import ProgramRecorder
 
 __all__ = ["PassProgram", "fits", "known_program", "made", "recording"]
 
 
-class RecordingCarrier:
+class ProgramCarrier:
     """The functions of the numeric carrier, without the shortcuts that passes take for numbers."""
 
 
-recording = RecordingCarrier()
+recording = ProgramCarrier()
 recording.__dict__.update({name: getattr(numeric, name) for name in PROTOCOL})
 MAX_ELEMENTS = 2_000_000  # the most elements of the values of a path, times the members of a batch
 MAX_NODES = 400
@@ -75,7 +75,7 @@ class PassProgram:
                  ends: Sequence[Node] = ()):
         self._sources = list(_sources(path, len(vectors), len(ends)))
         values = _gather(self._sources, path, vectors, ends)
-        recorder = ProgramRecorder([Spec(x.shape, x.dtype) for x in values])
+        recorder = ProgramRecorder([ArraySpec(x.shape, x.dtype) for x in values])
         inputs = dict(zip(self._sources, recorder.inputs))
         entered = {}
         for i, node in enumerate(path):

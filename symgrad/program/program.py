@@ -13,13 +13,13 @@ import numpy as np
 
 from symgrad.carriers import numeric
 
-__all__ = ["Operand", "Program", "Runner", "Spec", "Step", "interpreter"]
+__all__ = ["Operand", "Program", "Runner", "ArraySpec", "Step", "interpreter"]
 
 LISTS = {"cat": 0, "stack": 0, "einsum": 1}  # words whose operands are one list, with its place among the arguments
 Runner = Callable[[Sequence[Any]], list[Any]]  # from the values of the inputs to those of the outputs
 
 
-class Spec(NamedTuple):
+class ArraySpec(NamedTuple):
     """The shape and the dtype of a value."""
 
     shape: tuple[int, ...]
@@ -51,7 +51,7 @@ class Program:
     A constant is an array, a NumPy number, or a Python number, which does not determine the dtype of a result.
     """
 
-    def __init__(self, inputs: Sequence[Spec], constants: Sequence[Any], steps: Sequence[Step], outputs: Sequence[int]):
+    def __init__(self, inputs: Sequence[ArraySpec], constants: Sequence[Any], steps: Sequence[Step], outputs: Sequence[int]):
         self.inputs, self.constants, self.steps, self.outputs = tuple(inputs), tuple(constants), tuple(steps), tuple(outputs)
 
     @property
@@ -64,15 +64,15 @@ class Program:
         """The slot of the first step."""
         return len(self.inputs) + len(self.constants)
 
-    def spec(self, slot: int) -> Spec:
+    def spec(self, slot: int) -> ArraySpec:
         """The shape and the dtype of the value in a slot; a Python number has those of its NumPy number."""
         if slot < len(self.inputs):
             return self.inputs[slot]
         if slot < self.first_step:
             value = np.asarray(self.constants[slot - len(self.inputs)])
-            return Spec(value.shape, value.dtype)
+            return ArraySpec(value.shape, value.dtype)
         step = self.steps[slot - self.first_step]
-        return Spec(step.shape, step.dtype)
+        return ArraySpec(step.shape, step.dtype)
 
     def is_number(self, slot: int) -> bool:
         """Whether a slot has a Python number."""

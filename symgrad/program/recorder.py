@@ -16,7 +16,7 @@ from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import Unrecordable
 from symgrad.carriers.recorded import Recorded
 from symgrad.program.failing import unused_failures
-from symgrad.program.program import Operand, Program, Spec, Step, call
+from symgrad.program.program import ArraySpec, Operand, Program, Step, call
 from symgrad.program.rewrites import REWRITES, elementwise_operands
 from symgrad.program.shapes import result_dtype, spec_of
 from symgrad.system.restoring import changed
@@ -25,7 +25,7 @@ __all__ = ["Entry", "ProgramRecorder"]
 
 SMALL = 4096  # bytes of an array up to which it is compared by its elements
 LARGEST_FOLDED = 2**22  # bytes of a constant that is computed in place of a step
-SPECS: dict[Any, Spec] = {}
+SPECS: dict[Any, ArraySpec] = {}
 MOST_SPECS = 4096
 COMMUTING = ("add", "mul", "maximum", "minimum")
 
@@ -35,7 +35,7 @@ class Entry:
 
     __slots__ = ("name", "operands", "params", "shape", "dtype", "kind", "number", "value")
 
-    def __init__(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec, number: int, value: Any = None):
+    def __init__(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: ArraySpec, number: int, value: Any = None):
         self.name, self.operands, self.params, (self.shape, self.dtype) = name, operands, params, spec
         self.number, self.value = number, value  # the value of a constant, and of an entry whose elements were read
         # what determines the dtype of a result: a dtype, or the type of a Python number
@@ -48,7 +48,7 @@ class ProgramRecorder:
     `values` are those of the inputs, with which values that are read are computed.
     """
 
-    def __init__(self, inputs: Sequence[Spec], values: Sequence[Any] | None = None):
+    def __init__(self, inputs: Sequence[ArraySpec], values: Sequence[Any] | None = None):
         self._known: dict[Any, Entry] = {}
         self.count = 0  # the number of entries that were made
         self._entries: list[Entry] = []  # keeps arrays alive whose ids are keys
@@ -63,7 +63,7 @@ class ProgramRecorder:
         self._arrays: list[tuple[np.ndarray, np.ndarray]] = []  # that the user's code got for values, with copies
         self.left: list[Entry] = []  # those that the user's code read as plain numbers, which are constants to every derivative
 
-    def _new(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec, value: Any = None) -> Entry:
+    def _new(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: ArraySpec, value: Any = None) -> Entry:
         self.count += 1
         out = Entry(name, operands, params, spec, self.count, value)
         self._entries.append(out)
@@ -89,7 +89,7 @@ class ProgramRecorder:
             y = np.asarray(x)
             if y.dtype.kind not in "fciub" and y.dtype.kind != "V":
                 raise Unrecordable(f"an operand of type {type(x).__name__}")
-            found = self._known[key] = self._new("constant", (), (), Spec(y.shape, y.dtype), x)
+            found = self._known[key] = self._new("constant", (), (), ArraySpec(y.shape, y.dtype), x)
         return found
 
     def along_fixed_vectors(self) -> AbstractContextManager[None]:
@@ -108,13 +108,13 @@ class ProgramRecorder:
         key = name, *[(e.shape, e.kind) for e in entries]
         spec = SPECS.get(key)
         if spec is None:
-            spec = _remembered(key, Spec(_broadcast(entries), result_dtype(ufunc, [e.kind for e in entries])))
+            spec = _remembered(key, ArraySpec(_broadcast(entries), result_dtype(ufunc, [e.kind for e in entries])))
         return Recorded(self.add(name, entries, (), spec), self)
 
     def emit_where(self, condition: Any, a: Any, b: Any) -> Recorded:
         """The value of `where`."""
         entries = tuple([self.entry(x) for x in (condition, a, b)])
-        return Recorded(self.add("where", entries, (), Spec(_broadcast(entries), result_dtype(np.add, [e.kind for e in entries[1:]]))), self)
+        return Recorded(self.add("where", entries, (), ArraySpec(_broadcast(entries), result_dtype(np.add, [e.kind for e in entries[1:]]))), self)
 
     def emit_index(self, name: str, operands: Sequence[Any], index: Any, *rest: Any) -> Recorded:
         """The value of a word with an index, whose parts may be recorded."""
@@ -137,7 +137,7 @@ class ProgramRecorder:
         params = part(index), *rest  # adds to the operands
         return Recorded(self.add(name, tuple(ins), params), self)
 
-    def add(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec | None = None) -> Entry:
+    def add(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: ArraySpec | None = None) -> Entry:
         """The entry of a word for entries: an equal one, a simpler one, a constant, or a new one. Elementwise words come with `spec`."""
         if spec is None:
             spec = _spec(name, operands, params)
@@ -147,7 +147,7 @@ class ProgramRecorder:
         found = None if rewrite is None else rewrite(self, operands, params, spec)
         return self.add_plain(name, operands, params, spec) if found is None else found
 
-    def add_plain(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec) -> Entry:
+    def add_plain(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: ArraySpec) -> Entry:
         """As `add`, without simplification."""
         numbers = [e.number for e in operands]
         if name in COMMUTING:
@@ -159,7 +159,7 @@ class ProgramRecorder:
             self._known[key] = found
         return found
 
-    def _folded(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec) -> Entry | None:
+    def _folded(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: ArraySpec) -> Entry | None:
         """The constant that a word of constants gives; None if an operand is no constant, or the result is large."""
         for e in operands:
             if e.name != "constant":
@@ -219,7 +219,7 @@ class ProgramRecorder:
                 raise Unrecordable("a value that depends on the inputs, of which only the shapes are known")
             if e.value is None:
                 with np.errstate(all="ignore"):
-                    y = np.asarray(call(_step(e.name, e.operands, e.params, Spec(e.shape, e.dtype)), [o.value for o in e.operands]))
+                    y = np.asarray(call(_step(e.name, e.operands, e.params, ArraySpec(e.shape, e.dtype)), [o.value for o in e.operands]))
                 e.value = y if y.ndim else y[()]
         return entry.value
 
@@ -276,11 +276,11 @@ class ProgramRecorder:
             elif e not in at:
                 steps.append(e)
         at.update((e, i) for i, e in enumerate([*constants, *steps], len(at)))
-        return Program([Spec(e.shape, e.dtype) for e in inputs], [_kept(e.value) for e in constants],
+        return Program([ArraySpec(e.shape, e.dtype) for e in inputs], [_kept(e.value) for e in constants],
                        [Step(e.name, tuple([at[o] for o in e.operands]), e.params, e.shape, e.dtype) for e in steps], [at[e] for e in ends])
 
 
-def _step(name: str, operands: Sequence[Entry], params: tuple, spec: Spec) -> Step:
+def _step(name: str, operands: Sequence[Entry], params: tuple, spec: ArraySpec) -> Step:
     return Step(name, tuple(range(len(operands))), params, *spec)
 
 
@@ -301,7 +301,7 @@ def _broadcast(entries: Sequence[Entry]) -> tuple[int, ...]:
     return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
 
-def _spec(name: str, operands: tuple[Entry, ...], params: tuple) -> Spec:
+def _spec(name: str, operands: tuple[Entry, ...], params: tuple) -> ArraySpec:
     """The shape and dtype of a word's result, remembered for operands and parameters without arrays."""
     if any([e.name == "constant" for e in operands]) or any(map(_has_array, params)):
         return spec_of(name, operands, params)
@@ -313,7 +313,7 @@ def _has_array(x: Any) -> bool:
     return type(x) is np.ndarray or type(x) in (tuple, list) and any(map(_has_array, x))
 
 
-def _remembered(key: Any, spec: Spec) -> Spec:
+def _remembered(key: Any, spec: ArraySpec) -> ArraySpec:
     if len(SPECS) > MOST_SPECS:
         SPECS.clear()
     SPECS[key] = spec

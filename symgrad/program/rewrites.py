@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.program.program import Spec
+from symgrad.program.program import ArraySpec
 
 __all__ = ["REWRITES", "elementwise_operands", "filling"]
 
@@ -39,7 +39,7 @@ def _filling(e: Any) -> Any:
     return float(first)
 
 
-def elementwise_operands(recorder: Any, name: str, operands: tuple[Any, ...], spec: Spec) -> tuple[Any, ...]:
+def elementwise_operands(recorder: Any, name: str, operands: tuple[Any, ...], spec: ArraySpec) -> tuple[Any, ...]:
     """The operands of an elementwise word without explicit broadcasts that the word does itself, and with numbers for filled constants."""
     if not any([e.name == "broadcast_to" or e.name == "constant" and e.shape for e in operands]) or len(operands) < 2:
         return operands
@@ -54,18 +54,18 @@ def elementwise_operands(recorder: Any, name: str, operands: tuple[Any, ...], sp
     return tuple(out)
 
 
-def _passes(e: Any, spec: Spec) -> bool:
+def _passes(e: Any, spec: ArraySpec) -> bool:
     """Whether an entry can stand for a result of these shape and dtype."""
     return e.shape == spec.shape and e.dtype == spec.dtype
 
 
-def _is_zero(e: Any, sign: int, spec: Spec) -> bool:
+def _is_zero(e: Any, sign: int, spec: ArraySpec) -> bool:
     """Whether an entry is the zero of a sign; both are one for integers. -0.0 + 0.0 is 0.0, and -0.0 + -0.0 and -0.0 - 0.0 are -0.0."""
     number = filling(e)
     return number == 0 and (spec.dtype.kind not in "fc" or math.copysign(1, number) == sign and spec.dtype.kind == "f")
 
 
-def _add(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+def _add(recorder: Any, operands: Any, params: tuple, spec: ArraySpec) -> Any:
     for x, y in (operands, operands[::-1]):
         if _is_zero(y, -1, spec) and _passes(x, spec):
             return x
@@ -74,7 +74,7 @@ def _add(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
     return None
 
 
-def _sub(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+def _sub(recorder: Any, operands: Any, params: tuple, spec: ArraySpec) -> Any:
     a, b = operands
     if _is_zero(b, 1, spec) and _passes(a, spec):
         return a
@@ -83,7 +83,7 @@ def _sub(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
     return recorder.add("add", (a, b.operands[0]), (), spec) if b.name == "neg" else None
 
 
-def _mul(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+def _mul(recorder: Any, operands: Any, params: tuple, spec: ArraySpec) -> Any:
     if spec.dtype.kind != "f":
         return None
     for x, y in (operands, operands[::-1]):
@@ -94,7 +94,7 @@ def _mul(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
     return None
 
 
-def _scaled(recorder: Any, x: Any, factor: float, spec: Spec) -> Any:
+def _scaled(recorder: Any, x: Any, factor: float, spec: ArraySpec) -> Any:
     """A value times a number, merged with a number by which the value was multiplied before."""
     if x.name == "neg":
         x, factor = x.operands[0], -factor
@@ -114,19 +114,19 @@ def _round_once(a: float, b: float) -> bool:
     return 0.5 in (abs(math.frexp(a)[0]), abs(math.frexp(b)[0])) and all([1e-100 < abs(x) < 1e100 for x in (a, b)])
 
 
-def _div(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+def _div(recorder: Any, operands: Any, params: tuple, spec: ArraySpec) -> Any:
     a, b = operands
     return a if filling(b) == 1 and _passes(a, spec) else None
 
 
-def _neg(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+def _neg(recorder: Any, operands: Any, params: tuple, spec: ArraySpec) -> Any:
     (x,) = operands
     if x.name == "neg":
         return x.operands[0]
     return _scaled(recorder, x, -1.0, spec) if spec.dtype.kind == "f" else None
 
 
-def _pow(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+def _pow(recorder: Any, operands: Any, params: tuple, spec: ArraySpec) -> Any:
     a, b = operands
     exponent = filling(b)
     if exponent == 1 and _passes(a, spec):
@@ -134,21 +134,21 @@ def _pow(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
     return recorder.add("square", (a,), (), spec) if exponent == 2 and _passes(a, spec) else None
 
 
-def _same_shape(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+def _same_shape(recorder: Any, operands: Any, params: tuple, spec: ArraySpec) -> Any:
     (x,) = operands
     if _passes(x, spec):
         return x
     return recorder.add("reshape", (x.operands[0],), params) if x.name == "reshape" else None
 
 
-def _broadcast(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+def _broadcast(recorder: Any, operands: Any, params: tuple, spec: ArraySpec) -> Any:
     (x,) = operands
     if _passes(x, spec):
         return x
     return recorder.add("broadcast_to", (x.operands[0],), params) if x.name == "broadcast_to" else None
 
 
-def _permute(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+def _permute(recorder: Any, operands: Any, params: tuple, spec: ArraySpec) -> Any:
     (x,), (dims,) = operands, params
     if dims == tuple(range(len(dims))):
         return x
@@ -159,11 +159,11 @@ def _permute(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
     return None
 
 
-def _identity(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+def _identity(recorder: Any, operands: Any, params: tuple, spec: ArraySpec) -> Any:
     return operands[0] if _passes(operands[0], spec) else None
 
 
-def _sum(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+def _sum(recorder: Any, operands: Any, params: tuple, spec: ArraySpec) -> Any:
     (x,) = operands
     return x if params[:1] == ((),) and _passes(x, spec) else None
 
@@ -180,7 +180,7 @@ def _selected(e: Any, axis: int) -> Any:
     return slice(first, first + places.size) if (places == np.arange(first, first + places.size)).all() else places
 
 
-def _matmul(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+def _matmul(recorder: Any, operands: Any, params: tuple, spec: ArraySpec) -> Any:
     """A product with rows of the identity, as the vectors along which a Hessian is computed, selects; elsewhere it spreads an infinity or NaN."""
     a, b = operands
     if not recorder.selects or a.dtype != b.dtype:

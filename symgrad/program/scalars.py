@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from symgrad.program.program import Spec, Step
+from symgrad.program.program import ArraySpec, Step
 
 __all__ = ["ALIASES", "FAILURES", "NAMES", "literal", "scalar_expression"]
 
 FAILURES = (OverflowError, ValueError, ZeroDivisionError)  # what `math` and Python's operators raise
 # Words whose result is the operand itself, if it is 0-d and has the same dtype.
 ALIASES = {"copy", "conj", "prod", "amax", "amin", "reshape", "view", "permute", "broadcast_to", "astype"}
-FLOAT, BOOLEAN = Spec((), np.dtype(np.float64)), Spec((), np.dtype(bool))
+FLOAT, BOOLEAN = ArraySpec((), np.dtype(np.float64)), ArraySpec((), np.dtype(bool))
 
 _SIGMOID = "(1.0 / (1.0 + exp(-{x})) if {x} >= 0.0 else (z := exp({x})) / (1.0 + z))"
 _SECH = "2.0 * (z := exp(-fabs({0}))) / (1.0 + z * z)"
@@ -58,7 +58,7 @@ NAMES = {name: function for name, function in vars(math).items() if not name.sta
     "abs": abs, "round": round, "float": float, "bool": bool, "logaddexp": _logaddexp}
 
 
-def scalar_expression(step: Step, specs: Sequence[Spec], values: Sequence[object]) -> str | None:
+def scalar_expression(step: Step, specs: Sequence[ArraySpec], values: Sequence[object]) -> str | None:
     """The expression of a word on Python's numbers, with {0} and {1} for the operands; None if there is none that gives the same.
 
     `values` has the constants among the operands, and None for the others.

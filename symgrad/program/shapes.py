@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.table import SPECIAL
-from symgrad.program.program import Spec, Step, call
+from symgrad.program.program import ArraySpec, Step, call
 
 __all__ = ["result_dtype", "spec_of"]
 
@@ -74,21 +74,21 @@ SAME_DTYPE = frozenset(("reshape", "view", "broadcast_to", "permute", "place", "
                         "getitem", "diagonal", "diagonal_place", "sum_to_size", "regular"))
 
 
-def spec_of(name: str, operands: Sequence[Any], params: tuple) -> Spec:
+def spec_of(name: str, operands: Sequence[Any], params: tuple) -> ArraySpec:
     """The shape and the dtype of the result of a word."""
     shapes = [e.shape for e in operands]
     if name in ("cat", "stack"):
         dtype = np.result_type(*[e.dtype for e in operands])
-        return Spec(_joined(shapes, params[0]) if name == "cat" else (*shapes[0][:params[0]], len(shapes), *shapes[0][params[0]:]), dtype)
+        return ArraySpec(_joined(shapes, params[0]) if name == "cat" else (*shapes[0][:params[0]], len(shapes), *shapes[0][params[0]:]), dtype)
     if name == "einsum":
-        return Spec(_einsum(params[0], *shapes), np.result_type(*[e.dtype for e in operands]))
+        return ArraySpec(_einsum(params[0], *shapes), np.result_type(*[e.dtype for e in operands]))
     if name in SHAPES:
         shape = SHAPES[name](*shapes, *params)
         if name == "broadcast_to" and shape != tuple(params[0]):
             raise ValueError(f"broadcast_to: an array of shape {shapes[0]} does not broadcast to {params[0]}")
-        return Spec(shape, _dtype(name, operands, params))
+        return ArraySpec(shape, _dtype(name, operands, params))
     y = _computed(name, [_stand_in(e) for e in operands], params)
-    return Spec(y.shape, y.dtype)
+    return ArraySpec(y.shape, y.dtype)
 
 
 def _dtype(name: str, operands: Sequence[Any], params: tuple) -> np.dtype:

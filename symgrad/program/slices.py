@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from symgrad.program.lowering import Lowered, Op
-from symgrad.program.program import Spec
-from symgrad.program.writer import Writer
+from symgrad.program.lowering import Lowered, LoweredOp
+from symgrad.program.program import ArraySpec
+from symgrad.program.writer import NumpyWriter
 
 __all__ = ["SlicedWriter"]
 
@@ -15,7 +15,7 @@ LARGE = 2**19  # bytes of an array from which slices pay off
 SLICE = 2**17  # bytes of a slice
 
 
-class SlicedWriter(Writer):
+class SlicedWriter(NumpyWriter):
     """A writer that makes loops over slices of elementwise operations on large arrays.
 
     The last slice overlaps the one before if the length is no multiple. No operation overwrites what the loop reads from outside.
@@ -28,7 +28,7 @@ class SlicedWriter(Writer):
     @staticmethod
     def _group(lowered: Lowered) -> None:
         """Move operations that do not depend on a group of large elementwise operations before it."""
-        ops, group, made, shape = [], list[Op](), set[int](), None
+        ops, group, made, shape = [], list[LoweredOp](), set[int](), None
         for op in lowered.ops:
             large = op.kind in ELEMENTWISE and _size(lowered.specs[op.out]) >= LARGE
             if large and lowered.specs[op.out].shape != shape or not large and not made.isdisjoint(op.ins):
@@ -60,14 +60,14 @@ class SlicedWriter(Writer):
         return end
 
 
-def _size(spec: Spec) -> int:
+def _size(spec: ArraySpec) -> int:
     return math.prod(spec.shape) * spec.dtype.itemsize
 
 
 class _Loop:
     """A loop over slices of an axis."""
 
-    def __init__(self, writer: Writer, first: int, end: int, axis: int, length: int):
+    def __init__(self, writer: NumpyWriter, first: int, end: int, axis: int, length: int):
         self.writer, self.first, self.end, self.length = writer, first, end, length
         self.ops = writer.lowered.ops[first:end]
         self.shape = writer.specs[self.ops[0].out].shape
@@ -117,10 +117,10 @@ class _Loop:
             else:
                 writer.block_of[root] = block
 
-    def _is_sliced(self, spec: Spec) -> bool:
+    def _is_sliced(self, spec: ArraySpec) -> bool:
         return len(spec.shape) >= -self.from_end and spec.shape[self.from_end] == self.shape[self.from_end]
 
-    def _slice(self, spec: Spec) -> Spec:
+    def _slice(self, spec: ArraySpec) -> ArraySpec:
         shape = list(spec.shape)
         shape[self.from_end] = self.length
-        return Spec(tuple(shape), spec.dtype)
+        return ArraySpec(tuple(shape), spec.dtype)

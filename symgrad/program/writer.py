@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.adding import ROWS
-from symgrad.program.lowering import FRESH, Lowered, Op
-from symgrad.program.program import LISTS, Operand, Spec, has_operand
+from symgrad.program.lowering import FRESH, Lowered, LoweredOp
+from symgrad.program.program import LISTS, ArraySpec, Operand, has_operand
 from symgrad.program.scalars import NAMES
 from symgrad.program.values import Values
 
-__all__ = ["Writer"]
+__all__ = ["NumpyWriter"]
 
 COMPUTED = {"ufunc", "copyto", "where", "reduce", "product", "place", "put", "update", "cat", "stack"}  # these can write their result anywhere
 
 
-class Writer(Values):
+class NumpyWriter(Values):
     """The source of a program, whose operations are written one after the other."""
 
     def __init__(self, lowered: Lowered):
@@ -28,7 +28,7 @@ class Writer(Values):
         self.contiguous: set[str] = set()
         self.orders: dict[int, tuple[int, ...]] = {}  # of the axes in memory, where it is not that of the shape
         self.placed: set[int] = set()  # registers whose arrays are made before they are written
-        self._descriptions: dict[Spec, str] = {}
+        self._descriptions: dict[ArraySpec, str] = {}
         self.roots, self.last = self.lowered.uses()
         self.given = self._given()
         self.fresh = set(self.given.values())
@@ -55,7 +55,7 @@ class Writer(Values):
                     self.blocks.give_back(self.block_of.pop(root))
         return number + 1
 
-    def _described(self, spec: Spec) -> str:
+    def _described(self, spec: ArraySpec) -> str:
         if spec not in self._descriptions:
             self._descriptions[spec] = f"{spec.dtype}{list(spec.shape)}"
         return self._descriptions[spec]
@@ -72,7 +72,7 @@ class Writer(Values):
                 given[output] = register
         return given
 
-    def target(self, number: int, op: Op, candidates: Sequence[int] = ()) -> str | None:
+    def target(self, number: int, op: LoweredOp, candidates: Sequence[int] = ()) -> str | None:
         """The array that an operation writes to: a candidate that is not used afterwards, or a buffer; None for a result of the program."""
         out, spec = op.out, self.specs[op.out]
         if out in self.placed:
@@ -98,12 +98,12 @@ class Writer(Values):
             self.arrays[out] = self.blocks.name(self.block_of[out], spec)
             self.contiguous.add(self.arrays[out])
         else:
-            base = self.blocks.name(self.block_of[out], Spec(tuple(spec.shape[i] for i in order), spec.dtype))
+            base = self.blocks.name(self.block_of[out], ArraySpec(tuple(spec.shape[i] for i in order), spec.dtype))
             text = f"{base}.transpose({self.text(tuple(order.index(i) for i in range(len(order))))})"
             self.arrays[out] = self.view_lines.setdefault((base, text), f"b{out}v")
         return self.arrays[out]
 
-    def common_order(self, op: Op) -> tuple[int, ...] | None:
+    def common_order(self, op: LoweredOp) -> tuple[int, ...] | None:
         """The order of axes in memory, the slowest first, of an elementwise result, which is that of its operands; None for rows after rows."""
         if op.kind not in ("ufunc", "copyto", "where"):
             return None
@@ -112,7 +112,7 @@ class Writer(Values):
         found = {self.orders.get(i) for i in op.ins if self.specs[i].shape == self.specs[op.out].shape}
         return found.pop() if len(found) == 1 else None
 
-    def _order_of_view(self, op: Op) -> tuple[int, ...] | None:
+    def _order_of_view(self, op: LoweredOp) -> tuple[int, ...] | None:
         """The order of axes in memory of a permuted array, and of slices of it."""
         order, (first, *_) = self.orders.get(op.ins[0]), op.params
         if op.name == "permute":
@@ -122,7 +122,7 @@ class Writer(Values):
         sliced = op.name == "getitem" and all(type(part) is slice for part in (first if type(first) is tuple else (first,)))
         return order if sliced else None
 
-    def _operands(self, op: Op) -> list[str]:
+    def _operands(self, op: LoweredOp) -> list[str]:
         constants = self.lowered.constants
         if not any(i in constants for i in op.ins):
             return [self.arrays[i] if i in self.arrays else self.array(i) for i in op.ins]
@@ -133,13 +133,13 @@ class Writer(Values):
         self.names.setdefault("np_" + name if name in NAMES else name, getattr(np, name))
         return "np_" + name if name in NAMES else name
 
-    def _ufunc(self, number: int, op: Op) -> None:
+    def _ufunc(self, number: int, op: LoweredOp) -> None:
         operands, function = ", ".join(self._operands(op)), self._function(op.name)
         out = self.target(number, op, op.ins)
         keyword = "out=" if op.name in ("maximum", "minimum") else ""  # NumPy deprecates a position for these
         self.lines.append(f"{function}({operands}, {keyword}{out})" if out else f"{self.arrays[op.out]} = {function}({operands})")
 
-    def _copyto(self, number: int, op: Op) -> None:
+    def _copyto(self, number: int, op: LoweredOp) -> None:
         x = self.array(op.ins[0])
         out = self.target(number, op) or self.empty(op.out)
         self.lines.append(f"copyto({out}, {x})")
@@ -153,7 +153,7 @@ class Writer(Values):
         self.lines.append(f"{self.arrays[register]} = {text}")
         return self.arrays[register]
 
-    def _where(self, number: int, op: Op) -> None:
+    def _where(self, number: int, op: LoweredOp) -> None:
         dtype = self.specs[op.out].dtype
         c, a, b = (self.array(i, dtype) for i in op.ins)
         out = self.target(number, op, op.ins[2:]) or self.empty(op.out)
@@ -161,7 +161,7 @@ class Writer(Values):
             self.lines.append(f"copyto({out}, {b})")
         self.lines.append(f"copyto({out}, {a}, where={c})")
 
-    def _reduce(self, number: int, op: Op) -> None:
+    def _reduce(self, number: int, op: LoweredOp) -> None:
         (x,), (dim, keepdim), (shape, dtype) = op.ins, op.params, self.specs[op.out]
         if op.name == "add" and self._has_many_rows(x, dim):
             return self._added(number, op)
@@ -176,7 +176,7 @@ class Writer(Values):
         if out is None:
             self.lines.append(f"{self.arrays[op.out]} = {call}, None, None, {keepdim})" + (f".reshape({self.text(shape)})" if kept != shape else ""))
         else:
-            self.lines.append(f"{call}, None, {self.blocks.name(self.block_of[op.out], Spec(kept, dtype))}, {keepdim})")
+            self.lines.append(f"{call}, None, {self.blocks.name(self.block_of[op.out], ArraySpec(kept, dtype))}, {keepdim})")
         return None
 
     def _has_many_rows(self, x: int, dim: Any) -> bool:
@@ -190,13 +190,13 @@ class Writer(Values):
             end -= 1
         return len(axes) < len(shape) and math.prod([shape[i] for i in axes if i < end]) > ROWS
 
-    def _added(self, number: int, op: Op) -> None:
+    def _added(self, number: int, op: LoweredOp) -> None:
         (x,), (dim, keepdim), (shape, _) = op.ins, op.params, self.specs[op.out]
         call = f"added({self.array(x)}, {self.text(dim)}, {keepdim}).reshape({self.text(shape)})"
         out = self.target(number, op)
         self.lines.append(f"copyto({out}, {call})" if out else f"{self.arrays[op.out]} = {call}")
 
-    def _product(self, number: int, op: Op) -> None:
+    def _product(self, number: int, op: LoweredOp) -> None:
         a, b = map(self.array, op.ins)
         call = f"{a}.dot({b}" if op.name == "dot" else f"matmul({a}, {b}"
         if not self.specs[op.out].shape:
@@ -206,7 +206,7 @@ class Writer(Values):
         out = self.target(number, op)
         self.lines.append(f"{call}, {out})" if out else f"{self.arrays[op.out]} = {call})")
 
-    def _place(self, number: int, op: Op) -> None:
+    def _place(self, number: int, op: LoweredOp) -> None:
         g = self._element(op.ins[0])
         if (out := self.target(number, op)) is None:
             out = self.empty(op.out, "zeros")
@@ -218,14 +218,14 @@ class Writer(Values):
         """A value that is written to elements of an array."""
         return self.array(x) if x in self.lowered.constants or self.specs[x].shape else self.some_number(x)
 
-    def _put(self, number: int, op: Op) -> None:
+    def _put(self, number: int, op: LoweredOp) -> None:
         x, value = self.array(op.ins[0]), self._element(op.ins[1])
         out = self.target(number, op, op.ins[:1]) or self.empty(op.out)
         if out != x:
             self.lines.append(f"copyto({out}, {x})")
         self.lines.append(f"{out}[{self.index(op.params[0])}] = {value}")
 
-    def _update(self, number: int, op: Op) -> None:
+    def _update(self, number: int, op: LoweredOp) -> None:
         """Add to elements of an array, or subtract from them."""
         x, g, index = self.array(op.ins[0]), self._element(op.ins[1]), self.index(op.params[0])
         out = self.target(number, op, op.ins[:1]) or self.empty(op.out)
@@ -237,20 +237,20 @@ class Writer(Values):
             view = self.view_lines.setdefault((out, f"{out}[{index}]"), f"b{op.out}e")
             self.lines.append(f"{self._function(op.name)}({view}, {g}, {view})")
 
-    def _cat(self, number: int, op: Op) -> None:
+    def _cat(self, number: int, op: LoweredOp) -> None:
         operands = ", ".join(map(self.array, op.ins))
         out = self.target(number, op)
         call = f"concatenate(({operands}, ), {self.text(op.params[0])}"
         self.lines.append(f"{call}, {out})" if out else f"{self.arrays[op.out]} = {call})")
 
-    def _stack(self, number: int, op: Op) -> None:
+    def _stack(self, number: int, op: LoweredOp) -> None:
         parts = [self._element(i) for i in op.ins]
         out = self.target(number, op) or self.empty(op.out)
         dim = op.params[0] % len(self.specs[op.out].shape)
         for i, part in enumerate(parts):
             self.lines.append(f"{out}[{':, ' * dim}{i}] = {part}")
 
-    def _view(self, number: int, op: Op) -> None:
+    def _view(self, number: int, op: LoweredOp) -> None:
         if not self.specs[op.out].shape:
             return self._call(number, op)
         x, (first, *_) = self.array(op.ins[0]), op.params
@@ -279,7 +279,7 @@ class Writer(Values):
             self.contiguous.add(name)
         return None
 
-    def _item(self, number: int, op: Op) -> None:
+    def _item(self, number: int, op: LoweredOp) -> None:
         (x,), dtype = op.ins, self.specs[op.out].dtype
         index = ", ".join(map(repr, op.params))
         if self.lowered.scalars and dtype in (np.float64, np.bool_):
@@ -289,13 +289,13 @@ class Writer(Values):
             self.numpy[op.out] = f"n{op.out}"
             self.lines.append(f"n{op.out} = {self.array(x)}[{index}]")
 
-    def _scalar(self, number: int, op: Op) -> None:
+    def _scalar(self, number: int, op: LoweredOp) -> None:
         self.has_scalars = True
         operands = [self.number(i) for i in op.ins]
         self.numbers[op.out] = f"t{op.out}"
         self.lines.append(f"t{op.out} = {op.params[0].format(*operands)}")
 
-    def _call(self, number: int, op: Op) -> None:
+    def _call(self, number: int, op: LoweredOp) -> None:
         operands = [self.argument(i) for i in op.ins]
         if any(map(has_operand, op.params)):
             named: set[int] = set()

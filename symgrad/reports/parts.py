@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from symgrad.reports.numbers import short
 
-__all__ = ["Code", "Formula", "Line", "Part", "Table", "as_html", "as_markdown", "as_rich", "as_text"]
+__all__ = ["CodeBlock", "Formula", "Line", "Part", "Table", "as_html", "as_markdown", "as_rich", "as_text"]
 
 STYLES = dict.fromkeys(("proved", "verified", "passed", "accurate", "inside", "finite"), "bold green") | dict.fromkeys(
     ("failed", "refuted", "outside", "not finite"), "bold red") | dict.fromkeys(("imprecise", "undecided", "not checkable"), "yellow")
@@ -27,7 +27,7 @@ class Formula(NamedTuple):
     right: Any
 
 
-class Code(NamedTuple):
+class CodeBlock(NamedTuple):
     """Lines to be copied as they are."""
 
     text: str
@@ -41,7 +41,7 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-Part = Line | Formula | Code | Table
+Part = Line | Formula | CodeBlock | Table
 
 
 def as_text(part: Part) -> list[str]:
@@ -51,7 +51,7 @@ def as_text(part: Part) -> list[str]:
             return [text]
         case Formula(left, right):
             return [f"{left} = {short(right)}"]
-        case Code(text):
+        case CodeBlock(text):
             return [f"    {line}".rstrip() for line in text.splitlines()]
         case Table(title, headers, rows):
             widths = [max(map(len, column)) for column in zip(headers, *rows)]
@@ -75,7 +75,7 @@ def as_rich(headline: str, verdict: str, parts: Iterable[Part]) -> Any:
                 table.add_row(*map(Text, row))
             shown += [Text(""), table]
         else:
-            style = "dim" if isinstance(part, Code) else "yellow" if part[0].startswith("note:") else ""
+            style = "dim" if isinstance(part, CodeBlock) else "yellow" if part[0].startswith("note:") else ""
             shown.append(Text("\n".join(as_text(part)), style=style))
     style, (name, colon, word) = STYLES.get(verdict, "cyan"), headline.rpartition(": ")
     return Panel(Group(*shown), title=Text.assemble(name + colon, (word, style)), border_style=style, title_align="left")
@@ -95,7 +95,7 @@ def as_markdown(part: Part) -> str:
         case Formula():
             latex = _latex(part)
             return f"$${latex}$$" if latex else f"`{as_text(part)[0]}`"
-        case Code(text):
+        case CodeBlock(text):
             return f"```python\n{text}\n```"
         case Table(title, headers, rows):
             lines = [map(_escaped, headers), ["---"] * len(headers), *(map(_escaped, row) for row in rows)]
@@ -116,7 +116,7 @@ def as_html(part: Part) -> str:
         case Formula():
             latex = _latex(part)
             return f"<p>$\\displaystyle {escape(latex)}$</p>" if latex else f"<p><code>{escape(as_text(part)[0])}</code></p>"
-        case Code(text):
+        case CodeBlock(text):
             return f"<pre><code>{escape(text)}</code></pre>"
         case Table(title, headers, rows):
             head, *body = ("<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"

@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.reports.base import BaseReport, plain
 from symgrad.reports.numbers import first_line, ulp_text
-from symgrad.reports.parts import Code, Formula, Line, Part, Table
+from symgrad.reports.parts import CodeBlock, Formula, Line, Part, Table
 from symgrad.reports.verdicts import IMPRECISE
 
 __all__ = ["CheckFailure", "Failure", "OpReport", "Result", "Wrong"]
@@ -91,7 +91,7 @@ class Failure(BaseReport):
         wrong = self.wrong
         others = wrong.what.strip().splitlines()[1:]
         if others:
-            yield Code("\n".join(others[:MAX_ERROR_LINES]))
+            yield CodeBlock("\n".join(others[:MAX_ERROR_LINES]))
         where = raised_at(wrong.__cause__)
         if where:
             yield Line(f"raised {where}")
@@ -108,7 +108,7 @@ class Failure(BaseReport):
             yield Line(f"note: {self.note}")
         if self.snippet:
             yield Line("to see it again:")
-            yield Code(self.snippet)
+            yield CodeBlock(self.snippet)
         if self.command:
             yield Line(f"or: {self.command}")
         if self.seed:

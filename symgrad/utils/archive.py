@@ -67,7 +67,7 @@ def read(stream: IO[bytes]) -> Any:
                                 f"reads version {VERSION}")
             check(len(document) == 3, "the structure has unknown fields")
             arrays = [_array(archive, members[f"{i}.npy"]) for i in range(len(members))]
-            return _Reader(arrays).read(document["object"])
+            return _ArchiveReader(arrays).read(document["object"])
     except LoadError:
         raise
     except (zipfile.BadZipFile, *DAMAGED) as error:
@@ -163,7 +163,7 @@ DICTIONARIES: dict[str, type[dict[Any, Any]]] = {"dict": dict, "ordered": Ordere
 TENSOR = {"memory", "dtype", "shape", "offset", "strides", "requires_grad", "symbol", "class"}
 
 
-class _Reader:
+class _ArchiveReader:
     """A reader of objects from JSON values."""
 
     def __init__(self, arrays: list[np.ndarray]):

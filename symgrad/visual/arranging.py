@@ -6,10 +6,10 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from symgrad.visual.boxes import View
+from symgrad.visual.boxes import GraphView
 from symgrad.visual.layout import place, ranked
 
-__all__ = ["Arrangement", "Curve", "MARGIN", "arranged", "baseline"]
+__all__ = ["Arrangement", "EdgeCurve", "MARGIN", "arranged", "baseline"]
 
 HEAD, LINE_HEIGHT, PADDING, MARGIN, ROW_GAP, COLUMN_GAP = 18.0, 15.0, 8.0, 14.0, 36.0, 70.0
 NAME_WIDTH, TEXT_WIDTH = 8.0, 6.65  # of a character of the name, and of the other lines
@@ -18,7 +18,7 @@ Rectangle = tuple[float, float, float, float]  # left, top, width, height
 
 
 @dataclass
-class Curve:
+class EdgeCurve:
     """An edge: a start, and three points for each cubic piece. `kind` is "operand", "used" (of a value in a gradient) or "cotangent"."""
 
     kind: str
@@ -33,7 +33,7 @@ class Arrangement:
 
     rectangles: list[Rectangle]
     lines: list[list[str]]
-    curves: list[Curve]
+    curves: list[EdgeCurve]
     width: float
     height: float
 
@@ -42,7 +42,7 @@ def _columns(text: str) -> int:
     return sum([2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text])
 
 
-def arranged(view: View) -> Arrangement:
+def arranged(view: GraphView) -> Arrangement:
     """The places of all boxes and edges."""
     lines = [box.lines() for box in view.boxes]
     widths = [max(_columns(t) * (TEXT_WIDTH if k else NAME_WIDTH) for k, t in enumerate(own)) + 2 * PADDING for own in lines]
@@ -78,10 +78,10 @@ def arranged(view: View) -> Arrangement:
         if right[a] is right[b]:
             upper, lower = (b, a) if right[a] else (a, b)
             points = _through(rectangles, upper, lower, [(p, tops[row]) for p, row in bends[upper, lower]])
-            curves.append(Curve("operand", a, b, points[::-1] if right[a] else points))
+            curves.append(EdgeCurve("operand", a, b, points[::-1] if right[a] else points))
         else:
-            curves.append(Curve("used", a, b, _across(rectangles, beside, a, b, False)))
-    curves += [Curve("cotangent", a, b, _across(rectangles, beside, a, b, True)) for a, b in view.arrows]
+            curves.append(EdgeCurve("used", a, b, _across(rectangles, beside, a, b, False)))
+    curves += [EdgeCurve("cotangent", a, b, _across(rectangles, beside, a, b, True)) for a, b in view.arrows]
     return Arrangement(rectangles, lines, curves, start - COLUMN_GAP + MARGIN, y - ROW_GAP + MARGIN)
 
 
@@ -90,7 +90,7 @@ def baseline(top: float, k: int) -> float:
     return top + PADDING + 12 + (HEAD - LINE_HEIGHT + LINE_HEIGHT * k if k else 0)
 
 
-def _ranks(view: View) -> list[int]:
+def _ranks(view: GraphView) -> list[int]:
     """The row of each box; a gradient stands, if it can, in the row of what it is the gradient of."""
     count, right = len(view.boxes), [box.is_gradient for box in view.boxes]
     rank = ranked(count, [(a, b) for a, b in view.edges if not right[b]])

@@ -19,7 +19,7 @@ from symgrad.visual.folding import Fold
 from symgrad.visual.formulas import formula, name_of, text_of
 from symgrad.visual.tracing import CONSTANT, IO, MEMBERS, Vertex
 
-__all__ = ["Box", "Content", "View", "one_line", "short"]
+__all__ = ["NodeBox", "NodeLabels", "GraphView", "one_line", "short"]
 
 LARGEST_FORMULA = 60  # operations of a formula in terms of the leaves, with repetitions
 LARGEST_ARRAY = 4  # elements, each of which has a formula of its own
@@ -42,7 +42,7 @@ def short(text: str, length: int = LINE) -> str:
 
 
 @dataclass
-class Box:
+class NodeBox:
     """A box of a picture: a leaf, a constant, an operation, an output, or a group of them ("fold").
 
     `expression` is in terms of the operands, `formula` in terms of the symbols of leaves; `operands` are numbers of boxes. Text that does not
@@ -86,10 +86,10 @@ class Box:
 
 
 @dataclass
-class View:
+class GraphView:
     """What is drawn: boxes, edges from operands to results, and pairs of a gradient and what it is the gradient of."""
 
-    boxes: list[Box]
+    boxes: list[NodeBox]
     edges: list[tuple[int, int]]
     cotangents: list[tuple[int, int]]
     items: Sequence[Vertex | Fold]
@@ -100,7 +100,7 @@ class View:
         return [(g, v) for g, v in self.cotangents if self.boxes[v].kind == "leaf"]
 
 
-class Content:
+class NodeLabels:
     """The texts of vertices; `values` and `expressions` say whether these are wanted.
 
     `gradients` has the vertex of the gradient by each vertex that has one; `of_gradients` are the vertices that compute them.
@@ -110,7 +110,7 @@ class Content:
         self.gradients, self.of_gradients, self.values, self.expressions = gradients, of_gradients, values, expressions
         self._sizes: dict[Vertex, int] = {}
 
-    def view(self, items: Sequence[Vertex | Fold]) -> View:
+    def view(self, items: Sequence[Vertex | Fold]) -> GraphView:
         """The boxes of vertices and groups in order, with the edges between them."""
         place: dict[Vertex, int] = {}
         for i, item in enumerate(items):
@@ -131,24 +131,24 @@ class Content:
         cotangents = {(place[g], place[v]): None for v, g in self.gradients.items() if v in place and place.get(g, place[v]) != place[v]}
         for g, v in cotangents:
             boxes[g].gradient_of += ", " * bool(boxes[g].gradient_of) + boxes[v].name
-        return View(boxes, list(edges), list(cotangents), items)
+        return GraphView(boxes, list(edges), list(cotangents), items)
 
-    def of_group(self, fold: Fold) -> Box:
+    def of_group(self, fold: Fold) -> NodeBox:
         """The box of a group: its title, and how many operations of each kind it has."""
         vertices = list(fold.vertices())
         counts = Counter([v.kind for v in vertices if v.op is not None or v.operands])
         what = ", ".join([f"{kind} × {n}" if n > 1 else kind for kind, n in counts.most_common(4)]) + ", …" * (len(counts) > 4)
         outer = [name for part in fold.scope.split("/") if (name := part.partition("[")[2].removesuffix("]"))]
         title = fold.title.replace("[", "".join(["[", *(f"{name}." for name in outer)]), 1) or f"{fold.count:,} nodes"
-        return Box("fold", one_line(title), op=one_line(what), scope=one_line(fold.scope), folded=fold.count,
+        return NodeBox("fold", one_line(title), op=one_line(what), scope=one_line(fold.scope), folded=fold.count,
                    is_gradient=vertices[0] in self.of_gradients)
 
-    def of_vertex(self, vertex: Vertex) -> Box:
+    def of_vertex(self, vertex: Vertex) -> NodeBox:
         """The box of a vertex."""
         node, value = vertex.node, vertex.value
         kind = ("output" if vertex.operands else "leaf") if vertex.kind == IO else "constant" if vertex.kind == CONSTANT else \
             "leaf" if vertex.kind in MEMBERS or isinstance(node, Leaf) else "operation"
-        box = Box(kind, one_line(name_of(vertex) if kind == "leaf" else vertex.label), is_gradient=vertex in self.of_gradients)
+        box = NodeBox(kind, one_line(name_of(vertex) if kind == "leaf" else vertex.label), is_gradient=vertex in self.of_gradients)
         box.scope = one_line(vertex.path.rpartition("/")[0].removeprefix("/"))
         box.op = one_line(vertex.kind) if kind == "operation" else ""
         box.node = node.name() if node is not None and node.requires_grad else ""

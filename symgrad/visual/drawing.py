@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from symgrad.visual.arranging import MARGIN, arranged, baseline
-from symgrad.visual.boxes import View
+from symgrad.visual.boxes import GraphView
 from symgrad.visual.svg import EDGES, LEGEND, colours_of
 
 __all__ = ["png_of"]
@@ -16,7 +16,7 @@ INCH = 96.0  # units of the SVG
 LARGEST = 30000  # dots of a side
 
 
-def png_of(view: View, caption: str, dpi: int) -> bytes:
+def png_of(view: GraphView, caption: str, dpi: int) -> bytes:
     """The PNG of a view with its caption, in fewer dots per inch if a side would be too long."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg

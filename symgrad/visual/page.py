@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from symgrad.visual.boxes import Content, View
+from symgrad.visual.boxes import GraphView, NodeLabels
 from symgrad.visual.folding import Fold, opened
 from symgrad.visual.svg import svg_of
 from symgrad.visual.tracing import Vertex
@@ -31,7 +31,7 @@ def _file(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
-def page_of(groups: Sequence[Fold], content: Content, drawn: Sequence[Vertex | Fold], caption: str) -> str:
+def page_of(groups: Sequence[Fold], content: NodeLabels, drawn: Sequence[Vertex | Fold], caption: str) -> str:
     """The page; `drawn` is what its first picture shows of the groups."""
     pages = [_page(groups[0].title, -1, content.view(drawn))]
     levels = _levels(groups, content, drawn, pages)
@@ -64,7 +64,7 @@ def page_of(groups: Sequence[Fold], content: Content, drawn: Sequence[Vertex | F
     return re.sub(r"\{\{(\w+)\}\}", lambda match: found[match[1]], _file("page.html"))
 
 
-def _page(title: str, parent: int, view: View) -> dict[str, Any]:
+def _page(title: str, parent: int, view: GraphView) -> dict[str, Any]:
     boxes = []
     for box in view.boxes:
         known = {key: value for key, value in asdict(box).items() if key != "shape" and value not in ("", 0, None, False)}
@@ -72,7 +72,7 @@ def _page(title: str, parent: int, view: View) -> dict[str, Any]:
     return {"title": title, "parent": parent, "svg": svg_of(view), "boxes": boxes, "items": view.items}
 
 
-def _levels(groups: Sequence[Fold], content: Content, drawn: Sequence[Vertex | Fold], pages: list[dict[str, Any]]) -> list[tuple[str, int]]:
+def _levels(groups: Sequence[Fold], content: NodeLabels, drawn: Sequence[Vertex | Fold], pages: list[dict[str, Any]]) -> list[tuple[str, int]]:
     """The pictures of all depths that are not too large, appended to `pages`; none if there is one depth."""
     levels, before = [], None
     for depth in range(1, 20):

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.system.atomic_write import write_whole
-from symgrad.visual.boxes import Content, View
+from symgrad.visual.boxes import GraphView, NodeLabels
 from symgrad.visual.folding import Fold, grouped, opened, ordered
 from symgrad.visual.page import page_of
 from symgrad.visual.recorded import GRADIENTS, differentiate, read
@@ -32,14 +32,14 @@ class Picture:
     page of `html()`.
     """
 
-    def __init__(self, groups: Sequence[Fold], content: Content, fold: int, depth: int | None):
+    def __init__(self, groups: Sequence[Fold], content: NodeLabels, fold: int, depth: int | None):
         self._groups, self._content, self._fold, self._depth = groups, content, fold, depth
         self._drawn = [item for group in groups for item in opened(group, fold, depth)]
         self.count = sum([group.count for group in groups])
         self.folded = sum([item.count for item in self._drawn if isinstance(item, Fold)])
 
     @functools.cached_property
-    def view(self) -> View:
+    def view(self) -> GraphView:
         """The boxes and edges that are drawn."""
         return self._content.view(self._drawn)
 
@@ -177,7 +177,7 @@ def graph(x: Any, *inputs: Any, gradient: bool = False, values: bool = True, exp
     own = frozenset(recorder.vertices[count:])
     backward = _needed([v for v in ordered(recorder.vertices[count:]) if v in own], set(gradients.values()))
     groups = [grouped(forward, title), *([grouped(backward, GRADIENTS, 1)] if backward else [])]
-    return Picture(groups, Content(gradients, own, values, expressions), fold, depth)
+    return Picture(groups, NodeLabels(gradients, own, values, expressions), fold, depth)
 
 
 def _check(results: Sequence[Any], inputs: tuple) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from symgrad.visual.arranging import MARGIN, Arrangement, Curve, arranged, baseline
-from symgrad.visual.boxes import Box, View
+from symgrad.visual.arranging import MARGIN, Arrangement, EdgeCurve, arranged, baseline
+from symgrad.visual.boxes import GraphView, NodeBox
 
 __all__ = ["CAPTIONS", "COLOURS", "EDGES", "LEGEND", "colours_of", "svg_of"]
 
@@ -17,7 +17,7 @@ CAPTIONS = {"operand": "operand of", "used": "value used in a gradient", "cotang
 LEGEND = 22.0
 
 
-def svg_of(view: View, caption: str = "") -> str:
+def svg_of(view: GraphView, caption: str = "") -> str:
     """The SVG of a view; `caption` stands below it."""
     found = arranged(view)
     kinds = {curve.kind for curve in found.curves}
@@ -41,7 +41,7 @@ def svg_of(view: View, caption: str = "") -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _curve(curve: Curve) -> str:
+def _curve(curve: EdgeCurve) -> str:
     colour, thick, dashes = EDGES[curve.kind]
     (x, y), *rest = curve.points
     path = f"M{x:.1f} {y:.1f}C" + " ".join([f"{p:.1f} {q:.1f}" for p, q in rest])
@@ -53,12 +53,12 @@ def _curve(curve: Curve) -> str:
             f'stroke-dasharray="{dashes}"/><path d="{head}" fill="{colour}"/></g>')
 
 
-def colours_of(box: Box) -> tuple[str, str]:
+def colours_of(box: NodeBox) -> tuple[str, str]:
     """The fill and the line of a box."""
     return COLOURS["gradient" if box.is_gradient and box.kind not in ("fold", "outside") else box.kind]
 
 
-def _box(i: int, box: Box, found: Arrangement) -> str:
+def _box(i: int, box: NodeBox, found: Arrangement) -> str:
     fill, line = colours_of(box)
     left, top, width, height = found.rectangles[i]
     radius = 12 if box.kind == "leaf" else 3

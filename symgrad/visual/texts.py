@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from symgrad.visual.boxes import View
+from symgrad.visual.boxes import GraphView
 from symgrad.visual.folding import Fold
 from symgrad.visual.formulas import expression, name_of
 from symgrad.visual.svg import CAPTIONS, COLOURS, colours_of
@@ -16,7 +16,7 @@ PLAIN = frozenset(" _.,=+*/^()-")  # the characters, besides letters and digits,
 SHAPES = {"leaf": "([{}])", "constant": "[{}]", "operation": "[{}]", "output": "[/{}/]", "fold": "[[{}]]", "outside": "[{}]"}
 
 
-def dot_of(view: View, caption: str = "") -> str:
+def dot_of(view: GraphView, caption: str = "") -> str:
     """The DOT source; text is quoted, so that no character of it has a meaning in DOT."""
     lines = ["digraph graph_of_tensors {", '    node [shape=box, style=filled, fontname="monospace"]']
     if caption:
@@ -35,7 +35,7 @@ def _quoted(*lines: str) -> str:
     return '"' + "\\n".join([line.replace("\\", "\\\\").replace('"', '\\"') for line in lines]) + '"'
 
 
-def mermaid_of(view: View, caption: str = "") -> str:
+def mermaid_of(view: GraphView, caption: str = "") -> str:
     """The Mermaid source; characters that may have a meaning are written as their codes."""
     lines = ["flowchart TD"]
     if caption:
@@ -56,7 +56,7 @@ def _coded(text: str) -> str:
     return "".join([c if c.isalnum() or c in PLAIN else f"#{ord(c)};" for c in text])
 
 
-def latex_of(view: View) -> str:
+def latex_of(view: GraphView) -> str:
     """The operations of a view as `aligned` equations; groups and what has no formula are left out."""
     rows = [rf"{_latex_name(item.label)} &= {_right_side(item)}" for item in view.items if not isinstance(item, Fold) and item.op is not None]
     return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"

@@ -15,7 +15,7 @@ import pytest
 from symgrad.cli import main
 from symgrad.program.native import Unsupported, blas, compiler, find_compiler, mathematics, native, runner, store
 from symgrad.program.native.keys import program_key
-from symgrad.program.program import Program, Spec, Step, interpreter
+from symgrad.program.program import ArraySpec, Program, Step, interpreter
 from tests.support.programs import Builder, chain
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler was found")
@@ -81,7 +81,7 @@ def test_programs_with_different_texts_have_different_keys() -> None:
     for build in builders:
         b = Builder()
         keys.add(program_key(b.program(build(b, b.input(x), b.input(number)))))
-    keys.add(program_key(Program([Spec((2, 3), np.dtype(">f8")), Spec((), FLOAT)], [], [], [0])))
+    keys.add(program_key(Program([ArraySpec((2, 3), np.dtype(">f8")), ArraySpec((), FLOAT)], [], [], [0])))
     assert len(keys) == len(builders) + 1
 
 
@@ -342,11 +342,11 @@ def test_c_reads_the_objects_of_this_interpreter() -> None:
 
 
 @pytest.mark.parametrize("step, spec", (
-    (Step("conj", (0,), (), (3,), np.dtype(complex)), Spec((3,), np.dtype(complex))),
-    (Step("no_such_word", (0,), (), (3,), FLOAT), Spec((3,), FLOAT)),
-    (Step("neg", (0,), (), (3,), np.dtype(np.float16)), Spec((3,), np.dtype(np.float16))),
+    (Step("conj", (0,), (), (3,), np.dtype(complex)), ArraySpec((3,), np.dtype(complex))),
+    (Step("no_such_word", (0,), (), (3,), FLOAT), ArraySpec((3,), FLOAT)),
+    (Step("neg", (0,), (), (3,), np.dtype(np.float16)), ArraySpec((3,), np.dtype(np.float16))),
 ))
-def test_what_cannot_be_written_is_named(step: Step, spec: Spec) -> None:
+def test_what_cannot_be_written_is_named(step: Step, spec: ArraySpec) -> None:
     with pytest.raises(Unsupported):
         native(Program([spec], [], [step], [1]))
 

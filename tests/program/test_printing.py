@@ -5,7 +5,7 @@ import pytest
 
 import symgrad
 from symgrad.nn import functional as F
-from symgrad.program.program import Program, Spec, Step
+from symgrad.program.program import ArraySpec, Program, Step
 
 X = np.array([[0.1, 0.2, 0.3], [1.0, 2.0, -3.0]])
 W = np.arange(12.0).reshape(3, 4) / 10 - 0.5
@@ -189,7 +189,7 @@ def test_errors(energy):
         symgrad.to_c(energy)
     with pytest.raises(TypeError, match="expected a recorded program"):
         symgrad.to_dot(3)
-    spec = Spec((2,), np.dtype(float))
+    spec = ArraySpec((2,), np.dtype(float))
     with pytest.raises(TypeError, match=r"the word 'sinc_derivative' .* cannot be written in PyTorch"):
         symgrad.to_torch(Program([spec], [], [Step("sinc_derivative", (0,), (7,), *spec)], [1]))
     with pytest.raises(TypeError, match=r"cannot be written in NumPy"):
@@ -198,7 +198,7 @@ def test_errors(energy):
 
 def test_large_constants():
     def program(n):
-        spec = Spec((n,), np.dtype(float))
+        spec = ArraySpec((n,), np.dtype(float))
         return Program([spec], [np.arange(float(n))], [Step("add", (0, 1), (), *spec)], [2])
 
     assert "C1 = np.array([0.0, 1.0, 2.0, 3.0, 4.0])\n\n\ndef f(x0):\n    return x0 + C1" in symgrad.to_python(program(5))

@@ -11,7 +11,7 @@ from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.arrays import COMMON
 from symgrad.codegen.languages import Jax, NumPy, Torch, short_name
 from symgrad.engine.tensor import wrap
-from symgrad.program.program import Program, Spec, Step
+from symgrad.program.program import ArraySpec, Program, Step
 from symgrad.testing.checks.compiled import KINDS, compiled_derivatives
 from tests.program.test_registry_compiled import CASES, arrays, compare, largest
 from tests.support.claims import attack_on
@@ -60,7 +60,7 @@ def test_numpy(op, parameters):
 
 
 def test_the_comparison_can_fail():
-    spec = Spec((3,), np.dtype(float))
+    spec = ArraySpec((3,), np.dtype(float))
     program = Program([spec], [], [Step("sin", (0,), (), *spec)], [1])
     x = np.arange(3.0)
     compare(run(symgrad.to_python, np.array, program, [x]), [np.sin(x)], "sin", 1.0)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.carriers import ELEMENTWISE
-from symgrad.program.program import LISTS, Operand, Program, Spec, Step, call
+from symgrad.program.program import LISTS, ArraySpec, Operand, Program, Step, call
 
 WITH_NUMBERS = {"exp2_derivative", "log_derivative", "softplus", "sinc_derivative"}  # elementwise words with a number among the parameters
 
@@ -66,7 +66,7 @@ class Builder:
         starts = (0, len(self.values[0]), len(self.values[0]) + len(self.values[1]))
         steps = [Step(word, tuple(starts[x.kind] + x.place for x in ins), params, np.shape(value), np.asarray(value).dtype)
                  for (word, ins, params), value in zip(self.calls, self.values[2], strict=True)]
-        inputs = [Spec(np.shape(x), np.asarray(x).dtype) for x in self.values[0]]
+        inputs = [ArraySpec(np.shape(x), np.asarray(x).dtype) for x in self.values[0]]
         return Program(inputs, self.values[1], steps, [starts[x.kind] + x.place for x in outputs])
 
 

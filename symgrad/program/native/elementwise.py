@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.program.native.mathematics import BINARY_CALLS, CALLS
-from symgrad.program.native.nodes import BOOL, FLOAT64, Graph, Ref, Unsupported, broadcast, is_weak, literal_array, permuted
+from symgrad.program.native.nodes import BOOL, FLOAT64, KernelGraph, Ref, Unsupported, broadcast, is_weak, literal_array, permuted
 
 __all__ = ["Elementwise"]
 
@@ -23,7 +23,7 @@ ON_BOOLS = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and"}
 class Elementwise:
     """Adds the primitive operations of elementwise words to a graph."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: KernelGraph):
         self.graph = graph
         self.dtype = FLOAT64  # of the word that is written
 

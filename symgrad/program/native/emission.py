@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from symgrad.program.native import loops
 from symgrad.program.native.mathematics import function_texts
-from symgrad.program.native.nodes import C_TYPES, Node, Ref, dimensions, row_major
+from symgrad.program.native.nodes import C_TYPES, KernelNode, Ref, dimensions, row_major
 from symgrad.program.native.routines import ROUTINES, routine_text
-from symgrad.program.native.schedule import Item, Schedule
-from symgrad.program.native.writer import Writer, number_in_work
+from symgrad.program.native.schedule import Item, KernelSchedule
+from symgrad.program.native.writer import LoopWriter, number_in_work
 
 __all__ = ["Emission"]
 
@@ -50,10 +50,10 @@ CALLS  const long wrong = *(int64_t *)work;
 }
 """
 
-class Emission(Writer):
+class Emission(LoopWriter):
     """The text of a program."""
 
-    def __init__(self, schedule: Schedule):
+    def __init__(self, schedule: KernelSchedule):
         super().__init__()
         parts = list(schedule.parts())
         bodies = [self._function(i, part) for i, part in enumerate(parts)]
@@ -79,44 +79,44 @@ class Emission(Writer):
     def _source(self, x: Ref) -> str:
         return f"{self.pointer(x.node)} + {x.offset}" if x.offset else self.pointer(x.node)
 
-    def _single(self, node: Node) -> None:
+    def _single(self, node: KernelNode) -> None:
         if node.size or node.op == "reduce":
             getattr(self, f"_{node.op}")(node)
 
-    def _call(self, name: str, node: Node, *arguments: object) -> None:
+    def _call(self, name: str, node: KernelNode, *arguments: object) -> None:
         self.write(f"  {self.routine(name, C_TYPES[node.dtype])}({', '.join(map(str, arguments))});")
 
-    def _copy(self, node: Node) -> None:
+    def _copy(self, node: KernelNode) -> None:
         self.write("  " + self.gather(self.pointer(node), self.pointer(node.operands[0].node), node.operands[0], "0", str(node.size)))
 
-    def _take(self, node: Node) -> None:
+    def _take(self, node: KernelNode) -> None:
         x, at = node.operands
         self._call("take", node, self.pointer(node), self._source(x), self.pointer(at.node), node.size)
 
-    def _wrapped(self, node: Node) -> None:
+    def _wrapped(self, node: KernelNode) -> None:
         self._call("wrapped", node, self.pointer(node), self._source(node.operands[0]), node.size, node.params[0], "(int64_t *)work")
 
-    def _start(self, node: Node, base: Sequence[Ref]) -> None:
+    def _start(self, node: KernelNode, base: Sequence[Ref]) -> None:
         """Fill the memory of a node with the elements of a base, or with zeros."""
         target = self.pointer(node)
         self.write("  " + (self.gather(target, self.pointer(base[0].node), base[0], "0", str(node.size)) if base else
                            f"memset({target}, 0, {node.size * node.dtype.itemsize});"))
 
-    def _put(self, node: Node) -> None:
+    def _put(self, node: KernelNode) -> None:
         *base, values, at = node.operands
         self._start(node, base)
         self._call("put", node, self.pointer(node), self._source(values), self.pointer(at.node), at.size)
 
-    def _add_at(self, node: Node) -> None:
+    def _add_at(self, node: KernelNode) -> None:
         g, at = node.operands
         self._start(node, ())
         self._call("add_at", node, self.pointer(node), self._source(g), self.pointer(at.node), at.size)
 
-    def _pick(self, node: Node) -> None:
+    def _pick(self, node: KernelNode) -> None:
         rows, best = node.operands
         self._call("pick", node, self.pointer(node), self._source(rows), self.pointer(best.node), node.size, rows.shape[-1])
 
-    def _assemble(self, node: Node) -> None:
+    def _assemble(self, node: KernelNode) -> None:
         kind, *places = node.params
         target, operands = self.pointer(node), list(node.operands)
         if kind != "tiled":
@@ -133,18 +133,18 @@ class Emission(Writer):
             else:
                 self.loop(dims, f"{target}[{offset}{{0}}] = {self.pointer(x.node)}[{x.offset}{{1}}];")
 
-    def _copy_runs(self, target: str, runs: Sequence[tuple[int, int, int]], like: Node) -> None:
+    def _copy_runs(self, target: str, runs: Sequence[tuple[int, int, int]], like: KernelNode) -> None:
         """Copy adjacent elements of the work memory by a table: the time of compilers grows with the square of the number of statements."""
         rows = ", ".join(f"{{{', '.join(map(str, run))}}}" for run in runs)
         self.write(f"  {{ static const long runs[][3] = {{{rows}}};\n    for (long i = 0; i < {len(runs)}; i++)\n"
                    f"      for (long j = 0; j < runs[i][2]; j++) {target}[runs[i][0] + j] = {self.work(like)}[runs[i][1] + j]; }}")
 
-    def _cumulate(self, node: Node) -> None:
+    def _cumulate(self, node: KernelNode) -> None:
         (kind, axis), shape = node.params, node.shape
         inner = row_major(shape)[axis]
         self._call(kind, node, self.pointer(node), self._source(node.operands[0]), node.size // (shape[axis] * inner), shape[axis], inner)
 
-    def _reduce(self, node: Node) -> None:
+    def _reduce(self, node: KernelNode) -> None:
         (kind, kept), x = node.params, node.operands[0]
         target, source, kind_of_x = self.pointer(node), self.pointer(x.node), C_TYPES[x.dtype]
         outer = dimensions(x.shape[:kept], x.strides[:kept], row_major(node.shape))
@@ -177,7 +177,7 @@ class Emission(Writer):
         self.loop(outer, f"{kind_of_x} a = {start}; {head}a = {fold}(a, {name}({source} + {x.offset}{{0}}{at}, {count}, {step})); "
                          f"{target}[0{{1}}] = a;")
 
-    def _product(self, node: Node, name: str = "product", more: str = "") -> None:
+    def _product(self, node: KernelNode, name: str = "product", more: str = "") -> None:
         a, b = node.operands[:2]
         m, n, k = node.shape[-2], node.shape[-1], a.shape[-1]
         outer = dimensions(a.shape[:-2], a.strides[:-2], b.strides[:-2], row_major(node.shape)[:-2])
@@ -186,7 +186,7 @@ class Emission(Writer):
         self.loop(outer or ((1, 0, 0, 0),), f"{name}(blas, {more}{self.pointer(node)}{{2}}, {self.pointer(a.node)} + {a.offset}{{0}}, "
                                             f"{self.pointer(b.node)} + {b.offset}{{1}}, {steps});")
 
-    def _selected(self, node: Node) -> None:
+    def _selected(self, node: KernelNode) -> None:
         self._product(node, "selected", f"{int(node.params[0])}, {self.pointer(node.operands[2].node)}, ")
 
 

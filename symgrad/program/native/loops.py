@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from symgrad.program.native.mathematics import IN_PAIRS, SCALAR, VECTOR, number_text, scalar_call, used_functions
-from symgrad.program.native.nodes import C_TYPES, Node, Ref, literal_array
+from symgrad.program.native.nodes import C_TYPES, KernelNode, Ref, literal_array
 from symgrad.program.native.schedule import ALIGNMENT, Item
-from symgrad.program.native.writer import Writer
+from symgrad.program.native.writer import LoopWriter
 
 __all__ = ["elements", "vectors"]
 
@@ -15,7 +15,7 @@ CACHE = 128 * 1024  # the bytes that the buffers of a block may take
 LONGEST = 2000  # the operations in one loop; what does not fit into registers costs less than buffers between loops
 
 
-def scalar_text(writer: Writer, x: Ref, item: Item | None) -> str:
+def scalar_text(writer: LoopWriter, x: Ref, item: Item | None) -> str:
     """The expression for a value of one element."""
     node = x.node
     if node.op == "literal":
@@ -25,7 +25,7 @@ def scalar_text(writer: Writer, x: Ref, item: Item | None) -> str:
     return writer.element(node, x.offset)
 
 
-def expression(writer: Writer, node: Node, operands: list[str]) -> str:
+def expression(writer: LoopWriter, node: KernelNode, operands: list[str]) -> str:
     """The operation of a node on single elements."""
     kind = C_TYPES[node.dtype]
     if node.op == "cast":
@@ -41,7 +41,7 @@ def expression(writer: Writer, node: Node, operands: list[str]) -> str:
     return scalar_call(node.op, kind, operands)
 
 
-def elements(writer: Writer, item: Item) -> None:
+def elements(writer: LoopWriter, item: Item) -> None:
     """Scalars, or a loop over single elements."""
     is_loop = item.lane == "g"
     count = item.nodes[0].size
@@ -66,7 +66,7 @@ def elements(writer: Writer, item: Item) -> None:
     writer.write("\n".join([*lines, "  }"] if is_loop else lines))
 
 
-def vectors(writer: Writer, item: Item) -> None:
+def vectors(writer: LoopWriter, item: Item) -> None:
     """A loop over blocks: one loop for each call of a mathematical function, short loops of arithmetic between."""
     if item.nodes[0].size:
         _Block(writer, item).write()
@@ -75,7 +75,7 @@ def vectors(writer: Writer, item: Item) -> None:
 class _Block:
     """The text of the loops over one block. Values that several loops need have buffers of the length of the block."""
 
-    def __init__(self, writer: Writer, item: Item):
+    def __init__(self, writer: LoopWriter, item: Item):
         self.writer, self.item, self.lane = writer, item, item.lane
         self.count, self.width = item.nodes[0].size, 8 if item.lane == "d" else 4
         self.loops = self._loops()
@@ -86,18 +86,18 @@ class _Block:
         self.repeated: list[tuple[int, str, Ref]] = []  # buffers of elements that repeat: with the period, and what to copy
         self.streams: dict[Ref, str] = {}
         self.uniforms: dict[Ref, str] = {}
-        self.buffers: dict[Node, str] = {}
+        self.buffers: dict[KernelNode, str] = {}
         self.used = 0  # buffers
         self.free: list[str] = []
         self.kept: set[str] = set()  # buffers that are not used again in the block
 
-    def _is_call(self, node: Node) -> bool:
+    def _is_call(self, node: KernelNode) -> bool:
         return node.op not in VECTOR
 
-    def _loops(self) -> list[list[Node]]:
+    def _loops(self) -> list[list[KernelNode]]:
         """The nodes of each loop: calls of one function, or arithmetic, as early as the operands are known."""
-        stage: dict[Node, int] = {}
-        rows: dict[int, list[Node]] = {}
+        stage: dict[KernelNode, int] = {}
+        rows: dict[int, list[KernelNode]] = {}
         for node in self.item.nodes:
             at = max([stage[x.node] for x in node.operands if x.node in stage], default=0)
             before = [x.node for x in node.operands if x.node in stage and stage[x.node] == at]
@@ -107,10 +107,10 @@ class _Block:
                 at += 1
             stage[node] = at
             rows.setdefault(at, []).append(node)
-        out: list[list[Node]] = []
+        out: list[list[KernelNode]] = []
         for at in sorted(rows):
             if at % 2:
-                calls: dict[tuple, list[Node]] = {}
+                calls: dict[tuple, list[KernelNode]] = {}
                 for node in rows[at]:
                     calls.setdefault((node.operands, "pair" if node.op in IN_PAIRS else node.op), []).append(node)
                 out += calls.values()
@@ -128,7 +128,7 @@ class _Block:
                         last[x.node] = i
         for node in self.item.sums:
             last[node.operands[0].node] = len(self.loops)
-        done: list[list[Node]] = [[] for _ in range(len(self.loops) + 1)]
+        done: list[list[KernelNode]] = [[] for _ in range(len(self.loops) + 1)]
         for node, i in last.items():
             done[i].append(node)
         body = []
@@ -223,7 +223,7 @@ class _Block:
         self.before.append(f"  for (long i = 0; i < BLOCK / W{self.lane} + 1; i++) {buffer}[i] = {value};")
         return buffer
 
-    def _result(self, node: Node) -> str:
+    def _result(self, node: KernelNode) -> str:
         """A pointer to the result in the block: its memory, or a buffer."""
         lane, place = self.lane, node.place
         if place is None or node.is_bool:
@@ -236,7 +236,7 @@ class _Block:
             self.start.append(f"    U{lane} *const y{node.number} = (U{lane} *)({self.writer.pointer(node)} + k);")
         return self.buffers[node]
 
-    def _call(self, loop: list[Node]) -> str:
+    def _call(self, loop: list[KernelNode]) -> str:
         node, lane = loop[0], self.lane
         operands = [self._pointer(x) for x in node.operands]
         if node.op in IN_PAIRS:
@@ -247,7 +247,7 @@ class _Block:
         self.writer.used.add(f"{node.op}_block${lane}{len(operands)}")
         return f"    {node.op}_block{lane}({', '.join([self._result(node), *operands])}, m);"
 
-    def _arithmetic(self, at: int, loop: list[Node], last: dict[Node, int]) -> str:
+    def _arithmetic(self, at: int, loop: list[KernelNode], last: dict[KernelNode, int]) -> str:
         lane, loads, lines = self.lane, {}, []
         for node in loop:
             operands = []
@@ -279,7 +279,7 @@ class _Block:
                 lines.append(self._store_truth(node))
         return "\n".join(["    for (long i = 0; i < m; i++) {", *loads.values(), *lines, "    }"])
 
-    def _sum(self, node: Node, whole: bool) -> str:
+    def _sum(self, node: KernelNode, whole: bool) -> str:
         """Add the sums of the blocks, with their rounding errors; return the statement after the loop."""
         name, kind = f"a{node.number}", C_TYPES[node.dtype]
         target = self.writer.element(node)
@@ -292,7 +292,7 @@ class _Block:
                         f"({name} - next) + part : (part - next) + {name};\n      {name} = next;\n    }}")
         return f"  {target} = fabs({name}) < __builtin_inf() ? {name} + {name}_error : {name};"
 
-    def _store_truth(self, node: Node) -> str:
+    def _store_truth(self, node: KernelNode) -> str:
         lane, name = self.lane, f"z{node.number}"
         self.writer.used.add(f"truth${lane}")
         target = f"{self.writer.pointer(node)} + k"

@@ -19,7 +19,7 @@ from symgrad.program.native.nodes import (
     FLOAT32,
     FLOAT64,
     INT64,
-    Graph,
+    KernelGraph,
     Ref,
     Unsupported,
     broadcast,
@@ -38,9 +38,9 @@ __all__ = ["lower"]
 EMPTY = {"sum": 0, "prod": 1, "all": True, "any": False, "norm": 0}
 
 
-def lower(program: Program) -> tuple[Graph, list[Ref]]:
+def lower(program: Program) -> tuple[KernelGraph, list[Ref]]:
     """The graph of the primitive operations of a program, and its outputs."""
-    graph = Graph()
+    graph = KernelGraph()
     values = [graph.add("input", (), (i,), tuple(x.shape), np.dtype(x.dtype)) for i, x in enumerate(program.inputs)]
     words = _Words(graph)
     for i, x in enumerate(program.constants):
@@ -67,7 +67,7 @@ def lower(program: Program) -> tuple[Graph, list[Ref]]:
 class _Words(Elementwise):
     """The words that move, combine and reduce elements."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: KernelGraph):
         super().__init__(graph)
         self.shape: tuple[int, ...] = ()
         self.table = elementwise.words(self) | {name: getattr(self, name) for name in dir(self) if name in PROTOCOL}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Graph", "Node", "Ref", "Unsupported", "filling", "is_zeros", "selections"]
+__all__ = ["KernelGraph", "KernelNode", "Ref", "Unsupported", "filling", "is_zeros", "selections"]
 
 BOOL, FLOAT64, FLOAT32, INT64 = np.dtype(bool), np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64)
 C_TYPES = {BOOL: "unsigned char", FLOAT64: "double", FLOAT32: "float", INT64: "int64_t", np.dtype(np.int32): "int32_t"}
@@ -19,7 +19,7 @@ class Unsupported(RuntimeError):
     """The reason why a program cannot be written in C."""
 
 
-class Node:
+class KernelNode:
     """A value that is computed, in row-major memory of its own if it has memory.
 
     `op` is "input" or "constant" with its number in `params`, "literal" with a Python number, or a primitive operation. Nodes are in the order
@@ -40,7 +40,7 @@ class Node:
 class Ref(NamedTuple):
     """The elements of a node's memory at an offset and strides, both counted in elements."""
 
-    node: Node
+    node: KernelNode
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -137,13 +137,13 @@ def _ones(x: np.ndarray) -> np.ndarray | None:
     return at if (x[np.arange(len(x)), at] == 1).all() else None
 
 
-class Graph:
+class KernelGraph:
     """The nodes of a program; an equal node is created once."""
 
     def __init__(self) -> None:
-        self.nodes: list[Node] = []
+        self.nodes: list[KernelNode] = []
         self.constants: list[np.ndarray] = []
-        self.selections: dict[Node, Any] = {}  # of constant matrices
+        self.selections: dict[KernelNode, Any] = {}  # of constant matrices
         self.numbers: dict[int, int] = {}  # of those that are constants of the program: their numbers there
         self._found: dict[Hashable, Ref] = {}
 
@@ -154,7 +154,7 @@ class Graph:
         if found is None:
             if dtype not in C_TYPES:
                 raise Unsupported(f"the dtype {dtype}")
-            node = Node(len(self.nodes), op, operands, params, shape, dtype)
+            node = KernelNode(len(self.nodes), op, operands, params, shape, dtype)
             self.nodes.append(node)
             found = self._found[key] = Ref(node, 0, shape, row_major(shape))
         return found
@@ -208,7 +208,7 @@ def view(x: Ref, change: Any) -> Ref | None:
         return None
     return Ref(x.node, out.__array_interface__["data"][0] - base.__array_interface__["data"][0], out.shape, out.strides)
 
-def literal_array(node: Node) -> np.ndarray:
+def literal_array(node: KernelNode) -> np.ndarray:
     """The value of a literal as an array of one element."""
     text = node.params[0]
     return np.array([{"True": True, "False": False}.get(text, text) if node.dtype == bool else float(text) if node.dtype.kind == "f" else int(text)],

@@ -17,8 +17,8 @@ from symgrad.program.native.emission import Emission
 from symgrad.program.native.keys import program_key
 from symgrad.program.native.lowering import lower
 from symgrad.program.native.objects import HEAD, ITEMS, READS_OBJECTS
-from symgrad.program.native.schedule import ALIGNMENT, Schedule
-from symgrad.program.program import Program, Spec
+from symgrad.program.native.schedule import ALIGNMENT, KernelSchedule
+from symgrad.program.program import ArraySpec, Program
 
 __all__ = ["Native", "native"]
 
@@ -39,7 +39,7 @@ class Native:
         layout = _Layout.read(notes)
         self._layout = layout
         self._constants = [np.asarray(program.constants[x], order="C") if type(x) is int else x for x in layout.constants]
-        inputs, outputs = [Spec(tuple(x.shape), np.dtype(x.dtype)) for x in program.inputs], [program.spec(slot) for slot in program.outputs]
+        inputs, outputs = [ArraySpec(tuple(x.shape), np.dtype(x.dtype)) for x in program.inputs], [program.spec(slot) for slot in program.outputs]
         self._arrays = [spec for spec in outputs if spec.shape]
         self._count = len(outputs)
         first = layout.first_constant + len(self._constants)
@@ -57,7 +57,7 @@ class Native:
     def _written(self) -> tuple[str, bytes]:
         """The text, and the notes that a run needs beside the object."""
         graph, outputs = lower(self._program)
-        schedule = Schedule(graph, outputs, len(self._program.inputs))
+        schedule = KernelSchedule(graph, outputs, len(self._program.inputs))
         emission = Emission(schedule)
         return emission.text, _Layout.of(schedule, emission).written()
 
@@ -120,7 +120,7 @@ class _Layout(NamedTuple):
     blas: bool
 
     @classmethod
-    def of(cls, schedule: Schedule, emission: Emission) -> _Layout:
+    def of(cls, schedule: KernelSchedule, emission: Emission) -> _Layout:
         inputs = [(node.params[0], node.place.offset, node.dtype.str) for node in schedule.nodes if node.op == "input" and not node.shape]
         results = [(i, node.place.offset, node.dtype.str) for i, node in enumerate(schedule.outputs) if node.place.table is None]
         constants = [schedule.graph.numbers.get(i, schedule.graph.constants[i]) for i in schedule.constants]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from symgrad.program.native.nodes import Graph, Node, Ref, literal_array
+from symgrad.program.native.nodes import KernelGraph, KernelNode, Ref, literal_array
 
-__all__ = ["Item", "Place", "Schedule"]
+__all__ = ["Item", "MemoryPlace", "KernelSchedule"]
 
 PART = 150  # the nodes in one function of the text: compilers take more time for longer ones
 LOOP = 400  # the nodes in one loop over vectors; with more, loops have half as many: the time and the memory of compilers grow with the square
@@ -16,7 +16,7 @@ SOURCES = ("input", "constant", "literal")
 REAL = ("d", "f")
 
 
-class Place(NamedTuple):
+class MemoryPlace(NamedTuple):
     """The memory of a node: a pointer of the table, or an offset in the work memory, where loops may write past the end."""
 
     table: int | None
@@ -29,18 +29,18 @@ class Item:
     `sums` are the sums of all elements of some of the nodes, which are computed in the same loop.
     """
 
-    def __init__(self, lane: str, nodes: list[Node]):
+    def __init__(self, lane: str, nodes: list[KernelNode]):
         self.lane, self.nodes = lane, nodes
-        self.sums: list[Node] = []
+        self.sums: list[KernelNode] = []
         self.part = 0
         for node in nodes:
             node.item = self
 
 
-class Schedule:
+class KernelSchedule:
     """The items of a graph in their order, and the places of the nodes that have memory."""
 
-    def __init__(self, graph: Graph, outputs: list[Ref], inputs: int):
+    def __init__(self, graph: KernelGraph, outputs: list[Ref], inputs: int):
         self.inputs, self.graph = inputs, graph
         self.outputs = self._own_outputs(outputs)
         self.nodes = self._reachable()
@@ -49,16 +49,16 @@ class Schedule:
         self.work = 8  # bytes, of which the first eight tell that an index is out of bounds
         self._place()
 
-    def _own_outputs(self, outputs: list[Ref]) -> list[Node]:
+    def _own_outputs(self, outputs: list[Ref]) -> list[KernelNode]:
         """A node of its own for each output."""
-        out: list[Node] = []
+        out: list[KernelNode] = []
         for i, x in enumerate(outputs):
             if x.node.op in SOURCES or x.node in out or not x.is_whole or bool(x.shape) != bool(x.node.shape):
                 x = self.graph.add("copy", (x,), (i,), x.shape, x.dtype)
             out.append(x.node)
         return out
 
-    def _reachable(self) -> list[Node]:
+    def _reachable(self) -> list[KernelNode]:
         found, stack = set[int](), list(self.outputs)
         while stack:
             node = stack.pop()
@@ -69,7 +69,7 @@ class Schedule:
 
     def _items(self) -> list[Item]:
         """Elementwise nodes are grouped by size where no other node lies between them."""
-        groups: dict[tuple, list[Node]] = {}
+        groups: dict[tuple, list[KernelNode]] = {}
         for node in self.nodes:
             node.item = node.place = None
             node.level = 0
@@ -103,7 +103,7 @@ class Schedule:
 
     def _sink(self) -> None:
         """Compute elementwise nodes in the loop of their first reader, which then needs no memory for them."""
-        latest: dict[Node, tuple[int, bool]] = {}  # the last level at which a node can be computed, and whether it has a reader there
+        latest: dict[KernelNode, tuple[int, bool]] = {}  # the last level at which a node can be computed, and whether it has a reader there
         kept = set(self.outputs)
         for node in reversed(self.nodes):
             level, is_read = latest.get(node, (node.level, False))
@@ -117,7 +117,7 @@ class Schedule:
 
     def _place(self) -> None:
         """Choose the places of the nodes that have memory."""
-        last: dict[Node, int] = {}
+        last: dict[KernelNode, int] = {}
         for at, item in enumerate(self.items):
             for node in (*item.nodes, *item.sums):
                 if not node.lane:
@@ -133,17 +133,17 @@ class Schedule:
                 constants.append(node)
         for node in self.nodes:
             if node.op == "input":
-                node.place = Place(node.params[0], 0) if node.shape else Place(None, self._more(8))
+                node.place = MemoryPlace(node.params[0], 0) if node.shape else MemoryPlace(None, self._more(8))
         for i, node in enumerate(constants):
-            node.place = Place(self.inputs + i, 0)
+            node.place = MemoryPlace(self.inputs + i, 0)
         self.constants = [node.params[-1] for node in constants]  # their numbers in the graph
         self.table_size += len(constants)
         for node in self.outputs:
-            node.place = Place(self.table_size, 0) if node.shape else Place(None, self._more(8))
+            node.place = MemoryPlace(self.table_size, 0) if node.shape else MemoryPlace(None, self._more(8))
             self.table_size += bool(node.shape)
         for node in self.nodes:
             if node in last and node.place is None and node.size == 1:
-                node.place = Place(None, self._more(8))
+                node.place = MemoryPlace(None, self._more(8))
         self.work = -(-self.work // ALIGNMENT) * ALIGNMENT
         self._share(last)
 
@@ -151,7 +151,7 @@ class Schedule:
         self.work += count
         return self.work - count
 
-    def _share(self, last: dict[Node, int]) -> None:
+    def _share(self, last: dict[KernelNode, int]) -> None:
         """Places in the work memory, shared by nodes whose times do not overlap."""
         live: list[tuple[int, int, int]] = []  # the start and the end of memory in use, with the last item that reads it
         start = self.work
@@ -167,10 +167,10 @@ class Schedule:
                             break
                         offset = high
                     live.insert(where, (offset, offset + size, last[node]))
-                    node.place = Place(None, offset)
+                    node.place = MemoryPlace(None, offset)
                     self.work = max(self.work, offset + size)
 
-    def _needs_memory(self, node: Node, reader: Item) -> bool:
+    def _needs_memory(self, node: KernelNode, reader: Item) -> bool:
         if node.op == "literal":
             return not reader.lane
         if node.op in SOURCES or not node.lane:
@@ -191,7 +191,7 @@ class Schedule:
             yield part
 
 
-def is_sum_of_vector(node: Node) -> bool:
+def is_sum_of_vector(node: KernelNode) -> bool:
     """Whether a node is the sum of all elements that a loop over vectors computes."""
     if node.op != "reduce" or node.params != ("sum", 0):
         return False
@@ -199,7 +199,7 @@ def is_sum_of_vector(node: Node) -> bool:
     return x.node.lane in REAL and x.is_whole and x.dtype == node.dtype
 
 
-def is_direct(x: Ref, reader: Node) -> bool:
+def is_direct(x: Ref, reader: KernelNode) -> bool:
     """Whether an operand can be computed in the loop of its reader."""
     node = x.node
     if not reader.lane or not node.lane or node.lane != reader.lane:

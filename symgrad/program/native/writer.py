@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symgrad.program.native.nodes import C_TYPES, Node, Ref
+from symgrad.program.native.nodes import C_TYPES, KernelNode, Ref
 from symgrad.program.native.routines import ROUTINES
 
-__all__ = ["Writer", "number_in_work"]
+__all__ = ["LoopWriter", "number_in_work"]
 
 LETTERS = {"double": "d", "float": "f", "unsigned char": "b", "int64_t": "l", "int32_t": "i"}
 
 
-class Writer:
+class LoopWriter:
     """The statements of one function of the text, and what the whole text needs."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Writer:
         """Bytes of memory that one loop needs."""
         self.scratch = max(self.scratch, count)
 
-    def pointer(self, node: Node) -> str:
+    def pointer(self, node: KernelNode) -> str:
         """The name of a pointer to the memory of a node."""
         kind, place = C_TYPES[node.dtype], node.place
         source = f"work + {place.offset}" if place.table is None else f"table[{place.table}]"
@@ -39,12 +39,12 @@ class Writer:
         self.pointers[name] = f"  {kind} *const {name} = ({kind} *)({source});"
         return name
 
-    def element(self, node: Node, number: int = 0) -> str:
+    def element(self, node: KernelNode, number: int = 0) -> str:
         """The expression for an element in memory; those of the work memory have one pointer, since a program may have thousands."""
         first = number_in_work(node)
         return f"{self.pointer(node)}[{number}]" if first is None else f"{self.work(node)}[{first + number}]"
 
-    def work(self, like: Node) -> str:
+    def work(self, like: KernelNode) -> str:
         """The name of a pointer to the work memory, as elements of the type of a node."""
         kind = C_TYPES[like.dtype]
         name = f"w{LETTERS[kind]}"
@@ -74,7 +74,7 @@ class Writer:
         self.write(f"  {head}{{ {_filled(body, sums)} }}")
 
 
-def number_in_work(node: Node) -> int | None:
+def number_in_work(node: KernelNode) -> int | None:
     """The number of the first element of a node in the work memory, counted in elements of its type; None if it is elsewhere."""
     size, place = node.dtype.itemsize, node.place
     return None if place.table is not None or place.offset % size else place.offset // size

@@ -17,7 +17,7 @@ from typing import Any
 
 from symgrad.system.locks import reentrant_lock
 from symgrad.system.restoring import finished
-from symgrad.utils.data.workers import End, Failure, Setup, serve
+from symgrad.utils.data.workers import End, Setup, WorkerFailure, serve
 
 __all__ = ["Workers"]
 
@@ -174,7 +174,7 @@ class Epoch:
             if answer is End and worker in self._active:
                 self._active.remove(worker)
             self._submit()
-            if isinstance(answer, Failure):
+            if isinstance(answer, WorkerFailure):
                 raise answer.error()
             if answer is not End:
                 return answer

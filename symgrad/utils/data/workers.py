@@ -19,7 +19,7 @@ import numpy as np
 
 from symgrad.factories.generators import manual_seed
 
-__all__ = ["End", "Failure", "Fetch", "Setup", "WorkerInfo", "get_worker_info", "serve"]
+__all__ = ["End", "WorkerFailure", "Fetch", "Setup", "WorkerInfo", "get_worker_info", "serve"]
 
 Fetch = Callable[[Any], Any]  # from the indices of a sampler to a batch; End at the end
 
@@ -76,7 +76,7 @@ class Setup:
         return lambda indices: collate([dataset[i] for i in indices])
 
 
-class Failure:
+class WorkerFailure:
     """An exception of a worker, in a form that every process can read."""
 
     def __init__(self, worker: int, error: Exception):
@@ -130,12 +130,12 @@ def serve(connection: Connection, others: MutableSet[Connection], setup: Setup, 
         tasks.put(None)
 
     threading.Thread(target=receive, daemon=True).start()
-    failed: Failure | None = None
+    failed: WorkerFailure | None = None
     try:
         if init is not None:
             init(number)
     except Exception as error:
-        failed = Failure(number, error)
+        failed = WorkerFailure(number, error)
     epoch, load = None, None
     while (task := tasks.get()) is not None and not closed.is_set():
         wanted, index = task
@@ -144,7 +144,7 @@ def serve(connection: Connection, others: MutableSet[Connection], setup: Setup, 
                 epoch, load = wanted, setup.fetch() if failed is None else None
             answer = ForkingPickler.dumps((wanted, failed if load is None else load(index)))
         except Exception as error:
-            answer = ForkingPickler.dumps((wanted, Failure(number, error)))
+            answer = ForkingPickler.dumps((wanted, WorkerFailure(number, error)))
         try:
             connection.send_bytes(answer)
         except OSError:  # the caller has closed its end
