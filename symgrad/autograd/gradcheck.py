@@ -3,10 +3,9 @@
 import sys
 from types import ModuleType
 
-from symgrad.testing.gradcheck.deprecated import get_analytical_jacobian, get_numerical_jacobian
 from symgrad.testing.gradcheck.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
-__all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck", "gradgradcheck"]
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
 class _CallableModule(ModuleType):

@@ -74,13 +74,13 @@ def test_batches_of_cotangents_and_tangents(what, monkeypatch):
     if what == "right":
         assert gradcheck(OnlyOneByOne.apply, x, check_batched_grad=True, check_forward_ad=True, check_batched_forward_grad=True)
     elif what == "numpy":
-        text = r"While computing batched gradients, got: .*: return 2 \* g .*\n    this rule calls NumPy with a tensor"
+        text = r"a batch of cotangents of output 0 .* raised .*: return 2 \* g .*\n    this rule calls NumPy with a tensor"
         with pytest.raises(GradcheckError, match=text):
             gradcheck(OnlyOneByOne.apply, x, check_batched_grad=True)
         assert not gradcheck(OnlyOneByOne.apply, x, check_batched_grad=True, raise_exception=False)
         assert gradcheck(OnlyOneByOne.apply, x)
     else:
-        with pytest.raises(GradcheckError, match="For output 0 and input 0:(.|\n)*failed while testing batched gradient(.|\n)*Got:\ntensor"):
+        with pytest.raises(GradcheckError, match="a batch of tangents of input 0 .* gives tensor"):
             gradcheck(OnlyOneByOne.apply, x, check_forward_ad=True, check_batched_forward_grad=True)
         assert gradcheck(OnlyOneByOne.apply, x, check_forward_ad=True)
 
@@ -103,7 +103,7 @@ def test_random_numbers_in_a_batch_that_a_derivative_makes():
     with pytest.raises(RuntimeError, match="^" + words):
         autograd.grad(Noisy.apply(x), x, symgrad.ones(3, 2), is_grads_batched=True)
     for options in {"check_batched_grad": True}, {"check_forward_ad": True, "check_batched_forward_grad": True}:
-        with pytest.raises(GradcheckError, match="^While computing batched gradients, got: " + words):
+        with pytest.raises(GradcheckError, match="a batch of .* raised " + words):
             gradcheck(Noisy.apply, x, attack=False, **options)
 
 

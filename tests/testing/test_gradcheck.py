@@ -51,15 +51,9 @@ def test_the_message_of_a_wrong_tangent(bad):
     assert message == "Jacobian computed with forward mode mismatch for output 0 with respect to input 0," + MATRICES + WORST
 
 
-@pytest.mark.parametrize("options, form", [({}, "numerical:5"), ({"check_forward_ad": True, "check_backward_ad": False}, "numerical:tensor([")])
-def test_the_message_of_fast_mode(bad, options, form):
-    message = failure(bad, leaf(X), fast_mode=True, **options)
-    first, slow = message.split("\n\n", 1)
-    forward = "computed with forward mode " if options else ""
-    assert first.startswith(f"Jacobian {forward}mismatch for output 0 with respect to input 0,\nnumerical:") and "\nanalytical:" in first
-    assert slow == ("The above quantities relating the numerical and analytical jacobians are computed \nin fast mode. Below, we recompute numerical "
-                    f"and analytical jacobians in slow mode:\n\nNumerical:\n {NUMERICAL}\nAnalytical:\n{ANALYTICAL}\n\n"
-                    f"The max per-element difference (slow mode) is: 3.9999999997699547.\n\n{WORST}")
+@pytest.mark.parametrize("options", [{}, {"check_forward_ad": True, "check_backward_ad": False}])
+def test_fast_mode_reports_whole_matrices(bad, options):
+    assert failure(bad, leaf(X), fast_mode=True, **options) == failure(bad, leaf(X), **options)
 
 
 COMPLEX = {
@@ -86,7 +80,7 @@ def test_the_message_of_complex_numbers(bad, mode):
     message = failure(bad, leaf(Z), **options)
     assert message.startswith(expected + "\nThe largest disagreement is that of output 0[")
     fast = failure(bad, leaf(Z), fast_mode=True, **options)
-    assert fast.startswith(expected[:expected.index("\nnumerical")]) and "in slow mode" in fast
+    assert fast.startswith(expected[:expected.index("\nnumerical")])
 
 
 def test_the_message_names_input_output_and_entry(bad):
@@ -157,8 +151,7 @@ def test_a_backward_that_is_random():
     noise = iter(range(1, 1000))
     shaky = function(lambda ctx, x: 2 * x, lambda ctx, g: g * (2 + next(noise) * 1e-9))
     message = failure(shaky, leaf([1.0]))
-    assert message.startswith("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
-                              "values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was 0.0.\n")
+    assert "not reentrant" in message and "nondet_tol = 0.0" in message
     assert gradcheck(shaky, leaf([1.0]), nondet_tol=1e-6)
 
 
@@ -213,7 +206,7 @@ def test_a_tangent_that_is_missing():
     assert gradcheck(Weighted.apply, inputs, check_forward_ad=True)
     assert gradcheck(Careless.apply, inputs, check_forward_ad=True, check_undefined_grad=False, attack=False)
     message = failure(Careless.apply, inputs, check_forward_ad=True)
-    assert message.startswith("Mismatch in tangent values for output with index: 0 when input: tensor([1.], requires_grad=True) has an undefined")
+    assert "the tangent of output 0 is tensor([4.]) where input 0 has none, and tensor([3.])" in message
 
 
 def twice_and_thrice(ctx, x):
@@ -235,8 +228,7 @@ def test_a_gradient_that_is_missing():
     assert gradcheck(function(twice_and_thrice, modest), x)
     with pytest.raises(TypeError):
         gradcheck(function(twice_and_thrice, proud), x)
-    with pytest.warns(UserWarning, match="^Backwards compatibility"):
-        said = failure(function(twice_and_thrice, wrong), x)
+    said = failure(function(twice_and_thrice, wrong), x)
     assert said == (
         "Expected all input grads to be undefined or zero when all output grads are undefined or zero. Without a gradient for output 1 they were "
         "not.")
@@ -249,8 +241,7 @@ def test_a_backward_that_breaks_without_a_gradient():
             raise ArithmeticError("no h")
         return sum((c * k for c, k in ((g, 2), (h, 3)) if c is not None), symgrad.zeros(2))
 
-    with pytest.warns(UserWarning, match="^Backwards compatibility: New undefined gradient support checking feature is enabled by default"):
-        message = failure(function(twice_and_thrice, brittle), leaf([1.0, 2.0]))
+    message = failure(function(twice_and_thrice, brittle), leaf([1.0, 2.0]))
     assert message == "Expected backward function to handle undefined output grads. Without a gradient for output 1 it raised ArithmeticError: no h"
 
 

@@ -1,6 +1,5 @@
-"""What `gradcheck` calls: undefined gradients, dual tensors, rules for tangents, and torch's former names."""
+"""What `gradcheck` calls: undefined gradients, dual tensors, rules for tangents."""
 
-import numpy as np
 import pytest
 
 import symgrad
@@ -20,9 +19,8 @@ def test_all_gradients_undefined(fast):
         y.register_hook(lambda g: g * 1)
         return y
 
-    with pytest.warns(UserWarning, match='call this function with "check_undefined_grad=False" to disable the feature'):
-        with pytest.raises(GradcheckError) as caught:
-            gradcheck(strict, leaf([1.0]), fast_mode=fast)
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(strict, leaf([1.0]), fast_mode=fast)
     assert str(caught.value).startswith("Expected backward function to handle undefined output grads. Without a gradient for any output it raised "
                                         "TypeError")
 
@@ -69,21 +67,8 @@ def test_how_often_a_rule_for_tangents_is_called(needs, options, calls):
     assert Counted.count == calls
 
 
-def test_torchs_former_names(monkeypatch):
+def test_the_module_is_called_as_its_function(monkeypatch):
     monkeypatch.setattr(autograd, "gradcheck", gradcheck)  # the import of the module replaces it
     from symgrad.autograd.gradcheck import GradcheckError as error
-    from symgrad.autograd.gradcheck import get_analytical_jacobian, get_numerical_jacobian
 
     assert error is GradcheckError and autograd.gradcheck(symgrad.tanh, leaf([0.5]), attack=False)
-    a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
-    twice, once = [[2, 0], [0, 2]], [[1, 0], [0, 1]]
-    with pytest.warns(FutureWarning, match="^`get_numerical_jacobian` was part of PyTorch's private API"):
-        found = get_numerical_jacobian(lambda xs: (2 * xs[0] + xs[1], xs[1]), (a, b), eps=1e-6)
-        assert np.allclose(found, [twice, once]) and np.allclose(get_numerical_jacobian(lambda xs: 2 * xs[0], (a, b), target=a), [twice])
-        with pytest.raises(ValueError, match="Expected grad_out to be 1.0"):
-            get_numerical_jacobian(lambda xs: xs[0], (a,), grad_out=2.0)
-    with pytest.warns(FutureWarning, match="^`get_analytical_jacobian` was part of PyTorch's private API"):
-        found, *flags = get_analytical_jacobian((a, b), 2 * a + b)
-        assert np.allclose(found, [twice, once]) and flags == [True, True, True]
-        a.register_hook(lambda g: g * symgrad.rand(2))
-        assert get_analytical_jacobian((a,), a * 2)[1] is False
