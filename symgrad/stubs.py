@@ -210,7 +210,7 @@ def _package_stub() -> str:
     modules = [alias.name for node in ast.walk(ast.parse(inspect.getsource(symgrad))) if isinstance(node, ast.ImportFrom) and node.module == "symgrad"
                for alias in node.names]
     imports += [f"from symgrad import {name} as {name}" for name in vars(symgrad)["_LAZY"]]
-    imports += [f"from symgrad.{module} import {name} as {name}" for name, module in vars(symgrad)["_LATER"].items()]
+    imports += [f"from symgrad.{module} import {name} as {name}" for module, names in vars(symgrad)["_LATER"].items() for name in names.split()]
     lines = ["", "__version__: str"]
     for name, member in public.items():
         home = getattr(member, "__module__", "")
