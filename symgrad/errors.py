@@ -1,10 +1,30 @@
-"""The errors of linear algebra, as `torch.linalg.LinAlgError`, and of dtypes for which an op has no rule; the names of types in errors."""
+"""The errors of linear algebra, as `torch.linalg.LinAlgError`, and of dtypes for which an op has no rule; and the texts of PyTorch.
+
+The type of an exception follows PyTorch, its text is ours: `function: what is wrong, with the value or shape. What to do.` The texts below are all
+that equal PyTorch's, because programs match on them; what is raised may go on in our words. No other module of the core knows any.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["LinAlgError", "UnsupportedDtype", "kind_name"]
+__all__ = ["AMBIGUOUS", "BROADCAST", "DIFFERENTIATED_TWICE", "LEAF_WRITTEN", "LinAlgError", "MODIFIED", "NOT_SCALAR", "NO_GRAPH", "NUMPY",
+           "ONE_ELEMENT", "OUT_OF_RANGE", "PRODUCT", "RESHAPE", "UNUSED", "UnsupportedDtype", "kind_name"]
+
+AMBIGUOUS = "Boolean value of Tensor with more than one value is ambiguous"
+BROADCAST = "The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton dimension {}"
+DIFFERENTIATED_TWICE = "Trying to backward through the graph a second time"
+LEAF_WRITTEN = "a leaf Variable that requires grad is being used in an in-place operation."
+MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation: [{}], which is output {} of {}, is at " \
+           "version {}; expected version {} instead."
+NO_GRAPH = "element {} of tensors does not require grad and does not have a grad_fn"
+NOT_SCALAR = "grad can be implicitly created only for scalar outputs"
+NUMPY = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+ONE_ELEMENT = "a Tensor with {} elements cannot be converted to Scalar"
+OUT_OF_RANGE = "Dimension out of range (expected to be in range of [{}, {}], but got {})"
+PRODUCT = "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})"
+RESHAPE = "shape '{}' is invalid for input of size {}"
+UNUSED = "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
 
 
 class LinAlgError(RuntimeError):

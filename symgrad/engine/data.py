@@ -57,10 +57,8 @@ REMEDIES = {"O": "give x.astype(float) if its elements are numbers", "f": "give 
 def unreadable(dtype: np.dtype) -> Exception:
     """The error for an array of a dtype that tensors do not have."""
     if not dtype.isnative and dtype.newbyteorder("=") in READABLE:
-        return ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
-                          "supported; give x.astype(x.dtype.newbyteorder('='))")
-    return TypeError(f"can't convert np.ndarray of type numpy.{dtype.type.__name__}: {dtype!r} is not a supported dtype; use one of "
-                     f"{', '.join(DTYPES)}: {REMEDIES.get(dtype.kind, 'give x.astype(float)')}")
+        return ValueError(f"the array has {dtype!r}, another byte order than the processor; give x.astype(x.dtype.newbyteorder('='))")
+    return TypeError(f"{dtype!r} is not a supported dtype; use one of {', '.join(DTYPES)}: {REMEDIES.get(dtype.kind, 'give x.astype(float)')}")
 
 
 def python_number(name: str, x: Any) -> Any:
@@ -73,11 +71,9 @@ def python_number(name: str, x: Any) -> Any:
     try:
         value = as_value(x)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name}(): an argument must be Number, not {type(x).__name__}: {error}") from None
+        raise TypeError(f"{name}: an argument must be a number, not {type(x).__name__}: {error}") from None
     if value.ndim:
-        kind = RuntimeError if isinstance(x, Tensor) else TypeError
-        raise kind(f"{name}(): an argument must be Number, not a {type(x).__name__} with {value.ndim} dimensions; {name} only supports 0-dimension "
-                   f"value tensor")
+        raise (RuntimeError if isinstance(x, Tensor) else TypeError)(f"{name}: an argument must be a number, not of shape {list(value.shape)}")
     if isinstance(x, Tensor):
         constant_made(x, f"{name}()")
     return value.item()
@@ -89,11 +85,11 @@ def number_in(number: Any, dtype: np.dtype) -> Any:
     Raises RuntimeError for a number beyond the range of a dtype of integers.
     """
     if isinstance(number, complex) and dtype.kind not in "cb":
-        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {number} is complex")
+        raise RuntimeError(f"{number} is complex, and the dtype is {dtype}")
     if dtype.kind in "iu" and isinstance(number, (int, float)):
         low, high = LIMITS[dtype]
         if not (-high if isinstance(number, int) and dtype.kind == "u" else low) <= number <= high:
-            raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {number} is beyond its range")
+            raise RuntimeError(f"{number} is beyond the range of {dtype}, from {low} to {high}")
         number = int(number) % (high + 1) if dtype.kind == "u" else int(number)
     elif dtype.kind == "b":
         number = bool(number)
@@ -181,5 +177,5 @@ def _of_large_integers(data: Any, by_default: bool) -> Any:
     if not all(issubclass(kind, (int, float, complex, np.number, np.bool_)) for kind in kinds):
         raise TypeError(f"tensor: could not read {type(data).__name__} {data!r} as numbers")
     if by_default and all(issubclass(kind, (int, np.integer)) for kind in kinds):
-        raise ValueError("Overflow when unpacking long long: an integer has more than 64 bits; give dtype=symgrad.float64")
+        raise ValueError("tensor: an integer has more than 64 bits; give dtype=symgrad.float64")
     return value.astype(np.complex128 if any(issubclass(kind, (complex, np.complexfloating)) for kind in kinds) else np.float64)

@@ -12,29 +12,25 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
-from symgrad.dtypes.dtype import SCALAR_TYPES, dtype_of
+from symgrad.dtypes.dtype import dtype_of
 from symgrad.engine.data import operand_value
 from symgrad.engine.inference import recorded
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.errors import UnsupportedDtype
+from symgrad.errors import BROADCAST, UnsupportedDtype
 from symgrad.graph.node import Node
 from symgrad.graph.op import Op
-from symgrad.layouts.indices import index_message
 from symgrad.layouts.memory_layout import row_major
 from symgrad.system.errorstate import quietly
 
-__all__ = ["Deferred", "Lifted", "NUMBERS", "OF_TORCH", "admitted", "by_rows", "constants", "explain", "flag", "is_complex", "operand", "refused",
+__all__ = ["Deferred", "Lifted", "NUMBERS", "admitted", "by_rows", "constants", "explain", "flag", "is_complex", "operand", "refused",
            "rounded_once", "rounded_rules", "value_and_node", "with_number", "within", "wrapped"]
 
 NUMBERS = (int, float, complex, bool)
-OF_TORCH = re.compile(  # words that torch begins with, so that the name of the op comes last
-    r"Dimension out of range|Halving dimension|Mismatch of parameter|Not allow zero-dim|approximate argument|mat1 and mat2|shape '"
-    r"|index -?\d+ is out of bounds")
 Lifted = Callable[..., Any]
 
 
-def explain(op: Op, error: Exception, values: list[Any], index: Any = None) -> Exception:
-    """An error of the numeric carrier, with the op and the shapes and dtypes of its operands; `index` is the parameter of an op of an index."""
+def explain(op: Op, error: Exception, values: list[Any]) -> Exception:
+    """An error of the numeric carrier, with the op and the shapes and dtypes of its operands."""
     if op.numerics.refuses and (refusal := refused(op, values)):
         return refusal
     described = ", ".join(f"shape {list(v.shape)} and dtype {dtype_of(v.dtype)}" if isinstance(v, (np.ndarray, np.generic)) else repr(v)
@@ -44,19 +40,13 @@ def explain(op: Op, error: Exception, values: list[Any], index: Any = None) -> E
         for i in range(1, min(len(a), len(b)) + 1):
             if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
                 dim = max(len(a), len(b)) - i
-                return RuntimeError(f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton dimension {dim}: "
-                                    f"{op.name} of shapes {list(a)} and {list(b)}, which do not broadcast; reshape or unsqueeze one of them")
+                return RuntimeError(f"{BROADCAST.format(a[-i], b[-i], dim)}: {op.name} of shapes {list(a)} and {list(b)}, which do not broadcast; "
+                                    "reshape or unsqueeze one of them")
     if "not supported for the input types" in str(error):  # of a ufunc of NumPy, for whatever this op is made of
         kinds = sorted({str(dtype_of(v.dtype)) for v in values if hasattr(v, "dtype")})
         error = TypeError(f"it is not defined for {' and '.join(kinds)}; convert with .to(), or take the real or the imaginary part")
-    if "slice step" in str(error):
-        return ValueError(f"{public_name(op)}: {error} (given {described})")
     kind: type[Exception] = next((k for k in (IndexError, TypeError) if isinstance(error, k)), RuntimeError)
-    kind = UnsupportedDtype if type(error) is TypeError and shapes else kind
-    if kind is IndexError:
-        error = IndexError(index_message(str(error), index, shapes[0]))
-    if OF_TORCH.match(str(error)):
-        return kind(f"{error} ({public_name(op)}, given {described})")
+    kind = UnsupportedDtype if type(error) is TypeError and shapes else ValueError if "slice step" in str(error) else kind
     return kind(f"{public_name(op)}: {error} (given {described})")
 
 
@@ -65,34 +55,13 @@ def public_name(op: Op) -> str:
     return op.name if op.surface.public else re.sub("_(number|tensor|elements|of_all|of_both|along|of_real|of_complex|item)$", "", op.name)
 
 
-WORDS = {
-    "sub": "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` "
-           "operator instead.",
-    "two": "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
-    "neg": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` "
-           "operator instead.",
-    "relu": "Boolean inputs not supported for relu",
-    "sign": "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
-}
-KERNELS = {"floor_divide": "div_floor_cpu", "pow": "pow", "fmod_tensor": "fmod_cpu", "fmod_number": "fmod_cpu"}
-ROUNDED = ("floor", "ceil", "round", "trunc")
-
-
 def refused(op: Op, values: Sequence[Any]) -> Exception | None:
-    """Torch's error for operands of a dtype that the op refuses, or None."""
-    dtypes = [x.dtype for x in values if hasattr(x, "dtype")]
-    if op.name in ("sub", "rsub"):
-        booleans = [x for x in values if type(x) is bool or hasattr(x, "dtype") and x.dtype.kind == "b"]
-        return RuntimeError(WORDS["two" if len(booleans) == len(dtypes) == 2 else "sub"]) if booleans else None
-    kind = next((d for d in dtypes if d.kind in op.numerics.refuses), None)
-    if kind is None:
-        return None
-    if op.name in WORDS:
-        return (NotImplementedError if op.name == "sign" else RuntimeError)(WORDS[op.name])
-    if op.name in ROUNDED and kind.kind == "c":
-        return NotImplementedError(f"{op.name} is not supported for complex inputs")
-    kernel = KERNELS.get(op.name, f"{op.name}_vml_cpu" if op.name in ROUNDED else f"{op.name}_cpu")
-    return NotImplementedError(f"\"{kernel}\" not implemented for '{SCALAR_TYPES[dtype_of(kind).name]}'")
+    """The error for operands of a dtype that the op refuses, or None."""
+    for x in values:
+        if hasattr(x, "dtype") and x.dtype.kind in op.numerics.refuses.lower() or type(x) is bool and op.numerics.refuses == "B":
+            remedy = "use logical_not or logical_xor" if type(x) is bool or x.dtype.kind == "b" else "convert with .to()"
+            return UnsupportedDtype(f"{public_name(op)}: not implemented for {dtype_of(getattr(x, 'dtype', bool))}; {remedy}")
+    return None
 
 
 COMPARED = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -100,7 +69,7 @@ COUNTED = ("square",)  # ops that take booleans for the integers 0 and 1
 
 
 def admitted(op: Op, x: Any) -> Any:
-    """An operand of a dtype for which the op has a rule of its own: booleans as integers. Raises torch's error for one that the op refuses."""
+    """An operand of a dtype for which the op has a rule of its own: booleans as integers. Raises UnsupportedDtype for one that the op refuses."""
     if op.name in COUNTED:
         return x.astype(np.int64)
     raise refused(op, [x])  # type: ignore[misc]
@@ -139,9 +108,8 @@ def number(op: Op, name: str, x: Any) -> Any:
     if not isinstance(x, Tensor):
         return x
     if x.ndim or x.requires_grad:
-        wrong = f"a tensor of shape {list(x.shape)}" if x.ndim else "a tensor that requires a gradient"
-        raise TypeError(f"{op.name.removesuffix('_of_real')}(): argument '{name}' must be Number, not Tensor; it is {wrong}; pass a Python number, "
-                        "for the op is not differentiated by it")
+        wrong = f"a tensor of shape {list(x.shape)}" if x.ndim else "a tensor that requires grad"
+        raise TypeError(f"{public_name(op)}: {name} must be a number, not {wrong}, for there is no derivative with respect to it")
     return x.item()
 
 
@@ -149,7 +117,7 @@ def flag(op: Op, name: str, x: Any) -> Any:
     """A parameter that is true or false, and no value that only counts as one."""
     if type(x) is bool or type(x) is np.bool_:
         return x
-    raise TypeError(f"{op.name}(): argument '{name}' must be bool, not {type(x).__name__}")
+    raise TypeError(f"{op.name}: {name} must be a bool, not {x!r}")
 
 
 def value_and_node(x: Any) -> tuple[Any, Node | None]:
@@ -309,9 +277,7 @@ def within(op: Op, parameters: tuple[Any, ...], values: Sequence[Any]) -> tuple[
             continue
         if p.name in ("min", "max"):
             if (p.name == "min") is (x > ends.max):
-                name = {"clamp_below": "clamp_min", "clamp_above": "clamp_max"}.get(op.name, public_name(op))
-                raise RuntimeError(f"{name}: {p.name}={x} cannot be converted to {dtype_of(dtype)} without overflow. Convert the tensor "
-                                   f"first, as by .to(torch.int64).")
+                raise RuntimeError(f"{public_name(op)}: {p.name}={x} is beyond the range of {dtype_of(dtype)}. Convert the tensor with .to(int)")
             out[i] = ends.min if p.name == "min" else ends.max
         elif p.name in ("alpha", "factor", "value"):
             out[i] = wrapped(x, dtype)
@@ -324,5 +290,5 @@ def wrapped(number: int, dtype: np.dtype) -> int:
     if -1 << bits - 1 <= number < 1 << bits - 1 and (number >= 0 or dtype.kind == "i"):
         return number
     if not -1 << 63 <= number < 1 << 64:
-        raise OverflowError("int too big to convert: beside integer tensors numbers are from -2**63 to 2**64 - 1; call .double() first")
+        raise OverflowError("an integer has more than 64 bits, as no integer tensor has. Convert the tensor with .double()")
     return (number & (1 << bits) - 1) - (1 << bits if dtype.kind == "i" and number >> bits - 1 & 1 else 0)

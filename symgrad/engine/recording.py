@@ -83,8 +83,7 @@ def _promoted(op: Op, xs: list[Any]) -> list[Any]:
         target = get_default_dtype().numpy
     if target.kind in "iu":
         if op.exponent is not None and type(exponent := op.exponent(tuple(xs))) is int and exponent < 0:  # a number; wrapped, it might be positive
-            raise RuntimeError(f"{op.name}: Integers to negative integer powers are not allowed: {dtype_of(target)} to the power {exponent}. "
-                               "Convert with .to() first, or call float_power")
+            raise RuntimeError(f"{op.name}: integers have no power {exponent} in {dtype_of(target)}. Convert with .to() first, or call float_power")
         xs = [wrapped(x, target) if type(x) is int else x for x in xs]
     return [convert(x, target) if isinstance(x, Tensor) and x._value.dtype != target else x for x in xs]
 
@@ -241,7 +240,7 @@ def _general(op: Op) -> Lifted:
         try:
             y = run(call, numeric, *values, *rest) if arity is not None else run(call, numeric, values, *rest)
         except (ValueError, TypeError, IndexError) as error:
-            raise explain(op, error, list(values), *rest[:1]) from None
+            raise explain(op, error, list(values)) from None
         except RuntimeError as error:
             y = again(error, call, numeric, *values, *rest) if arity is not None else again(error, call, numeric, values, *rest)
         if arrange is not None and type(y) is ndarray and y.ndim > 1:
@@ -358,7 +357,7 @@ def _view(op: Op) -> Lifted:
         try:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
-            raise explain(op, error, [x], *rest[:1]) from None
+            raise explain(op, error, [x]) from None
         out = next(tensors)
         out._value, out._node_slot, out._view = y, None, None
         flags = 0 if p is None else p.flags & mask

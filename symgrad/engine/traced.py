@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,9 +15,9 @@ from symgrad.engine.composite_nodes import named_as_one
 from symgrad.engine.data import as_value, operand_value
 from symgrad.engine.documentation import documentation, stored
 from symgrad.engine.method_table import Later, MethodTable
-from symgrad.engine.operands import OF_TORCH, constants, flag, number
+from symgrad.engine.operands import constants, flag, number
 from symgrad.engine.recording import NUMBERS, Lifted, convert, core, operand
-from symgrad.engine.refusals import no_tensor, of_wrong_kind
+from symgrad.engine.refusals import named, no_tensor
 from symgrad.engine.slopes import slope_op
 from symgrad.engine.storage.views import own
 from symgrad.engine.storage.writes import into
@@ -208,16 +207,9 @@ def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, 
     try:
         signature.bind(*args, **kwargs)
     except TypeError as wrong:
-        return TypeError(f"{op.name}(): {wrong}; it is called as {op.name}{signature}")
-    if isinstance(error, TypeError) and (found := of_wrong_kind(op.name, error, (*args, *kwargs.values()))) is not error:
-        return found
-    plain = type(error) in (TypeError, ValueError, RuntimeError, IndexError)
-    words = (op.name, "view size", "unsupported operation", "self.", "Integer division")
-    if not plain or str(error).startswith(words) or re.match(r"[\w.]+(\(\))?: ", str(error)):
-        return error
-    if OF_TORCH.match(str(error)):
-        return error if f"({op.name}" in str(error) else type(error)(f"{error} ({op.name})")
-    return type(error)(f"{op.name}: {error}")
+        return TypeError(f"{op.name}: {wrong}; it is called as {op.name}{signature}")
+    plain = type(error) in (TypeError, ValueError, RuntimeError, IndexError) or type(error).__module__.startswith("numpy")
+    return named(op.name, error) if plain and not str(error).startswith(op.name) else error
 
 
 def lift(op: Op) -> Lifted:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_option
 from symgrad.carriers.duck import DuckArray
 from symgrad.dtypes.dtype import DType, dtype_of, get_default_dtype, numpy_dtype
 from symgrad.engine.data import READABLE, as_value, cast, from_python, number_in, python_number, unreadable
@@ -26,10 +27,6 @@ __all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_permu
 
 # From data
 
-COPY = ("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-        "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor).")
-
-
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
            symbol: str | None = None, stacklevel: int = 2) -> Tensor:
     """`symgrad.tensor` for numeric data: a new tensor with a copy of a number, nested sequences, an array, or another tensor.
@@ -40,7 +37,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     """
     check_placement(device, None, pin_memory)
     if isinstance(data, Tensor) and not constant_made(data, "symgrad.tensor()"):
-        warnings.warn(COPY.format("torch.tensor"), UserWarning, stacklevel=stacklevel)
+        warnings.warn("tensor: the data is a Tensor; x.detach().clone() copies it", UserWarning, stacklevel=stacklevel)
     value = read_data(data, dtype)
     if type(value) is np.ndarray and 0 in value.strides:  # an expanded tensor, whose copy has another order of strides in NumPy than in torch
         value, given = empty_like_array(value), value
@@ -63,32 +60,20 @@ def read_data(data: Any, dtype: Any = None) -> Any:
     try:
         value = as_value(data) if is_array else from_python(data, dtype is None)
     except ValueError as error:
-        ragged = _ragged_error(data) if "rectangular" in str(error) else None
-        raise ValueError(f"{ragged}: the nested sequences are not rectangular" if ragged else str(error)) from None
+        raise ValueError(str(error)) from None
     if value.dtype not in READABLE:
         raise unreadable(value.dtype)
     if dtype is None:
         return value
     target = dtype_of(dtype)
     if value.dtype.kind == "c" and not (target.is_complex or target.name == "bool") and not isinstance(data, (Tensor, np.ndarray)):
-        raise TypeError("must be real number, not complex")
+        raise TypeError(f"tensor: the data is complex, but the dtype is {target}")
     if isinstance(data, (int, float)):
         return number_in(data, target.numpy)
     if not is_array and target.numpy.kind in "iu" and value.size and value.dtype.kind in "iuf":
         for extreme in (value.min(), value.max()):  # NaN is both
             number_in(extreme.item(), target.numpy)
     return cast(value, target.numpy)
-
-
-def _ragged_error(data: Any, dim: int = 0) -> str | None:
-    """The error text for the first sequence whose length differs from its neighbour's."""
-    if not isinstance(data, (list, tuple)) or not data or not isinstance(data[0], (list, tuple)):
-        return None
-    for row in data:
-        found = len(row) if isinstance(row, (list, tuple)) else 0
-        if found != len(data[0]):
-            return f"expected sequence of length {len(data[0])} at dim {dim + 1} (got {found})"
-    return next(filter(None, (_ragged_error(row, dim + 1) for row in data)), None)
 
 
 def symbols(names: str, values: Any = None, *, requires_grad: bool = True) -> tuple[Tensor, ...]:
@@ -146,8 +131,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     value = read_data(obj, dtype)
     shares = isinstance(obj, (np.ndarray, Tensor)) and isinstance(value, np.ndarray) and np.may_share_memory(value, as_value(obj))
     if copy is False and not shares:
-        raise ValueError("can't alias arbitrary sequence into a tensor." if not hasattr(obj, "dtype") else
-                         "can't alias a tensor with another dtype; omit copy=False")
+        raise ValueError("asarray: copy=False, but the data is no array of the dtype, so that it must be copied")
     return sharing(value, requires_grad) if shares and not copy else new_leaf(value.copy("K") if shares else value, requires_grad)
 
 
@@ -157,8 +141,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     Raises TypeError for other objects, and for dtypes that tensors do not have.
     """
     if not isinstance(ndarray, np.ndarray):
-        kind = type(ndarray)
-        raise TypeError(f"expected np.ndarray (got {kind.__name__ if kind.__module__ == 'builtins' else f'{kind.__module__}.{kind.__name__}'})")
+        raise TypeError(f"from_numpy: expected an np.ndarray, not {type(ndarray).__name__}")
     return sharing(as_value(ndarray))
 
 
@@ -189,7 +172,7 @@ def ones(dtype: DType | None, *sizes: Any, size: Any = None) -> Any:
 def empty(dtype: DType | None, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
     """An uninitialized tensor in a memory format."""
     if str(memory_format) == "torch.preserve_format":
-        raise RuntimeError("unsupported memory format Preserve")
+        raise RuntimeError("empty: memory_format must not be preserve_format, for there is no tensor whose order is kept")
     return empty_in_format(sizes_of("empty", sizes, size), numpy_dtype(dtype), memory_format)
 
 
@@ -197,10 +180,8 @@ def empty(dtype: DType | None, *sizes: Any, size: Any = None, memory_format: Any
 def empty_strided(dtype: DType | None, size: Any, stride: Any) -> Any:
     """An uninitialized tensor with the given strides, in elements."""
     shape, strides = sizes_of("empty_strided", (size,)), tuple(stride)
-    if len(shape) != len(strides):
-        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})")
-    if any(s < 0 for s in strides):
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}")
+    if len(shape) != len(strides) or any(s < 0 for s in strides):
+        raise RuntimeError(f"empty_strided: the shape {list(shape)} needs one stride from 0 on for each dimension, not {list(strides)}")
     storage = np.empty(1 + sum((n - 1) * s for n, s in zip(shape, strides)) if math.prod(shape) else 0, numpy_dtype(dtype))
     return np.ndarray(shape, storage.dtype, storage, 0, tuple(s * storage.itemsize for s in strides))
 
@@ -209,24 +190,17 @@ def empty_strided(dtype: DType | None, size: Any, stride: Any) -> Any:
 def empty_permuted(dtype: DType | None, size: Any, physical_layout: Any) -> Any:
     """An uninitialized tensor without gaps whose dimensions lie in memory in the given order, from the largest stride to the smallest."""
     shape, order = sizes_of("empty_permuted", (size,)), tuple(int(i) for i in physical_layout)
-    if len(order) != len(shape):
-        raise RuntimeError(f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {len(shape)} is not "
-                           f"equal to len(physical_layout) = {len(order)}")
-    for i in order:
-        if not 0 <= i < len(shape):
-            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {i}).  NB: negative dims not "
-                               f"currently supported")
-    if len(set(order)) < len(order):
-        raise RuntimeError("Duplicate dim not allowed")
+    if sorted(order) != [i for i, _ in enumerate(shape)]:
+        raise RuntimeError(f"empty_permuted: physical_layout must be an order of the {len(shape)} dimensions, not {order}")
     return np.empty([shape[i] for i in order], numpy_dtype(dtype)).transpose([order.index(i) for i, _ in enumerate(order)])
 
 
 @factory_function
 def full(dtype: DType | None, size: Any, fill_value: Any) -> Any:
     """A tensor whose elements are all `fill_value`."""
-    fill = _fill("full(): argument 'fill_value' (position 2)", fill_value, None if dtype is None else dtype.numpy)
+    fill = _fill("full: fill_value", fill_value, None if dtype is None else dtype.numpy)
     if isinstance(size, int):
-        raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
+        raise TypeError(f"full: size must be a tuple of integers, not {size}")
     return np.full(sizes_of("full", (size,)), fill)
 
 
@@ -237,11 +211,11 @@ def _fill(argument: str, fill_value: Any, dtype: Any) -> Any:
     try:
         value = as_value(fill_value)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{argument} must be Number, not {type(fill_value).__name__}: {error}") from None
+        raise TypeError(f"{argument} must be a number, not {type(fill_value).__name__}: {error}") from None
     if value.ndim or isinstance(fill_value, Tensor) and fill_value.requires_grad:
-        raise TypeError(f"{argument} must be Number, not {type(fill_value).__name__}")
+        raise TypeError(f"{argument} must be a number, not an array or a tensor that requires grad")
     if value.dtype.kind == "c" and dtype is not None and dtype.kind not in "cb" and np.any(value.imag):
-        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {fill_value} has an imaginary part")
+        raise RuntimeError(f"{argument} {fill_value} has an imaginary part, but the dtype is {dtype}")
     if dtype is None:
         return value
     return (np.asarray(fill_value) if isinstance(fill_value, complex) else value).astype(dtype)
@@ -250,7 +224,7 @@ def _fill(argument: str, fill_value: Any, dtype: Any) -> Any:
 @factory_function
 def scalar_tensor(dtype: DType | None, s: Any) -> Any:
     """A tensor of no dimensions of one number, in the default dtype or in `dtype`."""
-    return np.array(_fill("scalar_tensor(): argument 's' (position 1)", s, numpy_dtype(dtype)))
+    return np.array(_fill("scalar_tensor: s", s, numpy_dtype(dtype)))
 
 
 def _numbers(name: str, *given: Any) -> tuple[list[Any], np.dtype]:
@@ -276,12 +250,8 @@ def arange(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) 
         if dtype.name != "int64" and step:  # torch counts in float64 for these dtypes, before it cuts the numbers to integers
             count = math.ceil((end - start) / step)
         (start, end, step), kind = map(int, (start, end, step)), np.dtype(np.int64)
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not all(map(math.isfinite, (start, end))):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if (end - start) * step < 0:
-        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: start {start}, end {end}, step {step}")
+    if step == 0 or not all(map(math.isfinite, (start, end))) or (end - start) * step < 0:
+        raise RuntimeError(f"arange: there is no range with start {start}, end {end}, step {step}")
     target = kind if dtype is None else dtype.numpy
     if count is not None:
         return (start + step * np.arange(count)).astype(target)
@@ -293,8 +263,7 @@ def arange(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) 
 @factory_function
 def range(dtype: DType | None, start: Any, end: Any, step: Any = 1) -> Any:
     """The numbers start, start + step, ... up to and including `end`, in the default dtype; deprecated in favour of `arange`."""
-    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
-                  "builtin. Instead, use torch.arange, which produces values in [start, end).", UserWarning, stacklevel=3)
+    warnings.warn("range is deprecated; use arange, which leaves out the end", UserWarning, stacklevel=3)
     (start, end, step), _ = _numbers("range", start, end, step)
     return (start + step * np.arange(math.floor((end - start) / step) + 1)).astype(numpy_dtype(dtype))
 
@@ -303,9 +272,7 @@ def _spaced(name: str, dtype: DType | None, start: Any, end: Any, steps: Any) ->
     """Evenly spaced numbers, each computed from the nearer end."""
     if isinstance(steps, Tensor) and not steps.ndim:
         steps = steps.item()
-    expect_integer(f"{name}(): argument 'steps'", steps)
-    if steps < 0:
-        raise RuntimeError(f"number of steps must be non-negative, not {steps}")
+    expect_integer(name, "steps", steps)
     (start, end), kind = _numbers(name, start, end)
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
         start, end = int(start), int(end)
@@ -334,20 +301,15 @@ def logspace(dtype: DType | None, start: Any, end: Any, steps: int, base: float 
 def eye(dtype: DType | None, n: int, m: int | None = None) -> Any:
     """The n by m matrix with ones on its diagonal."""
     for name, size in (("n", n), ("m", n if m is None else m)):
-        expect_integer(f"eye(): argument '{name}'", size)
-        if size < 0:
-            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+        expect_integer("eye", name, size)
     return np.eye(n, m, dtype=numpy_dtype(dtype))
 
 
 def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Callable[..., Tensor]:
     def make(dtype: DType | None, row: int, col: int, offset: int = 0) -> Any:
         for what, size in (("row", row), ("col", col)):
-            expect_integer(f"{name}(): argument '{what}'", size)
-            if size < 0:
-                raise RuntimeError(f"{what} must be non-negative, got{size}")
-        if dtype is not None and dtype.name not in ("int64", "int32"):
-            raise NotImplementedError(f'"{name}" not implemented for \'{dtype.scalar_type}\'')
+            expect_integer(name, what, size)
+        check_option(name, "dtype", dtype and dtype.name, (None, "int64", "int32"), NotImplementedError)
         return np.stack(indices(row, offset, col)).astype(np.int64 if dtype is None else dtype.numpy)
 
     make.__name__, make.__doc__ = name, doc
@@ -373,7 +335,7 @@ def _leave_uninitialized(array: np.ndarray) -> None:
 
 
 def _fill_with(array: np.ndarray, fill_value: Any) -> None:
-    array[...] = _fill("full_like(): argument 'fill_value' (position 2)", fill_value, array.dtype)
+    array[...] = _fill("full_like: fill_value", fill_value, array.dtype)
 
 
 zeros_like = like_function(_constant_fill(0), "Zeros of the shape and dtype of another tensor.", "zeros_like")

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_range
 from symgrad.dtypes.dtype import dtype_of, numpy_dtype
 from symgrad.engine.data import as_value
 from symgrad.engine.inference import made_in_inference
-from symgrad.engine.refusals import not_unpacked, of_wrong_kind
+from symgrad.engine.refusals import expect_tensors, named
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.writes import check_memory, refuse_inference
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.errors import kind_name
 from symgrad.graph.modes import thread
 from symgrad.layouts.devices import FORMATS, check_cpu, check_not_pinned, check_strided
 from symgrad.layouts.memory_layout import empty_in_format, empty_like
@@ -34,8 +34,7 @@ def new_leaf(value: Any, requires_grad: bool = False, symbol: Any = None) -> Ten
     """A tensor of a new value, with a leaf node if it requires grad or has a symbol."""
     out = wrap(value)
     if requires_grad and value.dtype.kind not in "fcV":
-        raise RuntimeError(f"Only Tensors of floating point and complex dtype can require gradients; this one is {dtype_of(value.dtype)}: give "
-                           f"dtype=float64 or floating-point data")
+        raise RuntimeError(f"only tensors of floating-point and complex numbers can require grad, not {dtype_of(value.dtype)}. Give dtype=float64")
     if symbol is not None and not (isinstance(symbol, str) and len(symbol) <= SHORT and symbol.isidentifier()):
         raise ValueError(f"symbol must be a name such as 'x', not {reprlib.repr(symbol)}")
     if requires_grad or symbol is not None:
@@ -80,12 +79,10 @@ def write_out(name: str, out: Any, value: np.ndarray, warning: str = "") -> Tens
 
     Raises TypeError unless `out` is a Tensor, RuntimeError if it requires grad. `warning` is emitted if `out` had another shape.
     """
-    if not isinstance(out, Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    expect_tensors(name, out=out)
     refuse_inference(out)
     if out.requires_grad and thread.modes.grad:
-        raise RuntimeError(f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-                           f"requires grad.")
+        raise RuntimeError(f"{name}: out requires grad, and what is written into it has no derivative")
     array = out._array()
     check_memory(name, array)
     if array.shape != value.shape:
@@ -118,20 +115,15 @@ def factory_function(compute: Callable[..., Any]) -> Callable[..., Tensor]:
             try:
                 value = run_quietly(compute, target, *args, **rest)
             except TypeError as error:
-                raise of_wrong_kind(name, error, (*args, *rest.values())) from None
+                raise named(name, error) from None
             except RuntimeError as error:
                 value = again(error, functools.partial(compute, **rest), target, *args)
             return new_leaf(value if value.ndim else value[()], requires_grad, symbol)
-        if not isinstance(out, Tensor):
-            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        expect_tensors(name, out=out)
         if target is not None and target is not out.dtype:
-            raise RuntimeError(f"dtype {target.scalar_type} does not match dtype of out parameter ({out.dtype.scalar_type})")
+            raise RuntimeError(f"{name}: dtype is {target}, but out has {out.dtype}")
         value = quietly(functools.partial(compute, **rest), out.dtype, *args)
-        warning = ""
-        if name == "arange":
-            warning = (f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the computed "
-                       f"number of elements {value.size}. Note that this may occur as a result of rounding error. The out tensor will be resized "
-                       f"to a tensor of shape ({value.size},).")
+        warning = f"arange: out of shape {list(out.shape)} is resized to the {value.size} numbers of the range" * (name == "arange")
         write_out(name, out, value, warning)
         return out.requires_grad_(requires_grad)
 
@@ -143,27 +135,19 @@ def factory_function(compute: Callable[..., Any]) -> Callable[..., Tensor]:
 
 
 def sizes_of(name: str, given: Any, size: Any = None) -> tuple[int, ...]:
-    """A shape given as one sequence, as several integers, or by keyword, with torch's errors."""
-    if size is not None:
-        given = (size,)
+    """A shape given as one sequence, as several integers, or by keyword."""
+    given = given if size is None else (size,)
+    if len(given) == 1 and (isinstance(given[0], Sequence) and not isinstance(given[0], (str, bytes)) or isinstance(given[0], np.ndarray)
+                            and given[0].ndim):
+        given = tuple(given[0])
     elif not given:
-        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-    first = given[0]
-    if len(given) == 1 and not is_integer(first):
-        if isinstance(first, (str, bytes)) or not isinstance(first, Sequence) and not (isinstance(first, np.ndarray) and first.ndim):
-            raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(first).__name__}")
-        given = tuple(first)
-    for i, n in enumerate(given):
-        if not is_integer(n) and i:
-            raise not_unpacked(name, "size", i, n)
-        if not is_integer(n):
-            raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, but found element of type {kind_name(n)} at pos 0")
+        raise TypeError(f"{name}: size is missing")
+    for n in given:
+        if not is_integer(n) or n.__index__() >= 2**63:
+            raise TypeError(f"{name}: sizes must be integers of at most 63 bits, not {n!r}")
     sizes = tuple([n.__index__() for n in given])
-    for i, n in enumerate(sizes):
-        if n >= 2**63:
-            raise TypeError(f"{name}(): argument 'size' failed to unpack the object at pos {i + 1}: a size has at most 63 bits, not {n}")
-        if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(sizes)}")
+    if min(sizes, default=0) < 0:
+        raise RuntimeError(f"{name}: sizes must not be negative, as in {list(sizes)}")
     return sizes
 
 
@@ -173,10 +157,11 @@ def is_integer(n: Any) -> bool:
         isinstance(n, (int, np.integer)) or isinstance(n, Tensor) and not n.ndim and n._value.dtype.kind in "iu")
 
 
-def expect_integer(argument: str, n: Any) -> None:
-    """Raise TypeError for a value that is not valid as a size."""
+def expect_integer(name: str, word: str, n: Any) -> None:
+    """Raise TypeError for a value that is not valid as a size, RuntimeError for a negative one."""
     if not is_integer(n):
-        raise TypeError(f"{argument} must be int, not {type(n).__name__}")
+        raise TypeError(f"{name}: {word} must be an integer, not {n!r}")
+    check_range(name, word, n, 0)
 
 
 def like_function(fill: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]:
@@ -188,7 +173,7 @@ def like_function(fill: Callable[..., Any], doc: str, name: str) -> Callable[...
              requires_grad: bool = False, memory_format: Any = None, symbol: str | None = None, **rest: Any) -> Tensor:
         check_placement(device, layout, pin_memory)
         if not isinstance(input, (Tensor, np.ndarray, np.generic)):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+            expect_tensors(name, input=input)
         given, kind = input._value if isinstance(input, Tensor) else as_value(input), None if dtype is None else numpy_dtype(dtype)
         if memory_format is not None and memory_format is not FORMATS["preserve_format"]:
             value = empty_in_format(given.shape, given.dtype if kind is None else kind, memory_format)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_kind, check_range, check_rank
 from symgrad.carriers.batched import Batched, raw
 from symgrad.dtypes.dtype import DType, dtype_of, finfo, numpy_dtype
 from symgrad.engine.data import as_value
@@ -22,10 +23,9 @@ __all__ = ["bernoulli", "binomial", "gamma_numbers", "multinomial", "normal", "p
            "randn_like", "random_integers", "randperm"]
 
 
-def _floating_dtype(kernel: str, dtype: DType | None) -> np.dtype:
-    """The NumPy dtype. Raises NotImplementedError with torch's name of the kernel for integers and booleans."""
-    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-        raise NotImplementedError(f'"{kernel}" not implemented for \'{dtype.scalar_type}\'')
+def _floating_dtype(name: str, dtype: DType | None) -> np.dtype:
+    """The NumPy dtype. Raises NotImplementedError for integers and booleans."""
+    check_kind(name, np.empty(0, numpy_dtype(dtype)), "fc", "the result")
     return numpy_dtype(dtype)
 
 
@@ -53,31 +53,23 @@ def _normal(shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
 @factory_function
 def rand(dtype: DType | None, *sizes: Any, size: Any = None, generator: Any = None) -> Any:
     """Uniform numbers from [0, 1)."""
-    return _uniform(sizes_of("rand", sizes, size), _floating_dtype("check_uniform_bounds", dtype), generator)
+    return _uniform(sizes_of("rand", sizes, size), _floating_dtype("rand", dtype), generator)
 
 
 @factory_function
 def randn(dtype: DType | None, *sizes: Any, size: Any = None, generator: Any = None) -> Any:
     """Numbers from the standard normal distribution; the parts of complex numbers have variance 1/2."""
-    return _normal(sizes_of("randn", sizes, size), _floating_dtype("normal_kernel_cpu", dtype), generator)
-
-
-C_TYPES = {"bool": "bool", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "uint8": "unsigned char",
-           "int8": "signed char", "int16": "short", "int32": "int", "int64": "long",
-           "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long"}
+    return _normal(sizes_of("randn", sizes, size), _floating_dtype("randn", dtype), generator)
 
 
 def random_integers(low: int, high: int, shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
     """Random integers from [low, high) in a dtype."""
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    if target.kind == "c":
-        raise RuntimeError(f"check_random_bounds handles only integral, floating-point and boolean types, not {target.name}")
+    check_range("random integers", "the lower bound", low, high=high - 1)
+    check_kind("random integers", np.empty(0, target), "fiub", "the result")
     limits = (0, 1) if target.kind == "b" else (np.iinfo(target).min, np.iinfo(target).max) if target.kind in "iu" else (
         int(finfo(dtype_of(target)).min), int(finfo(dtype_of(target)).max))
-    for word, number in (("from", low), ("to - 1", high - 1)):
-        if not limits[0] <= number <= limits[1]:
-            raise RuntimeError(f"{word} is out of bounds for {C_TYPES[target.name]}: {number} is not from {limits[0]} to {limits[1]}")
+    for number in (low, high - 1):
+        check_range("random integers", f"a bound in {target.name}", number, *limits)
     return _as_array(numpy_generator(generator).integers(low, high, shape, np.uint64 if high > 2**63 else np.int64)).astype(target)
 
 
@@ -87,10 +79,9 @@ def randint(dtype: DType | None, low: Any = None, high: Any = None, size: Any = 
     if size is None:
         low, high, size = 0, low, high
     if not isinstance(size, (tuple, list)):
-        raise TypeError(f"randint(): argument 'size' (position {2 if low == 0 else 3}) must be tuple of ints, not {type(size).__name__}")
-    for word, number in (("low", low), ("high", high)):
-        if isinstance(number, float):
-            raise TypeError(f"randint(): argument '{word}' must be int, not float")
+        raise TypeError(f"randint: size must be a tuple of integers, not {size!r}")
+    if isinstance(low, float) or isinstance(high, float):
+        raise TypeError(f"randint: low and high must be integers, not {low} and {high}")
     target = np.dtype(np.int64) if dtype is None else dtype.numpy
     return random_integers(0 if low is None else int(low), int(high), sizes_of("randint", (size,)), target, generator)
 
@@ -115,10 +106,9 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
         if isinstance(x, Tensor):
             constant_made(x, "symgrad.normal()")
     mu, sigma = (as_value(x) if isinstance(x, Tensor) else as_value(x, np.float64) for x in (mean, std))
-    if sigma.dtype.kind == "c":
-        raise RuntimeError(f"normal expects standard deviation to be non-complex, but it is {sigma.dtype.name}")
+    check_kind("normal", sigma, "fiub", "std")
     if np.any(raw(sigma) < 0):
-        raise RuntimeError("normal expects all elements of std >= 0.0" if sigma.ndim else f"normal expects std >= 0.0, but found std {sigma}")
+        raise RuntimeError("normal: std must not be negative")
     if size is None and not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         raise TypeError("normal(): two numbers need a size, as in normal(0.0, 1.0, (2, 3))")
     if size is None:
@@ -129,16 +119,11 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
         target = dtype_of((mu if isinstance(mean, Tensor) else sigma).dtype) if dtype is None else dtype_of(dtype)
     else:
         shape, target = sizes_of("normal", (size,)), out.dtype if dtype is None and out is not None else dtype_of(numpy_dtype(dtype))
-    _floating_dtype("normal_kernel_cpu", target)
+    _floating_dtype("normal", target)
     value = quietly(lambda: _as_array(mu + sigma * _normal(shape, target.numpy, generator)).astype(target.numpy))
     if out is None:
         return new_leaf(value if value.ndim else value[()], requires_grad)
-    return write_out("normal", out, value, RESIZE_WARNING.format(list(out.shape), list(shape)) if size is None else "")
-
-
-RESIZE_WARNING = ("An output with one or more elements was resized since it had shape {}, which does not match the required output shape {}. This "
-                  "behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements. You can "
-                  "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).")
+    return write_out("normal", out, value, f"normal: out of shape {list(out.shape)} is resized to {list(shape)}" if size is None else "")
 
 
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
@@ -147,11 +132,11 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Tenso
     Raises RuntimeError for a probability outside [0, 1].
     """
     x = as_value(input)
-    if p is None and x.dtype.kind in "biu":
-        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{dtype_of(x.dtype).scalar_type}'")
+    if p is None:
+        check_kind("bernoulli", x, "fc")
     chance, source = x if p is None else as_value(p), numpy_generator(generator)
     if not np.all((raw(chance) >= 0) & (raw(chance) <= 1)):
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities are numbers from 0 to 1")
+        raise RuntimeError("bernoulli: probabilities must be from 0 to 1")
     value = _as_array(source.random(tuple(x.shape)) < chance).astype(x.dtype)
     return new_leaf(value if value.ndim else value[()]) if out is None else write_out("bernoulli", out, value)
 
@@ -162,10 +147,9 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     Raises RuntimeError for a negative rate.
     """
     x = as_value(input)
-    if x.dtype.kind in "biuc":
-        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{dtype_of(x.dtype).scalar_type}'")
+    check_kind("poisson", x, "f")
     if np.any(raw(x) < 0):
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+        raise RuntimeError("poisson: rates must not be negative")
     value = _drawn("poisson", numpy_generator(generator), x)
     return new_leaf(value if value.ndim else value[()])
 
@@ -176,8 +160,7 @@ def gamma_numbers(concentration: Any, generator: Any) -> Any:
 
     Raises NotImplementedError for integers and complex numbers, RuntimeError unless all concentrations are positive.
     """
-    if concentration.dtype.kind in "biuc":
-        raise NotImplementedError(f"\"gamma_cpu\" not implemented for '{dtype_of(concentration.dtype).scalar_type}'")
+    check_kind("gamma", concentration, "f")
     if not np.all(raw(concentration > 0)):
         raise RuntimeError("a gamma distribution has a positive concentration")
     value = np.maximum(_drawn("standard_gamma", numpy_generator(generator), concentration), finfo(dtype_of(concentration.dtype)).tiny)
@@ -200,7 +183,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     n, p = as_value(count), as_value(prob)
     for word, x in (("count", n), ("prob", p)):
         if x.dtype.kind in "biuc":
-            raise ValueError(f"binomial only supports floating-point dtypes for {word}, got: {dtype_of(x.dtype).scalar_type}")
+            raise ValueError(f"binomial: {word} must be floating-point, not {x.dtype.name}")
     if not np.all(raw((p >= 0) & (p <= 1))) or not np.all(raw(n >= 0)):
         raise RuntimeError("binomial: counts are at least 0, and probabilities are from 0 to 1")
     source = numpy_generator(generator)
@@ -213,7 +196,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 def _drawn_for_batch(name: str, source: Any, x: Any) -> Any:
     """The same for each member of the batches, whose parameters may differ."""
     if not isinstance(source, BatchedGenerator):
-        raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input")
+        raise RuntimeError(f"{name}: vmap has no equal random numbers for parameters that differ; give randomness='different'")
     spread, levels = x + source.random(tuple(x.shape)) * 0, []
     out = getattr(source.source, name)(raw(spread).astype(np.float64)).astype(x.dtype)
     while type(spread) is Batched:
@@ -230,21 +213,14 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     Raises RuntimeError for weights that are negative, not finite or all zero, and for more samples than elements without `replacement`.
     """
     x = as_value(input)
-    if x.ndim not in (1, 2):
-        raise RuntimeError("prob_dist must be 1 or 2 dim")
-    if x.dtype.kind in "biu":
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {dtype_of(x.dtype).scalar_type}")
+    check_rank("multinomial", x, 1, 2)
+    check_kind("multinomial", x, "fc")
     if isinstance(num_samples, bool) or not hasattr(num_samples, "__index__"):
-        raise TypeError(f"multinomial(): argument 'num_samples' (position 2) must be int, not {type(num_samples).__name__}")
-    if num_samples <= 0:
-        raise RuntimeError("cannot sample n_sample <= 0 samples")
-    if not replacement and num_samples > x.shape[-1]:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+        raise TypeError(f"multinomial: num_samples must be an integer, not {num_samples!r}")
+    check_range("multinomial", "num_samples", num_samples, 1, None if replacement else x.shape[-1])
     weights = np.atleast_2d(x).astype(np.float64)
-    if not np.all(raw(np.isfinite(weights) & (weights >= 0))):
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if np.any(raw(quietly(weights.sum, -1) <= 0)):
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if not np.all(raw(np.isfinite(weights) & (weights >= 0))) or np.any(raw(quietly(weights.sum, -1) <= 0)):
+        raise RuntimeError("multinomial: weights must be finite and not negative, with a positive sum")
     value = quietly(_sampled, weights, num_samples, replacement, numpy_generator(generator)).astype(np.int64).reshape((*x.shape[:-1], num_samples))
     return wrap(value) if out is None else write_out("multinomial", out, value)
 
@@ -273,8 +249,8 @@ def _fill_integers(array: np.ndarray, low: Any = None, high: Any = None, *, gene
     array[...] = random_integers(int(low), int(high), array.shape, array.dtype, generator)
 
 
-rand_like = like_function(_fill_from(_uniform, "check_uniform_bounds"),
+rand_like = like_function(_fill_from(_uniform, "rand_like"),
                           "Uniform numbers from [0, 1) of the shape and dtype of another tensor.", "rand_like")
-randn_like = like_function(_fill_from(_normal, "normal_kernel_cpu"), "Normal numbers of the shape and dtype of another tensor.", "randn_like")
+randn_like = like_function(_fill_from(_normal, "randn_like"), "Normal numbers of the shape and dtype of another tensor.", "randn_like")
 randint_like = like_function(_fill_integers, "Integers from `low` up to, but not with, `high`, of the shape and dtype of another tensor; "
                              "randint_like(x, high) starts at 0.", "randint_like")

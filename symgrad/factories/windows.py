@@ -19,11 +19,9 @@ def _window(name: str, window_length: int, periodic: bool, shape: Callable[[np.n
             pin_memory: bool, requires_grad: bool) -> Tensor:
     """The values of a function of the place from 0 to 1 in the window; a periodic one leaves out the last."""
     target = get_default_dtype() if dtype is None else dtype_of(dtype)
-    expect_integer(f"{name}(): argument 'window_length' (position 1)", window_length)
+    expect_integer(name, "window_length", window_length)
     if not target.is_floating_point:
-        raise RuntimeError(f"{name} expects floating point dtypes, got: {target.scalar_type}")
-    if window_length < 0:
-        raise RuntimeError(f"{name} requires non-negative window_length, got window_length={window_length}")
+        raise RuntimeError(f"{name}: dtype must be floating-point, not {target}")
     check_placement(device, layout, pin_memory)
     window_length = int(window_length)
     count = window_length + bool(periodic)
@@ -34,7 +32,7 @@ def _window(name: str, window_length: int, periodic: bool, shape: Callable[[np.n
 def _real(name: str, word: str, given: Any) -> float:
     """A parameter of a window, which may be a tensor without dimensions that does not require grad. Raises TypeError for any other."""
     if isinstance(given, Tensor) and (given.ndim or given.requires_grad or given.is_complex()) or not hasattr(given, "__float__"):
-        raise TypeError(f"{name}(): argument '{word}' must be float, not {type(given).__name__}")
+        raise TypeError(f"{name}: {word} must be a real number that does not require grad, not {given!r}")
     return float(given)
 
 

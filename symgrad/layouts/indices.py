@@ -1,19 +1,19 @@
-"""Index arrays: index tensors converted to NumPy indices, and sorting orders. Every check raises torch's error text."""
+"""Index arrays: index tensors converted to NumPy indices, and sorting orders."""
 
 from __future__ import annotations
 
 import functools
-import re
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_kind
 from symgrad.dtypes.dtype import finfo
+from symgrad.errors import BROADCAST
 
-__all__ = ["broadcast", "check_bounds", "check_ordered", "diagonal", "diagonal_positions", "distinct_index", "element_index", "first_outside",
-           "flat_positions", "gather_index", "index_array", "index_message", "integer_index", "is_broadcastable", "is_full_index", "is_mask",
+__all__ = ["broadcast", "check_bounds", "check_index_shape", "check_ordered", "diagonal", "diagonal_positions", "distinct_index", "element_index",
+           "first_outside", "flat_positions", "gather_index", "index_array", "integer_index", "is_broadcastable", "is_full_index", "is_mask",
            "largest_of_dtype", "mask_indices", "members", "middle", "most_frequent", "order", "repeated_indices", "running_extremes", "selecting",
            "slice_index", "unravelled", "window_indices"]
 
@@ -33,14 +33,11 @@ def index_array(x: Any) -> Any:
     return np.asarray(x.numpy() if hasattr(x, "numpy") else x)
 
 
-def integer_index(index: Any, message: str, dtypes: tuple[str, ...] = ("int64", "int32")) -> Any:
-    """An integer index as an array of int64.
-
-    Raises RuntimeError for other dtypes.
-    """
+def integer_index(index: Any, name: str, dtypes: tuple[str, ...] = ("int64", "int32"), kind: type[Exception] = RuntimeError) -> Any:
+    """An integer index as an array of int64. Raises an error for other dtypes."""
     array = index_array(index)
     if array.dtype.name not in dtypes and (array.size or hasattr(index, "requires_grad")):
-        raise RuntimeError(f"{message}, not {array.dtype.name}; convert it with .long()")
+        raise kind(f"{name}: the index must have the dtype {' or '.join(dtypes)}, not {array.dtype.name}. Convert it with .long()")
     return array.astype(np.int64, copy=False)
 
 
@@ -51,39 +48,11 @@ def selecting(array: Any) -> Any:
     """
     name = array.dtype.name
     if name == "uint8":
-        warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=4)
+        warnings.warn("an index of uint8 is a mask, as in PyTorch, where that is deprecated. Convert it with .bool()", UserWarning, stacklevel=4)
         return array != 0
     if name not in ("bool", "int32", "int64"):
-        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors: this one is {name}; convert it with .long()")
+        raise IndexError(f"tensors that are indices must have the dtype int64, int32 or bool, not {name}. Convert it with .long()")
     return array
-
-
-def _axes_of(part: Any) -> int:
-    """The number of axes that a part of an index selects from."""
-    if part is None or part is Ellipsis:
-        return 0
-    return part.ndim if isinstance(part, np.ndarray) and part.dtype.kind == "b" else 1
-
-
-def index_message(message: str, index: Any, shape: Sequence[int]) -> str:
-    """NumPy's message about an index of an array of this shape, in torch's words."""
-    parts = index if isinstance(index, tuple) else (index,)
-    if "too many indices" in message:
-        if shape or len(parts) > 1 or not isinstance(parts[0], (int, slice)):
-            return f"too many indices for tensor of dimension {len(shape)}"
-        return ("slice() cannot be applied to a 0-dim tensor." if isinstance(parts[0], slice) else "invalid index of a 0-dim tensor. Use "
-                "`tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
-    if message.endswith("with size 0") and any(getattr(part, "ndim", 0) for part in parts):
-        return "index is out of bounds for dimension with size 0"
-    if (found := re.match(r"boolean index did not match indexed array along axis (\d+)", message)) is not None:
-        axis, dim = int(found[1]), 0
-        for part in parts:
-            used = len(shape) - sum(map(_axes_of, parts)) if part is Ellipsis else _axes_of(part)
-            if dim <= axis < dim + used and part is not Ellipsis:
-                return (f"The shape of the mask {list(part.shape)} at index {axis - dim} does not match the shape of the indexed tensor "
-                        f"{list(shape)} at index {axis}")
-            dim += used
-    return message.replace("for axis", "for dimension")
 
 
 def is_full_index(array: np.ndarray, index: Any) -> bool:
@@ -101,14 +70,13 @@ def is_mask(index: Any) -> bool:
     return len(arrays) == 1 and arrays[0].dtype.kind == "b"
 
 
-def mask_indices(mask: Any, shape: tuple[int, ...], message: str) -> tuple[tuple[int, ...], Places]:
+def mask_indices(mask: Any, shape: tuple[int, ...], name: str) -> tuple[tuple[int, ...], Places]:
     """The shape to which a mask and `shape` broadcast, and the indices at which the mask is true.
 
     Raises RuntimeError for a mask that is not boolean, and for shapes that do not broadcast.
     """
     array = index_array(mask)
-    if array.dtype != bool:
-        raise RuntimeError(message)
+    check_kind(name, array, "b", "mask")
     out = broadcast(tuple(array.shape), shape)
     if _is_batched(array):
         raise RuntimeError("vmap: a mask that differs between the members of the batch depends on the data of each and selects different numbers of "
@@ -120,8 +88,7 @@ def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     """The shape to which two shapes broadcast. Raises RuntimeError if they do not."""
     for i in range(1, min(len(a), len(b)) + 1):
         if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
-            raise RuntimeError(f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton dimension "
-                               f"{max(len(a), len(b)) - i}")
+            raise RuntimeError(BROADCAST.format(a[-i], b[-i], max(len(a), len(b)) - i))
     return np.broadcast_shapes(a, b)
 
 
@@ -146,12 +113,19 @@ def first_outside(index: Any, low: int, high: int) -> Any:
     return array[outside].flat[0] if outside.any() else None
 
 
-def check_bounds(index: Any, size: int, dim: int) -> Any:
-    """The index itself. Raises RuntimeError unless all elements are in [0, size)."""
-    wrong = first_outside(index, 0, size)
+def check_bounds(index: Any, size: int, dim: int, kind: type[Exception] = RuntimeError, low: int = 0) -> Any:
+    """The index itself. Raises an error unless all elements are in [low, size)."""
+    wrong = first_outside(index, low, size)
     if wrong is not None:
-        raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+        raise kind(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
     return index
+
+
+def check_index_shape(name: str, index: Any, x: Any, dim: int | None, word: str = "input") -> None:
+    """Check that an index has the dimensions of a tensor, and is no larger along all but `dim`."""
+    if max(index.ndim, 1) != max(x.ndim, 1) or any([n > m for i, (n, m) in enumerate(zip(index.shape, x.shape or (1,))) if i != dim]):
+        raise RuntimeError(f"{name}: the index of shape {list(index.shape)} must have the dimensions of {word}, whose shape is {list(x.shape)}, and "
+                           f"be no larger" + f" along all but dimension {dim}" * (dim is not None))
 
 
 def gather_index(index: Any, dim: int, keepdim: bool = True) -> Places:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_kind, check_least_rank, check_option, check_positive, check_range, check_rank, check_shapes
 from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
-from symgrad.dtypes.dtype import dtype_of
 from symgrad.dtypes.promotion import common_dtype
 from symgrad.engine.data import as_value
 from symgrad.engine.method_table import MethodTable
@@ -24,7 +24,7 @@ from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.op import Op
 from symgrad.layouts.memory_layout import row_major
 from symgrad.methods.inplace import in_place
-from symgrad.ops.rules import constant
+from symgrad.ops.rules import axis, constant
 from symgrad.system.errorstate import quietly
 
 __all__ = ["bincount", "bucketize", "count_nonzero", "frexp", "histc", "isin", "isneginf", "isposinf", "isreal", "nextafter", "nonzero",
@@ -38,20 +38,13 @@ def _as_array(value: Any) -> Tensor:
     return wrap(value if value.ndim or isinstance(value, DuckArray) else value[()])
 
 
-def _axis(dim: int, ndim: int) -> int:
-    span = ndim or 1
-    if not -span <= dim < span:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-span}, {span - 1}], but got {dim})")
-    return dim % span
-
-
 # Distinct elements
 
 
 def _without_derivative(name: str, node: str) -> Callable[..., Tensor]:
     """A function whose node has a derivative that is not implemented, as in torch."""
     def refuse(*args: Any) -> Any:
-        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+        raise NotImplementedError(f"{name}: it has no derivative. Detach the tensor")
 
     op = Op.of(name, "primitive", lambda xp, input, index: xp.getitem(input, index), refuse, refuse, 1, ("input",),
             (inspect.Parameter("index", inspect.Parameter.POSITIONAL_OR_KEYWORD),), node_name=node, public=False)
@@ -83,7 +76,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
         _, first, inverse, counts = np.unique(flat, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
         values = _unique2(input if value.ndim else input.reshape(1), np.unravel_index(first, value.shape or (1,)))
         return _unique_result(values, inverse.reshape(value.shape), counts, return_inverse, return_counts)
-    dim = _axis(dim, value.ndim)
+    dim = axis(dim, value.ndim)
     _, first, inverse, counts = np.unique(value, return_index=True, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     return _unique_result(_unique_dim(input, (slice(None),) * dim + (first,)), inverse.reshape(-1), counts, return_inverse, return_counts)
 
@@ -102,7 +95,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     tensor([1, 2, 1])
     """
     value = np.asarray(input._value)
-    rows = value.reshape(-1, 1) if dim is None else _slices(value, _axis(dim, value.ndim))
+    rows = value.reshape(-1, 1) if dim is None else _slices(value, axis(dim, value.ndim))
     new = np.ones(len(rows), bool)
     new[1:] = (rows[1:] != rows[:-1]).any(1)
     first = new.nonzero()[0]
@@ -110,7 +103,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     if dim is None:
         values = _unique_consecutive(input if value.ndim else input.reshape(1), np.unravel_index(first, value.shape or (1,)))
         return _unique_result(values, inverse.reshape(value.shape), counts, return_inverse, return_counts)
-    return _unique_result(_unique_consecutive(input, (slice(None),) * _axis(dim, value.ndim) + (first,)), inverse, counts, return_inverse,
+    return _unique_result(_unique_consecutive(input, (slice(None),) * axis(dim, value.ndim) + (first,)), inverse, counts, return_inverse,
                           return_counts)
 
 
@@ -129,9 +122,9 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     value = np.asarray(input._value)
     if out is not None:
         if as_tuple:
-            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+            raise RuntimeError("nonzero: out holds one tensor, and as_tuple=True gives several")
         if isinstance(out, Tensor) and out._value.dtype != np.int64:
-            raise RuntimeError(f"nonzero: Expected out tensor to have scalar type Long but got scalar type {out.dtype.scalar_type}")
+            raise RuntimeError(f"nonzero: out must be a tensor of int64, not {out.dtype}")
         return into(out, "nonzero", lambda: wrap(np.argwhere(value)))
     if as_tuple:
         return tuple(map(wrap, (value if value.ndim else value.reshape(1)).nonzero()))
@@ -157,7 +150,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """The number of nonzero elements, of all or along one or several dimensions."""
     value = input._value
-    dims = None if dim is None else tuple(_axis(d, value.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
+    dims = None if dim is None else tuple(axis(d, value.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
     return _as_array(row_major(np.add.reduce(value != 0, axis=dims if value.ndim else None, dtype=np.int64)))
 
 
@@ -172,17 +165,15 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     tensor([1, 2, 0, 1])
     """
     value = np.asarray(input._value)
-    if value.dtype.kind not in "iu":
-        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_type}'")
-    if minlength < 0:
-        raise RuntimeError("minlength should be >= 0")
-    if value.ndim != 1 or value.size and value.min() < 0:
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    check_kind("bincount", value, "iu")
+    check_range("bincount", "minlength", minlength, 0)
+    check_rank("bincount", value, 1)
+    if value.size:
+        check_range("bincount", "the least of input", value.min(), 0)
     if weights is None:
         return wrap(np.bincount(value, minlength=minlength))
     given = as_value(weights)
-    if given.shape != value.shape:
-        raise RuntimeError("weights should be 1-d and have the same length as input")
+    check_shapes("bincount", "(n),(n)", value, given)
     out = quietly(np.bincount, value, given.astype(np.float64), minlength)
     return wrap(quietly(out.astype, np.float32) if given.dtype == np.float32 else out)
 
@@ -198,16 +189,12 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
     >>> symgrad.searchsorted(symgrad.tensor([1.0, 3.0, 5.0]), symgrad.tensor([3.0, 4.0]))
     tensor([1, 2])
     """
-    if side not in (None, "left", "right") or side == "left" and right:
-        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}" if side not in ("left", "right") else
-                           "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+    check_option("searchsorted", "side", side, (None, "right") if right else (None, "left", "right"))
     rows, values = (x if isinstance(x, DuckArray) else np.asarray(x) for x in map(as_value, (sorted_sequence, input)))
-    if not rows.ndim:
-        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but it has none; pass a vector")
+    check_least_rank("searchsorted", rows, 1, "sorted_sequence")
     if rows.ndim != 1 and rows.shape[:-1] != values.shape[:-1]:
-        raise RuntimeError(f"torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
-                           f"input value "
-                           f"tensor must match, but we got boundaries tensor {list(rows.shape)} and input value tensor {list(values.shape)}")
+        raise RuntimeError(f"searchsorted: a sequence of shape {list(rows.shape)} must have one row for each row of the values, whose shape is "
+                           f"{list(values.shape)}")
     if sorter is not None:
         rows = np.take_along_axis(rows, as_value(sorter), -1)
     where_equal: Any = "right" if right or side == "right" else "left"
@@ -227,14 +214,8 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 
     Raises RuntimeError unless the boundaries are a vector.
     """
-    if as_value(boundaries).ndim != 1:
-        raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({as_value(boundaries).ndim})")
+    check_rank("bucketize", as_value(boundaries), 1, word="boundaries")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
-
-
-def _limits(**limits: Any) -> list[Any]:
-    """Numbers, also those of tensors without dimensions."""
-    return [constant("histc", word, x) for word, x in limits.items()]
 
 
 @taking_tensors
@@ -247,16 +228,13 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     >>> symgrad.histc(symgrad.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
-    value, bins, (min, max) = np.asarray(input._value), int(bins), _limits(min=min, max=max)
-    if value.dtype.kind in "biu":
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.scalar_type}'")
-    if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    if min > max:
-        raise RuntimeError("torch.histc: max must be larger than min")
+    value, bins, min, max = np.asarray(input._value), int(bins), constant("histc", "min", min), constant("histc", "max", max)
+    check_kind("histc", value, "fc")
+    check_positive("histc", "bins", bins)
+    check_range("histc", "min", min, high=max)
     low, high = (value.min(), value.max()) if min == max and value.size else (min, max)
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
+        raise RuntimeError(f"histc: the range from {low} to {high} is not finite")
     if low == high:
         low, high = low - 1, high + 1
     inside = value[(value >= low) & (value <= high)].astype(np.float64)
@@ -273,25 +251,20 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     """
     given = [as_value(x) for x in (elements, test_elements)]
     for value in given:
-        if value.dtype.kind in "bc":
-            raise RuntimeError(f"Unsupported input type encountered for isin(): {dtype_of(value.dtype).scalar_type}")
+        check_kind("isin", value, "fiu")
     return _as_array(np.isin(given[0], given[1], invert=invert))
-
-
-def _real(name: str, input: Tensor) -> Any:
-    if input._value.dtype.kind == "c":
-        raise RuntimeError(f"{name} does not support complex inputs.")
-    return input._value
 
 
 def isposinf(input: Tensor) -> Tensor:
     """Whether inf, elementwise."""
-    return _as_array(_real("isposinf", input) == np.inf)
+    check_kind("isposinf", input, "fiub")
+    return _as_array(input._value == np.inf)
 
 
 def isneginf(input: Tensor) -> Tensor:
     """Whether -inf, elementwise."""
-    return _as_array(_real("isneginf", input) == -np.inf)
+    check_kind("isneginf", input, "fiub")
+    return _as_array(input._value == -np.inf)
 
 
 @taking_tensors
@@ -303,8 +276,7 @@ def isreal(input: Tensor) -> Tensor:
 def signbit(input: Tensor) -> Tensor:
     """Whether the sign bit is set, as for -0.0, elementwise."""
     value = input._value
-    if value.dtype.kind == "c":
-        raise NotImplementedError("signbit is not implemented for complex tensors.")
+    check_kind("signbit", value, "fiub")
     return _as_array(np.signbit(value) if value.dtype.kind == "f" else value < 0)
 
 
@@ -317,8 +289,7 @@ def frexp(input: Tensor) -> Any:
     >>> symgrad.frexp(symgrad.tensor([1.5, -8.0])).exponent
     tensor([1, 4], dtype=torch.int32)
     """
-    if not input.is_floating_point():
-        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    check_kind("frexp", input, "f")
     exponent = np.frexp(input._value)[1]
     return return_types.frexp((traced.ldexp(input, _as_array((-exponent).astype(input._value.dtype))), _as_array(exponent)))
 
@@ -337,10 +308,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     >>> bool(symgrad.nextafter(symgrad.tensor(1.0), symgrad.tensor(2.0)) > 1)
     True
     """
-    a, b = input._value, other._value
-    dtype = common_dtype(a, b)
-    if dtype.kind not in "fV":
-        raise NotImplementedError(f"\"nextafter_cpu\" not implemented for '{dtype_of(dtype).scalar_type}'")
+    check_kind("nextafter", np.empty(0, common_dtype(input._value, other._value)), "f")
     return _nextafter(input, other)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_kind, check_option
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
@@ -26,11 +27,10 @@ METHODS = MethodTable()
 def _mapped(name: str, self: Tensor, function: Callable[..., Any], *others: Tensor) -> Tensor:
     """Write the results of a function of one number from each tensor, broadcast."""
     if any(x.requires_grad for x in (self, *others)):
-        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
-    for i, x in enumerate(others):
+        raise RuntimeError(f"{name}: a tensor requires grad, but a function of Python has no derivative. Call it on x.detach()")
+    for x in others:
         if x.dtype is not self.dtype:
-            word = "other" if len(others) == 1 else "xy"[i]
-            raise TypeError(f"{name}: expected {self.type()} for '{word}' (got {x.type()})")
+            raise TypeError(f"{name}: the tensors must have the dtype {self.dtype}, not {x.dtype}")
     arrays = np.broadcast_arrays(self._value, *(x._value for x in others))
     if arrays[0].shape != tuple(self.shape):
         raise RuntimeError(f"{name}: the shape {list(arrays[0].shape)} of the arguments does not fit into the shape {list(self.shape)}")
@@ -72,17 +72,13 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     steps = self.stride()
     order = order_of_strides(self.shape, [steps])
     if ambiguity_check and (len(set(steps)) < len(steps) or any(n == 1 for n in self.shape)):
-        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+        raise RuntimeError(f"dim_order: the strides {steps} of the shape {list(self.shape)} leave the order open")
     return tuple(order)
 
 
 def _resized(self: Tensor, size: tuple[int, ...]) -> Tensor:
-    wanted, given = ("x".join(map(str, shape)) for shape in (size, self.shape))
-    count = int(np.prod(size, dtype=np.int64))
-    if count != self.numel():
-        raise RuntimeError(f"requested resize to {wanted} ({count} elements in total), but the given tensor has a size of {given} "
-                           f"({self.numel()} elements). autograd's resize can only change the shape of a given tensor, while "
-                           f"preserving the number of elements. ")
+    if int(np.prod(size, dtype=np.int64)) != self.numel():
+        raise RuntimeError(f"resize: the shape {list(size)} does not have the {self.numel()} elements of the tensor. Call resize_")
     return traced.reshape(self, size)
 
 
@@ -136,18 +132,11 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
     >>> symgrad.hash_tensor(symgrad.tensor([1, 4, 8])).item()
     13
     """
-    if mode != 0:
-        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    if input.is_complex():
-        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{input.dtype.scalar_type}'")
+    check_option("hash_tensor", "mode", mode, (0,))
+    check_kind("hash_tensor", input, "fiub")
     along = axes(tuple(dim) if isinstance(dim, (tuple, list)) else dim, input.ndim)
-    if not input._value.size:
-        if dim in ((), []):
-            raise RuntimeError("hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
-                               "argument.")
-        for i in along:
-            if not input.shape[i]:
-                raise IndexError(f"hash_tensor: Expected reduction dim {i} to have non-zero size.")
+    if not input._value.size and (dim in ((), []) or not all(input.shape[i] for i in along)):
+        raise (RuntimeError if dim in ((), []) else IndexError)(f"hash_tensor: dim {dim} of a shape {list(input.shape)} has no elements")
     whole = input._value.dtype.kind in "biu"
     bits = np.asarray(input._value).astype(np.int64 if whole else np.float64).view(np.uint64)
     return wrap(row_major(np.asarray(np.bitwise_xor.reduce(bits, axis=tuple(along), keepdims=bool(keepdim)))))  # type: ignore[call-overload]
@@ -170,7 +159,7 @@ def polygamma(self: Tensor, n: int) -> Tensor:
 def __dlpack__(self: Tensor, **options: Any) -> Any:
     """The memory as a capsule of DLPack, for other libraries. Raises BufferError for a tensor that requires grad."""
     if self.requires_grad:
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        raise BufferError("__dlpack__: the tensor requires grad. Export x.detach()")
     return np.asarray(self._shared_array()).__dlpack__(**{word: given for word, given in options.items() if given is not None})
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_kind, check_least_rank, check_positive, check_range
 from symgrad.engine.data import as_value
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.storage.strided import as_strided
@@ -29,11 +30,6 @@ def _fill(self: Tensor, drawn: Any) -> Tensor:
     return self.copy_(wrap(np.asarray(drawn).astype(self._value.dtype)))
 
 
-def _floats(self: Tensor, message: str, error: type[Exception] = NotImplementedError) -> None:
-    if not (self.is_floating_point() or self.is_complex()):
-        raise error(message.format(self.dtype.scalar_type))
-
-
 @METHODS.define
 @quiet
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
@@ -45,9 +41,8 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     >>> symgrad.empty(2).normal_(3.0, 0.0)
     tensor([3., 3.])
     """
-    _floats(self, "\"normal_kernel_cpu\" not implemented for '{}'")
-    if std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    check_kind("normal_", self, "fc")
+    check_range("normal_", "std", std, 0)
     source = numpy_generator(generator)
     drawn = source.standard_normal(self._value.shape)
     if self.is_complex():
@@ -63,9 +58,8 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
     Raises RuntimeError where `to` is below `from`, and for a leaf that requires grad.
     """
     from_ = words.pop("from", from_)
-    _floats(self, "\"check_uniform_bounds\" not implemented for '{}'")
-    if from_ > to:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}")
+    check_kind("uniform_", self, "fc")
+    check_range("uniform_", "from", from_, high=to)
     drawn = (from_ + (to - from_) * numpy_generator(generator).random(self._value.shape)).astype(self._value.dtype)
     return _fill(self, np.where(drawn < to, drawn, from_) if to > from_ else drawn)  # rounding may give `to` itself
 
@@ -79,8 +73,7 @@ def random_(self: Tensor, from_: int | None = None, to: int | None = None, *, ge
     """
     from_ = words.pop("from", from_)
     kind = self.dtype
-    if kind.is_complex:
-        raise NotImplementedError(f"\"random_kernel_cpu\" not implemented for '{kind.scalar_type}'")
+    check_kind("random_", self, "fiub")
     if to is None and from_ is None:
         to = (LARGEST_EXACT[kind.name] if kind.name in LARGEST_EXACT else int(np.iinfo(kind.numpy).max) - (kind.name == "int64")) + 1
     low, high = (0, from_) if to is None else (from_ or 0, to)
@@ -111,7 +104,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """
     chance = as_value(p)
     if not np.all((chance >= 0) & (chance <= 1)):
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+        raise RuntimeError(f"bernoulli_: p must be from 0 to 1, not {p}")
     return _fill(self, numpy_generator(generator).random(self._value.shape) < chance)
 
 
@@ -122,10 +115,8 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> 
 
     Raises RuntimeError unless λ is positive, and for a leaf that requires grad.
     """
-    _floats(self, "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified {}",
-            RuntimeError)
-    if not lambd > 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    check_kind("exponential_", self, "fc")
+    check_positive("exponential_", "lambd", lambd)
     return _fill(self, numpy_generator(generator).exponential(1 / lambd, self._value.shape))
 
 
@@ -136,8 +127,8 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
 
     Raises RuntimeError for a probability outside (0, 1), and for a leaf that requires grad.
     """
-    if not 0 < p < 1:
-        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    check_positive("geometric_", "p", p)
+    check_positive("geometric_", "1 - p", 1 - p)
     return _fill(self, numpy_generator(generator).geometric(p, self._value.shape))
 
 
@@ -148,9 +139,8 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
 
     Raises RuntimeError unless the standard deviation is positive, and for a leaf that requires grad.
     """
-    _floats(self, "\"log_normal\" not implemented for '{}'")
-    if not std > 0:
-        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    check_kind("log_normal_", self, "fc")
+    check_positive("log_normal_", "std", std)
     return _fill(self, numpy_generator(generator).lognormal(mean, std, self._value.shape))
 
 
@@ -161,9 +151,8 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
 
     Raises RuntimeError unless the scale is positive, and for a leaf that requires grad.
     """
-    _floats(self, "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified {}", RuntimeError)
-    if not sigma > 0:
-        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    check_kind("cauchy_", self, "fc")
+    check_positive("cauchy_", "sigma", sigma)
     return _fill(self, median + sigma * numpy_generator(generator).standard_cauchy(self._value.shape))
 
 
@@ -179,10 +168,9 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
             [0., 5., 0.]])
     """
     shape = self.shape
-    if len(shape) < 2:
-        raise RuntimeError("dimensions must larger than 1")
+    check_least_rank("fill_diagonal_", self, 2)
     if len(shape) > 2 and len(set(shape)) > 1:
-        raise RuntimeError("all dimensions of input must be of equal length")
+        raise RuntimeError(f"fill_diagonal_: three or more dimensions must have one size, but the shape is {list(shape)}")
     x = self._array()
     step, start = sum(x.strides) // x.itemsize, (address(x) - address(owner(x))) // x.itemsize
     as_strided(self, (min(shape),), (step,), start).fill_(fill_value)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_kind, check_least_rank, check_one_dtype, check_positive, check_range
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
@@ -45,14 +46,12 @@ def histogramdd(input: Tensor, bins: int | Sequence[Any], *, range: Sequence[flo
 
     `range` has the two ends of each coordinate one after the other. Raises RuntimeError for another number of bins, or of ends, and wrong shapes.
     """
-    if input.ndim < 2:
-        raise RuntimeError(f"torch.histogramdd: input tensor should have at least 2 dimensions, but got {input.ndim}")
+    check_least_rank("histogramdd", input, 2)
     n = input.shape[-1]
     each = [bins] * n if isinstance(bins, int) else list(bins)
-    if len(each) != n:
-        raise RuntimeError(f"histogramdd: The size of bins must be equal to the innermost dimension of the input, but got {len(each)} and {n}")
-    if range is not None and len(range) != 2 * n:
-        raise RuntimeError(f"torch.histogramdd: for a {n}-dimensional histogram range should have {2 * n} elements, but got {len(range)}")
+    check_range("histogramdd", "the number of bins", len(each), n, n)
+    if range is not None:
+        check_range("histogramdd", "the number of ends in range", len(range), 2 * n, 2 * n)
     ends = None if range is None else [range[2 * k:2 * k + 2] for k, _ in enumerate(each)]
     shape = tuple(input.shape[:-1])
     return return_types.histogramdd(_histogram("histogramdd", input.reshape(-1, n), each, ends, weight, density, shape))
@@ -60,12 +59,11 @@ def histogramdd(input: Tensor, bins: int | Sequence[Any], *, range: Sequence[flo
 
 def _histogram(name: str, points: Tensor, bins: Sequence[Any], ranges: Sequence[Any] | None, weight: Tensor | None, density: bool,
                shape: tuple[int, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-    if not points.is_floating_point():
-        raise NotImplementedError(f"\"{name}\" not implemented for '{points.dtype.scalar_type}'")
+    check_kind(name, points, "f")
     if weight is not None and tuple(weight.shape) != shape:
-        raise RuntimeError(f"{name}: if weight tensor is provided it should have the shape {list(shape)} of the points, but got {list(weight.shape)}")
-    if weight is not None and weight.dtype is not points.dtype:
-        raise RuntimeError(f"{name}: if weight tensor is provided, input tensor and weight tensor should have the same dtype")
+        raise RuntimeError(f"{name}: weight must have the shape {list(shape)} of the points, not {list(weight.shape)}")
+    if weight is not None:
+        check_one_dtype(name, points, weight)
     values = np.asarray(points._value)
     edges = [_edges(name, values[:, k], n, None if ranges is None else ranges[k], k) for k, n in enumerate(bins)]
     inside, position = np.ones(len(values), bool), np.zeros(len(values), np.int64)
@@ -91,14 +89,10 @@ def _edges(name: str, x: np.ndarray, bins: Any, ends: Sequence[float] | None, k:
         if bins.ndim != 1 or bins.numel() < 2:
             raise RuntimeError(f"{name}: bins are a vector of two ends or more, but they have the shape {list(bins.shape)} for dimension {k}")
         if bins._value.dtype != x.dtype:
-            raise RuntimeError(f"{name}: input tensor and bins tensors should have the same dtype, but got {x.dtype.name} and "
-                               f"{bins._value.dtype.name} for dimension {k}")
+            raise RuntimeError(f"{name}: the dtype {bins.dtype} of the bins of dimension {k} is not that of the input")
         return np.array(bins._value)
-    if bins <= 0:
-        raise RuntimeError(f"{name}: bins must be > 0, but got {bins} for dimension {k}")
+    check_positive(name, f"bins of dimension {k}", bins)
     low, high = (float(x.min()), float(x.max())) if ends is None and x.size else (0.0, 1.0) if ends is None else ends
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"{name}: dimension {k}'s range [{low}, {high}] is not finite")
-    if low > high:
-        raise RuntimeError(f"{name}: min should not exceed max, but got min {low} max {high} for dimension {k}")
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise RuntimeError(f"{name}: the range from {low} to {high} of dimension {k} is not finite or not ascending")
     return np.linspace(*((low - 0.5, high + 0.5) if low == high else (low, high)), bins + 1, dtype=x.dtype)

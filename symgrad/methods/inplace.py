@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_one_dtype
 from symgrad.carriers import numeric
 from symgrad.carriers.structure import is_basic
 from symgrad.dtypes.dtype import DTYPES
@@ -42,10 +43,8 @@ from symgrad.graph.freed import released
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, GRADIENT, INFERENCE, TRACKED, Leaf, Node, all_threads, constructor, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.layouts.indices import index_message, is_broadcastable, is_full_index, is_mask
+from symgrad.layouts.indices import is_broadcastable, is_full_index, is_mask
 from symgrad.methods.operators import index_without_tensors, split_index
-from symgrad.ops.indexing import DTYPES_DIFFER
-from symgrad.ops.rules import expect_dtype
 from symgrad.system.errorstate import again, run_quietly
 
 __all__ = ["augmented", "in_place"]
@@ -291,7 +290,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """
     source = value if isinstance(value, Tensor) else wrap(number_in(python_number("fill_", value), self._value.dtype)[()])
     if source.ndim:
-        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.ndim} dimensions.")
+        raise RuntimeError(f"fill_: value must have no dimensions, but its shape is {list(source.shape)}")
     if thread.modes.grad and _any_requires_grad((self, source)):
         refuse_in_place(self)
     return _write_source(self, source, "fill_", _fill if source is value else _fill_number, source is not value)
@@ -344,14 +343,14 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     try:
         piece = numeric.getitem(x, index)
     except IndexError as error:
-        raise IndexError(f"{index_message(str(error), index, self.shape)} (__setitem__ of a tensor of shape {list(self.shape)})") from None
+        raise IndexError(f"__setitem__: {error} (of a tensor of shape {list(self.shape)})") from None
     if not is_broadcastable(source._value.shape, piece.shape):
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of shape "
-                           f"{list(piece.shape)}: __setitem__ writes a value that broadcasts to the indexed elements")
+        raise RuntimeError(f"__setitem__: a value of shape {list(source.shape)} does not broadcast to the indexed elements of shape "
+                           f"{list(piece.shape)}")
     check_memory("__setitem__", x)
     if source._value.dtype != x.dtype:
         if source is value and not (source.numel() == 1 and is_mask(index)):
-            expect_dtype(value, self.dtype, DTYPES_DIFFER)
+            check_one_dtype("__setitem__", self, value)
         source = convert(source, x.dtype)
     refuse_overlap(x, source._value, all_alike=False)
     if source.ndim > piece.ndim:
@@ -372,8 +371,7 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """
     wide = DTYPES["complex128" if any(isinstance(x, complex) or isinstance(x, Tensor) and x.is_complex() for x in (self, exponent)) else "float64"]
     if self.dtype is not wide:
-        raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype.scalar_type} but the operation's result requires dtype "
-                           f"{wide.scalar_type}")
+        raise RuntimeError(f"float_power_: the result has dtype {wide}, but the tensor has {self.dtype}")
     return _float_power()(self, exponent)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad import fft
+from symgrad.arguments import check_kind, check_option, check_positive, check_range, check_rank
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
@@ -25,8 +26,7 @@ def _reflected(n: int, width: int, mode: str) -> np.ndarray:
 def _full_window(name: str, window: Tensor | None, n_fft: int, win_length: int, dtype: Any) -> Any:
     """The window in the middle of zeros."""
     if window is not None and (window.ndim != 1 or window.shape[0] != win_length):
-        raise RuntimeError(f"{name}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with size "
-                           f"{list(window.shape)}")
+        raise RuntimeError(f"{name}: window must be a vector of win_length={win_length} numbers, but its shape is {list(window.shape)}")
     inside: Any = wrap(np.ones(win_length, dtype.to_real().numpy)) if window is None else window
     left = (n_fft - win_length) // 2
     if win_length == n_fft:
@@ -37,10 +37,8 @@ def _full_window(name: str, window: Tensor | None, n_fft: int, win_length: int, 
 
 def _lengths(name: str, n_fft: int, hop_length: int | None, win_length: int | None) -> tuple[int, int]:
     hop, length = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
-    if hop <= 0:
-        raise RuntimeError(f"{name}: expected hop_length > 0, but got hop_length={hop}")
-    if not 0 < length <= n_fft:
-        raise RuntimeError(f"{name}: expected 0 < win_length <= n_fft, but got win_length={length}")
+    check_positive(name, "hop_length", hop)
+    check_range(name, "win_length", length, 1, n_fft)
     return hop, length
 
 
@@ -65,35 +63,29 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     is_complex = input.is_complex() or window is not None and window.is_complex()
     if return_complex is None:
         if not is_complex:
-            raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further require that "
-                               "return_complex=True in a future PyTorch release.")
+            raise RuntimeError("stft: give return_complex for real inputs, True for complex numbers as the result")
         return_complex = True
     if center and align_to_window:
-        raise RuntimeError("stft align_to_window should only be set when center = false.")
-    if not (input.is_floating_point() or input.is_complex()):
-        raise RuntimeError(f"stft: expected a tensor of floating point or complex values, but got {input.dtype}")
-    if input.ndim not in (1, 2):
-        raise RuntimeError(f"stft: expected a 1D or 2D tensor, but got {input.ndim}D tensor")
+        raise RuntimeError("stft: align_to_window goes with center=False")
+    check_kind("stft", input, "fc")
+    check_rank("stft", input, 1, 2)
     onesided = not is_complex if onesided is None else onesided
     if onesided and is_complex:
-        raise RuntimeError("Cannot have onesided output if window or input is complex")
+        raise RuntimeError("stft: onesided=True goes with a real input and a real window")
     signal: Any = input if input.ndim == 2 else input.unsqueeze(0)
     if center:
         if pad_mode == "constant":
             border = traced.zeros_like(signal, (signal.shape[0], n_fft // 2))
             signal = traced.cat([border, signal, border], 1)
         else:
-            if pad_mode not in ("reflect", "replicate", "circular"):
-                raise NotImplementedError(f"Unrecognised padding mode {pad_mode}")
-            if n_fft // 2 >= signal.shape[1]:
-                raise RuntimeError(f"Padding size should be less than the corresponding input dimension, but got: padding ({n_fft // 2}, "
-                                   f"{n_fft // 2}) at dimension 2 of input [1, {signal.shape[0]}, {signal.shape[1]}]")
+            check_option("stft", "pad_mode", pad_mode, ("constant", "reflect", "replicate", "circular"), NotImplementedError)
+            check_range("stft", "the padding n_fft // 2", n_fft // 2, high=signal.shape[1] - 1)
             signal = traced.index_select(signal, 1, wrap(_reflected(signal.shape[1], n_fft // 2, pad_mode)))
     window, size = _full_window("stft", window, n_fft, length, input.dtype), n_fft
     if align_to_window:
         window, size = window[(n_fft - length) // 2:(n_fft - length) // 2 + length], length
     if not 0 < n_fft <= signal.shape[1] and not align_to_window or size > signal.shape[1]:
-        raise RuntimeError(f"stft: expected 0 < n_fft < {signal.shape[1]}, but got n_fft={n_fft}")
+        raise RuntimeError(f"stft: n_fft={n_fft} must be from 1 to the length {signal.shape[1]} of the padded signal")
     frames = traced.unfold(signal, 1, size, hop) * window
     if size != n_fft:
         before = (n_fft - length) // 2
@@ -121,21 +113,16 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     >>> symgrad.istft(symgrad.stft(x, 4, window=w, return_complex=True), 4, window=w)
     tensor([0.0000, 1.0000, 2.0000, 3.0000, 4.0000, 5.0000, 6.0000, 7.0000])
     """
-    if not input.is_complex():
-        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
+    check_kind("istft", input, "c")
     hop, size = _lengths("istft", n_fft, hop_length, win_length)
-    if not input.numel():
-        raise RuntimeError("istft: input tensor cannot be empty.")
-    if input.ndim not in (2, 3):
-        raise RuntimeError(f"istft: expected a tensor with 2 or 3 dimensions, but got {input.ndim}")
+    check_positive("istft", "the number of elements", input.numel())
+    check_rank("istft", input, 2, 3)
     spectra: Any = traced.transpose(input if input.ndim == 3 else input.unsqueeze(0), 1, 2)
     frames, bins = spectra.shape[1:]
     onesided = bins != n_fft if onesided is None else onesided
-    if bins != (n_fft // 2 + 1 if onesided else n_fft):
-        raise RuntimeError(f"istft: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft"
-                           f"{' / 2 + 1' * bool(onesided)} when onesided={onesided}, but got {bins}")
+    check_option("istft", f"the number of frequencies with onesided={onesided}", bins, (n_fft // 2 + 1 if onesided else n_fft,))
     if return_complex and onesided:
-        raise RuntimeError("istft: cannot have onesided output if window or input is complex")
+        raise RuntimeError("istft: return_complex=True goes with onesided=False")
     full = _full_window("istft", window, n_fft, size, input.dtype)
     norm = "ortho" if normalized else "backward"
     if return_complex:
@@ -156,7 +143,7 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     kept = min(end, total)
     signal, weight = traced.narrow(signal, 1, start, kept - start), traced.narrow(weight, 1, start, kept - start)
     if not bool((traced.abs(weight) > 1e-11).all()):
-        raise RuntimeError("window overlap add min: 1")
+        raise RuntimeError("istft: the sum of the squares of the moved window is 0 at some place, where the signal is not known")
     signal = signal / weight
     if end > total:
         signal = traced.cat([signal, traced.zeros_like(signal, (signal.shape[0], end - total))], 1)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_kind, check_least_rank, check_one_dtype, check_positive, check_range
 from symgrad.carriers.batched import Batched
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import core
@@ -23,13 +24,15 @@ from symgrad.graph.classes import become, renamed
 from symgrad.graph.common import join, name_call
 from symgrad.graph.node import node_class
 from symgrad.graph.op import REGISTRY
-from symgrad.layouts.indices import first_outside
+from symgrad.layouts.indices import check_bounds, integer_index
 from symgrad.methods.counting import nonzero
 from symgrad.methods.elements import hash_tensor, is_distributed, slice_inverse
 from symgrad.methods.histograms import histogram, histogramdd
 from symgrad.methods.inplace import in_place
 from symgrad.methods.segments import segment_reduce
 from symgrad.methods.spectrograms import istft, stft
+from symgrad.ops.rules import axis
+from symgrad.ops.scatter import check_size
 
 __all__ = ["METHODS", "METHODS_AS_FUNCTIONS", "SURFACE", "method_as_function"]
 
@@ -133,7 +136,7 @@ def detach(input: Tensor) -> Tensor:
 def fill(input: Tensor, value: Any) -> Tensor:
     """A copy of the input with one number, or the element of a tensor without dimensions, everywhere. Raises TypeError for None."""
     if value is None:
-        raise TypeError("fill(): argument 'value' must be Number or Tensor, not NoneType")
+        raise TypeError("fill: value must be a number or a Tensor, not None")
     if Batched in (type(input._value), type(getattr(value, "_value", None))):  # nothing is written in place inside vmap
         return masked_fill(input, wrap(np.ones(tuple(input.shape), bool)), value)
     return clone(input).fill_(value)
@@ -155,11 +158,9 @@ def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int |
 
     Raises IndexError for a dimension out of range, RuntimeError for a step that is not positive.
     """
-    if step <= 0:
-        raise RuntimeError("slice step must be positive")
-    if not -input.ndim <= dim < input.ndim:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got {dim})")
-    return _copy_of_view(input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)], "SliceBackward0")
+    check_positive("slice_copy", "step", step)
+    check_least_rank("slice_copy", input, 1, kind=IndexError)
+    return _copy_of_view(input[(slice(None),) * axis(dim, input.ndim) + (slice(start, end, step),)], "SliceBackward0")
 
 
 @METHODS.define
@@ -176,8 +177,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 
     Raises RuntimeError for a negative size.
     """
-    if size < 0:
-        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    check_range("nonzero_static", "size", size, 0)
     rows = nonzero(input)._value[:size]
     return wrap(np.concatenate([rows, np.full((size - len(rows), input.ndim), fill_value)]))
 
@@ -191,14 +191,11 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     """
     if type(input._value) is Batched or type(src._value) is Batched:
         geometry = member_geometry(input, size, stride, storage_offset)
-        if geometry.shape != tuple(src.shape):
-            raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
-                               f"{list(geometry.shape)}")
+        check_size(src, geometry.shape)
         return _strided_put(input, src, geometry)
     out = clone(input)
     part = out.as_strided(size, stride, storage_offset)
-    if part.shape != src.shape:
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}")
+    check_size(src, part.shape)
     part.copy_(src)
     return out
 
@@ -210,17 +207,10 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
     Raises RuntimeError for positions that are not int64, IndexError for a position out of range and for another number of sources.
     """
-    if str(index.dtype) != "torch.int64":
-        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {index.dtype.scalar_type}")
-    if source.dtype is not input.dtype:
-        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {input.dtype.scalar_type} and "
-                           f"source.dtype = {source.dtype.scalar_type}")
-    if index.numel() != source.numel():
-        raise IndexError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, "
-                         f"index.numel() = {index.numel()}")
-    wrong = first_outside(index._value, -input.numel(), input.numel())
-    if wrong is not None:
-        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {input.numel()} elements.")
+    integer_index(index, "put", ("int64",))
+    check_one_dtype("put", input, source)
+    check_range("put", "the number of elements of source", source.numel(), index.numel(), index.numel(), IndexError)
+    check_bounds(index._value, input.numel(), 0, IndexError, -input.numel())
     if input.ndim < 2 or not input.numel():
         return index_put(input.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate).reshape(input.shape)
     return index_put(input, unravel_index(index % input.numel(), tuple(input.shape)), source.reshape(index.shape), accumulate)
@@ -231,15 +221,12 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 
     Raises TypeError unless the positions are integers, ValueError for negative sizes.
     """
-    if not isinstance(indices, Tensor) or indices.is_floating_point() or indices.is_complex() or str(indices.dtype) == "torch.bool":
-        raise TypeError(f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', type(indices))}")
-    if not isinstance(shape, (int, Sequence)):
-        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-    if wrong := [n for n in sizes if not isinstance(n, int)]:
-        raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(wrong[0])}: {wrong[0]}")
-    if any(n < 0 for n in sizes):
-        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    expect_tensors("unravel_index", indices=indices)
+    check_kind("unravel_index", indices, "iu", "indices")
+    sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    if not all(isinstance(n, int) for n in sizes):
+        raise TypeError(f"unravel_index: shape must be an integer or a sequence of integers, not {shape!r}")
+    check_range("unravel_index", "the least size", min(sizes, default=0), 0, kind=ValueError)
     flat, out = indices._value.astype(np.int64), []
     for n in reversed(sizes):
         out.append(wrap(np.asarray(flat % n)))

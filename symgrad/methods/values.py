@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_kind
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import as_value
 from symgrad.engine.graph_breaks import array_read, array_refusal, number_read, refuse_array
@@ -19,6 +20,7 @@ from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recorded_branches import branched
 from symgrad.engine.storage.versions import Alias, carry_over
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.errors import AMBIGUOUS, ONE_ELEMENT
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import NAMED, Leaf
 
@@ -37,9 +39,9 @@ def _data(self: Tensor) -> Tensor:
 
 def _set_data(self: Tensor, other: Any) -> None:
     if not isinstance(other, Tensor):
-        raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
-    if self.requires_grad and not (other.is_floating_point() or other.is_complex()):
-        raise RuntimeError(f"data set to a tensor that requires gradients must be floating point or complex dtype, not {other.dtype}")
+        raise TypeError(f"data must be a Tensor, not {type(other).__name__}")
+    if self.requires_grad:
+        check_kind("data", other, "fc", "what is assigned to a tensor that requires grad")
     value, old, place = other._shared_array(), self._array(), self._node_slot
     if type(place) is Leaf and value.shape != old.shape:
         self._value = Alias.of(value)
@@ -50,7 +52,7 @@ def _set_data(self: Tensor, other: Any) -> None:
 
 
 def _delete_data(self: Tensor) -> None:
-    raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+    raise RuntimeError("data: a tensor always has it; delete the tensor")
 
 
 METHODS["data"] = property(_data, _set_data, _delete_data)
@@ -83,7 +85,7 @@ METHODS["volatile"] = property(_volatile)
 def _number(self: Tensor, what: str, always: bool | None = False) -> Any:
     """The only element, as a Python number that leaves the graph."""
     if self._value.size != 1:
-        raise RuntimeError(f"a Tensor with {self._value.size} elements cannot be converted to Scalar; index it first")
+        raise RuntimeError(f"{ONE_ELEMENT.format(self._value.size)}; index it first")
     if self._node_slot is not None or isinstance(self._value, DuckArray):
         number_read(self, what, always)
     return self._value.item()
@@ -185,8 +187,7 @@ def __iter__(self: Tensor) -> Iterator[Tensor]:
 @METHODS.define
 def __bool__(self: Tensor) -> bool:
     if self._value.size != 1:
-        raise RuntimeError(f"Boolean value of Tensor with {'more than one value' if self._value.size else 'no values'} is ambiguous; "
-                           f"use .any() or .all()")
+        raise RuntimeError(f"{AMBIGUOUS if self._value.size else 'the truth of a Tensor with no values is ambiguous'}; use .any() or .all()")
     truth = bool(self._value)
     if self._node is not None:
         branched(self._node, truth)
@@ -195,7 +196,7 @@ def __bool__(self: Tensor) -> bool:
 
 def _single_element(self: Tensor, what: str, always: bool | None) -> Any:
     if self._value.size != 1:
-        raise ValueError(f"only one element tensors can be converted to Python scalars; this one has shape {list(self.shape)}")
+        raise ValueError(f"{what}: a Tensor of shape {list(self.shape)} has not one element; index it first")
     return _number(self, what, always)
 
 
@@ -232,7 +233,7 @@ def __complex__(self: Tensor) -> complex:
 @METHODS.define
 def __index__(self: Tensor) -> int:
     if self._value.dtype.kind not in "iub" or self._value.size != 1:
-        raise TypeError("only integer tensors of a single element can be converted to an index")
+        raise TypeError(f"an index is a tensor of one integer, but this one has shape {list(self.shape)} and dtype {self.dtype}")
     return int(self.item())
 
 

@@ -1,5 +1,6 @@
 """Activations: piecewise linear ones, exponential ones, and products with a distribution function."""
 
+from symgrad.arguments import check_kind, check_least_rank, check_option, check_range, check_rank
 from symgrad.graph.domains import Domain, Interval
 from symgrad.graph.op import composite, elementwise, primitive
 from symgrad.layouts.memory_layout import is_plain
@@ -47,8 +48,7 @@ elementwise("tanhshrink_of_real", None, lambda xp, y, x: xp.square(xp.tanh(x)), 
 @composite("gelu", elementwise=True, public=False, examples=((), ("tanh",)))
 def gelu(xp, input, approximate="none"):
     """input Φ(input), or with 'tanh' the approximation input (1 + tanh(√(2/π) (input + 0.044715 input³))) / 2."""
-    if approximate not in ("none", "tanh"):
-        raise RuntimeError(f"approximate argument must be either none or tanh, but got {approximate!r}")
+    check_option("gelu", "approximate", approximate, ("none", "tanh"))
     return xp.gelu_exact(input) if approximate == "none" else xp.gelu_tanh(input)
 
 
@@ -148,7 +148,7 @@ def elu(xp, input, alpha=1.0, scale=1.0, input_scale=1.0):
 def celu(xp, input, alpha=1.0):
     """The input where it is positive, else alpha (exp(input / alpha) - 1)."""
     if alpha == 0:
-        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+        raise RuntimeError("celu: alpha must not be 0")
     return elu(xp, input, alpha, 1.0, 1 / alpha)
 
 
@@ -174,15 +174,11 @@ elementwise("prelu_kernel", lambda xp, input, weight: xp.where(xp.gt(input, 0), 
 @composite("prelu", kinks=((0.0, 0.25),), arity=2, usage="symgrad.prelu(x - 0.5, symgrad.tensor([0.25]))")
 def prelu(xp, input, weight):
     """The input where it is positive, else the input times a weight: one, or one for each channel, the second dimension of the input."""
-    if weight.ndim > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    check_rank("prelu", weight, 0, 1, word="weight")
     if weight.numel() != 1:
         channels = input.shape[1] if input.ndim > 1 else 1
-        if not input.ndim:
-            raise RuntimeError("Not allow zero-dim input tensor.")
-        if channels != weight.numel():
-            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel size = "
-                               f"{channels}.")
+        if not input.ndim or channels != weight.numel():
+            raise RuntimeError(f"prelu: {weight.numel()} weights are given for an input of shape {list(input.shape)}, which has {channels} channels")
         weight = xp.reshape(weight, (-1, *(1,) * (input.ndim - 2)) if input.ndim > 1 else (-1,))
     elif weight.ndim:
         weight = xp.reshape(weight, ())
@@ -192,9 +188,9 @@ def prelu(xp, input, weight):
 def _check_number(name, word, number):
     """Refuse what is not one real number."""
     if isinstance(number, (list, tuple)):
-        raise TypeError(f"{name}(): argument '{word}' must be Number, not {type(number).__name__}")
+        raise TypeError(f"{name}: {word} must be a number, not {number!r}")
     if isinstance(number, complex):
-        raise RuntimeError(f"{name}: {word} is a real number, not {number}")
+        raise RuntimeError(f"{name}: {word} must be a real number, not {number}")
 
 
 @composite("threshold", elementwise=True, kinks=((1.0, 1, 5),), examples=((0.5, 2.0),), usage="symgrad.threshold(x, 0.3, 0.0)", method=False)
@@ -215,18 +211,15 @@ def hardshrink(xp, input, lambd=0.5):
 @composite("softshrink", elementwise=True, kinks=((0.5,),), public=False)
 def softshrink(xp, input, lambd=0.5):
     """The input moved towards 0 by `lambd`, and 0 where its absolute value is at most `lambd`."""
-    if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    check_range("softshrink", "lambd", lambd, 0)
     return xp.softshrink_of_real(input, lambd)
 
 
 @composite("hardtanh", elementwise=True, kinks=((-1.0,), (1.0,)), public=False, examples=((), (0.0, 6.0)), saved=ONE)
 def hardtanh(xp, input, min_val=-1.0, max_val=1.0):
     """The input limited to [min_val, max_val]; the derivative is 1 strictly inside and 0 elsewhere."""
-    if min_val > max_val:
-        raise ValueError("min_val cannot be greater than max_val")
-    if not input.is_floating_point() and str(input.dtype) == "torch.bool":
-        raise RuntimeError("Bool inputs not supported for hardtanh")
+    check_range("hardtanh", "min_val", min_val, high=max_val, kind=ValueError)
+    check_kind("hardtanh", input, "fciu")
     if not input.is_floating_point() and _is_integer(input):
         min_val, max_val = int(min_val), int(max_val)
     return xp.clamp_number(input, min_val, max_val)
@@ -273,9 +266,7 @@ primitive("gated_halves", _gated_halves, vjp=_gated_halves_vjp, jvp=_gated_halve
 @composite("glu", public=False)
 def glu(xp, input, dim=-1):
     """The first half of the input along `dim` times the sigmoid of the second half."""
-    if not input.ndim:
-        raise RuntimeError("glu does not support scalars because halving size must be even")
-    size = input.shape[axis(dim, input.ndim)]
-    if size % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {axis(dim, input.ndim)} is size {size}")
+    check_least_rank("glu", input, 1)
+    if input.shape[axis(dim, input.ndim)] % 2:
+        raise RuntimeError(f"glu: the size of dimension {axis(dim, input.ndim)} must be even, but the shape is {list(input.shape)}")
     return xp.gated_halves(as_floats(input), axis(dim, input.ndim))

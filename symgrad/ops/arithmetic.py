@@ -2,6 +2,7 @@
 
 import math
 
+from symgrad.arguments import check_one_dtype, check_option, check_range
 from symgrad.dtypes.exponents import has_predecessor
 from symgrad.dtypes.promotion import common
 from symgrad.graph.domains import BOOLEAN, NONZERO, POSITIVE, REAL, Domain, Interval
@@ -21,14 +22,11 @@ def _scaled(xp, name, input, other, alpha):
     """alpha * other, in the common dtype of both operands, which the number may not widen."""
     target = common(input, other) if hasattr(input, "dtype") or hasattr(other, "dtype") else None
     boolean = isinstance(input, bool) and isinstance(other, bool) if target is None else target.name == "bool"
-    if isinstance(alpha, bool) and not boolean:
-        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, bool) and not boolean or target is not None and (
+            isinstance(alpha, complex) and not target.is_complex or isinstance(alpha, float) and not (target.is_floating_point or target.is_complex)):
+        raise RuntimeError(f"{name}: alpha={alpha} is not of the kind of the result, whose dtype is {target}")
     if target is None:
         return other and alpha if isinstance(alpha, bool) else other * alpha
-    if isinstance(alpha, complex) and not target.is_complex:
-        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-    if isinstance(alpha, float) and not (target.is_floating_point or target.is_complex):
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if name == "sub" and any(x.dtype.name == "bool" if hasattr(x, "dtype") else isinstance(x, bool) for x in (input, other)):
         return other  # which is refused
     if target.name == "bool":
@@ -63,8 +61,7 @@ def _div_arguments(xp, input, other, *, rounding_mode=None):
     """The arguments of a division, or its result if that is rounded."""
     if rounding_mode is None:
         return input, other
-    if rounding_mode not in ("trunc", "floor"):
-        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    check_option("div", "rounding_mode", rounding_mode, ("trunc", "floor"))
     if not hasattr(input, "dtype") and hasattr(other, "dtype"):
         target = common(input, other)
         input, other = other.new_tensor(input, dtype=target), other.to(target)
@@ -155,7 +152,7 @@ elementwise("clamp_number", _clamp, _strictly_between, node_name="ClampBackward1
 def clamp(xp, input, min=None, max=None):
     """The input limited to [min, max]; the derivative is 1 strictly inside and 0 elsewhere."""
     if min is None and max is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+        raise RuntimeError("clamp: min or max must be given")
     if isinstance(min, (int, float, type(None))) and isinstance(max, (int, float, type(None))):
         return xp.clamp_number(input, min, max)
     if min is not None and max is not None and hasattr(input, "to"):
@@ -174,21 +171,14 @@ for _name, _what in {"logical_not": "Not `input`", "isfinite": "Whether neither 
     elementwise(_name, None, None, doc=f"{_what}, elementwise.")
 
 
-def _same_dtype(name, input, other):
-    if not hasattr(other, "dtype"):
-        raise TypeError(f"{name}(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    if input.dtype is not other.dtype:
-        raise RuntimeError(f"{input.dtype.scalar_type} did not match {other.dtype.scalar_type}: {name} compares tensors of one dtype; convert one "
-                           f"of them with .to()")
-
-
 @composite("isclose", arity=2, usage="symgrad.isclose(x, x + 1e-9)")
 def isclose(xp, input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether |input - other| <= atol + rtol |other|, elementwise; equal infinities are close, and NaN is close to NaN if `equal_nan`."""
-    _same_dtype("isclose", input, other)
-    for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if not tolerance >= 0:
-            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
+    if not hasattr(other, "dtype"):
+        raise TypeError(f"isclose: other must be a tensor, not {other!r}")
+    check_one_dtype("isclose", input, other)
+    check_range("isclose", "rtol", rtol, 0)
+    check_range("isclose", "atol", atol, 0)
     close = xp.eq(input, other)
     if equal_nan and (input.is_floating_point() or input.is_complex()):
         close = xp.logical_or(close, xp.logical_and(xp.isnan(input), xp.isnan(other)))

@@ -2,20 +2,17 @@
 
 import warnings
 
+from symgrad.arguments import check_kind, check_least_rank, check_one_dtype, check_option, check_range, check_rank
 from symgrad.dtypes.promotion import common
 from symgrad.graph.op import composite, linear
-from symgrad.layouts.indices import index_array, repeated_indices
-from symgrad.ops.rules import axis, sizes
+from symgrad.layouts.indices import index_array, integer_index, repeated_indices
+from symgrad.ops.rules import axis, check_not_empty, sizes
 
 
 def _repeat_arguments(xp, input, *repeats):
     times = sizes(repeats)
-    if len(times) < input.ndim:
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    whole = (1,) * (len(times) - input.ndim) + tuple(input.shape)
-    if min(times, default=0) < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(n * m for n, m in zip(times, whole))}: "
-                           f"{[n * m for n, m in zip(times, whole)]}")
+    if len(times) < input.ndim or min(times, default=0) < 0:
+        raise RuntimeError(f"repeat: a tensor of shape {list(input.shape)} needs at least {input.ndim} repeats from 0, not {list(times)}")
     return input, times
 
 
@@ -56,10 +53,9 @@ def repeat_interleave(xp, input, repeats=None, dim=None, *, output_size=None):
         input, dim = xp.reshape(input, (-1,)), 0
     dim = axis(dim, input.ndim)
     counts = index_array(repeats)
-    if counts.dtype.kind not in "biu":
-        raise RuntimeError(f"repeat_interleave: repeats must be whole numbers, not {counts.dtype}: convert them by .long()")
-    if counts.size and counts.min() < 0:
-        raise RuntimeError("Repeats must be non-negative" if counts.ndim == 0 else "repeats can not be negative")
+    check_kind("repeat_interleave", counts, "iub", "repeats")
+    if counts.size:
+        check_range("repeat_interleave", "the least of repeats", counts.min(), 0)
     total = int(counts.sum()) * (input.shape[dim] if counts.size == 1 else 1)
     if output_size is not None and output_size != total:
         raise RuntimeError(f"repeat_interleave: output_size is {output_size}, but the repeats have the sum {total}")
@@ -70,24 +66,20 @@ def repeat_interleave(xp, input, repeats=None, dim=None, *, output_size=None):
         wide = xp.clone(wide, memory_format="torch.contiguous_format")
         return xp.reshape(wide, (*shape[:dim], shape[dim] * count, *shape[dim + 1:]))
     if len(counts) != input.shape[dim]:
-        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {len(counts)} and input.size({dim}) = "
-                           f"{input.shape[dim]}")
+        raise RuntimeError(f"repeat_interleave: {len(counts)} repeats are given for the size {input.shape[dim]} of dim {dim}")
     return xp.index_select(input, dim, repeated_indices(counts))
 
 
 def _unflatten_arguments(xp, input, dim, sizes):
     dim, parts = axis(dim, input.ndim), list(sizes)
-    if not parts:
-        raise RuntimeError("unflatten: sizes must be non-empty")
     known = 1
     for n in parts:
         known *= n if n != -1 else 1
     if -1 in parts and known and not input.shape[dim] % known:
         parts[parts.index(-1)] = input.shape[dim] // known
         known = input.shape[dim]
-    if known != input.shape[dim] or -1 in parts:
-        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({input.shape[dim]}) in the input "
-                           f"tensor")
+    if known != input.shape[dim] or -1 in parts or not parts:
+        raise RuntimeError(f"unflatten: the product of the sizes {list(sizes)} must be {input.shape[dim]}, the size of dim {dim}")
     return input, (*input.shape[:dim], *parts, *input.shape[dim + 1:])
 
 
@@ -137,35 +129,29 @@ def _map_tensors(tensors, change):
     return tuple(change(x) for x in (tensors[0] if len(tensors) == 1 else tensors))
 
 
-def _check_not_empty(name, tensors):
-    if not len(tensors):
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
-    return tensors
-
-
 @composite("hstack", arity=None, usage="symgrad.hstack([a, a])", method=False)
 def hstack(xp, tensors):
     """Tensors joined along their second dimension, vectors along their only dimension."""
-    parts = [atleast_1d(xp, x) for x in _check_not_empty("hstack", tensors)]
+    parts = [atleast_1d(xp, x) for x in check_not_empty("hstack", tensors)]
     return xp.cat(parts, 0 if parts[0].ndim == 1 else 1)
 
 
 @composite("vstack", arity=None, usage="symgrad.vstack([x, x])", method=False, aliases=("row_stack",))
 def vstack(xp, tensors):
     """Tensors joined along their first dimension, vectors as rows."""
-    return xp.cat([atleast_2d(xp, x) for x in _check_not_empty("vstack", tensors)], 0)
+    return xp.cat([atleast_2d(xp, x) for x in check_not_empty("vstack", tensors)], 0)
 
 
 @composite("dstack", arity=None, usage="symgrad.dstack([a, a])", method=False)
 def dstack(xp, tensors):
     """Tensors joined along their third dimension."""
-    return xp.cat([atleast_3d(xp, x) for x in _check_not_empty("dstack", tensors)], 2)
+    return xp.cat([atleast_3d(xp, x) for x in check_not_empty("dstack", tensors)], 2)
 
 
 @composite("column_stack", arity=None, usage="symgrad.column_stack([x, x])", method=False)
 def column_stack(xp, tensors):
     """Tensors joined along their second dimension, vectors as columns."""
-    return xp.cat([x if x.ndim > 1 else xp.reshape(x, (x.numel(), 1)) for x in _check_not_empty("column_stack", tensors)], 1)
+    return xp.cat([x if x.ndim > 1 else xp.reshape(x, (x.numel(), 1)) for x in check_not_empty("column_stack", tensors)], 1)
 
 
 def _block_diagonal(xp, tensors):
@@ -192,10 +178,9 @@ linear("block_diagonal", _block_diagonal, _block_diagonal_transpose, variadic=Tr
 @composite("block_diag", arity=None, usage="symgrad.block_diag(a, a)", method=False)
 def block_diag(xp, *tensors):
     """The matrix with the given matrices along its diagonal, and zeros elsewhere; vectors are rows."""
-    for i, x in enumerate(tensors):
-        if x.ndim > 2:
-            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions")
-    dtype = common(*_check_not_empty("block_diag", tensors))  # one without dimensions does not widen the others
+    for x in tensors:
+        check_rank("block_diag", x, 0, 1, 2)
+    dtype = common(*check_not_empty("block_diag", tensors))  # one without dimensions does not widen the others
     return xp.block_diagonal([atleast_2d(xp, x if x.dtype is dtype else x.to(dtype)) for x in tensors])
 
 
@@ -205,22 +190,14 @@ def block_diag(xp, *tensors):
 @composite("tensor_split", view=True, usage="symgrad.tensor_split(a, 2, dim=1)")
 def tensor_split(xp, input, indices_or_sections, dim=0):
     """The pieces of a tensor along `dim` as views: a number of nearly equal ones, or those between indices."""
-    if not input.ndim:
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    check_least_rank("tensor_split", input, 1)
     dim = axis(dim, input.ndim)
     n, given = input.shape[dim], indices_or_sections
     if hasattr(given, "shape"):
-        kind, given = given.dtype, index_array(given)
-        if given.dtype.name != "int64":
-            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
-                               f"{getattr(kind, 'scalar_type', kind)}")
-        if given.ndim > 1:
-            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a "
-                               f"tensor with {given.ndim} dims")
-        given = given.tolist()
+        check_rank("tensor_split", given, 0, 1, word="indices_or_sections")
+        given = integer_index(given, "tensor_split", ("int64",)).tolist()
     if isinstance(given, int):
-        if given <= 0:
-            raise RuntimeError(f"number of sections must be larger than 0, got {given}")
+        check_range("tensor_split", "the number of sections", given, 1)
         small, more = divmod(n, given)
         ends = [small * (i + 1) + min(i + 1, more) for i in range(given)]
         starts = [0, *ends[:-1]]
@@ -232,15 +209,12 @@ def tensor_split(xp, input, indices_or_sections, dim=0):
 
 def _define_split(name, dim, least):
     def split(xp, input, indices_or_sections):
-        if input.ndim < least:
-            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
+        check_least_rank(name, input, least)
         at = 0 if input.ndim == 1 else dim
         if hasattr(indices_or_sections, "shape") and not indices_or_sections.ndim:
             indices_or_sections = indices_or_sections.item()
         if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or input.shape[at] % indices_or_sections):
-            raise RuntimeError(f"torch.{name} attempted to split along dimension {at}, but the size of the dimension {input.shape[at]} is not "
-                               f"divisible "
-                               f"by the split_size {indices_or_sections}!")
+            raise RuntimeError(f"{name}: the size {input.shape[at]} of dimension {at} is not divisible by {indices_or_sections}")
         return tensor_split(xp, input, indices_or_sections, at)
 
     split.__doc__ = f"The pieces of a tensor along dimension {dim}: so many equal ones, or those between indices; views."
@@ -255,13 +229,10 @@ for _arguments in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3)):
 
 
 def _rot90_arguments(xp, input, k=1, dims=(0, 1)):
-    if len(dims) != 2:
-        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
-    if input.ndim < 2:
-        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    check_least_rank("rot90", input, 2)
     plane = tuple(axis(d, input.ndim) for d in dims)
-    if plane[0] == plane[1]:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    if len(plane) != 2 or plane[0] == plane[1]:
+        raise RuntimeError(f"rot90: dims must be two different dimensions, not {tuple(dims)}")
     return input, k % 4, plane
 
 
@@ -281,16 +252,14 @@ linear("rot90", _rot90, lambda xp, g, shape, k, dims: _rot90(xp, g, -k % 4, dims
 @composite("fliplr", usage="symgrad.fliplr(a)")
 def fliplr(xp, input):
     """The order of the columns reversed."""
-    if input.ndim < 2:
-        raise RuntimeError("Input must be >= 2-d.")
+    check_least_rank("fliplr", input, 2)
     return xp.flip(input, (1,))
 
 
 @composite("flipud", usage="symgrad.flipud(a)")
 def flipud(xp, input):
     """The order of the rows reversed."""
-    if not input.ndim:
-        raise RuntimeError("Input must be >= 1-d.")
+    check_least_rank("flipud", input, 1)
     return xp.flip(input, (0,))
 
 
@@ -298,13 +267,10 @@ def flipud(xp, input):
 
 
 def _meshgrid_arguments(xp, tensors, indexing):
-    if indexing not in (None, "ij", "xy"):
-        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    for x in _check_not_empty("meshgrid", tensors):
-        if x.ndim > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: one of shape {list(x.shape)}")
-        if x.dtype is not tensors[0].dtype:
-            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    check_option("meshgrid", "indexing", indexing, (None, "ij", "xy"))
+    for x in check_not_empty("meshgrid", tensors):
+        check_rank("meshgrid", x, 0, 1)
+    check_one_dtype("meshgrid", *tensors)
     order = list(range(len(tensors)))
     if indexing == "xy" and len(tensors) > 1:
         order[:2] = 1, 0
@@ -317,7 +283,7 @@ def meshgrid(xp, *tensors, indexing=None):
     """The coordinates of a grid, from vectors of coordinates for each axis: one tensor per axis, which varies along the dimension of that axis."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     if indexing is None:
-        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=3)
+        warnings.warn("meshgrid: without `indexing` it is 'ij', as in PyTorch, where that is deprecated. Give `indexing`", UserWarning, stacklevel=3)
     return _meshgrid_arguments(xp, given, indexing)
 
 
@@ -325,8 +291,7 @@ def meshgrid(xp, *tensors, indexing=None):
 def cartesian_prod(xp, *tensors):
     """All tuples of one element of each vector, as rows."""
     for x in tensors:
-        if x.ndim != 1:
-            raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")
+        check_rank("cartesian_prod", x, 1)
     if len(tensors) == 1:
         return tensors[0]
     return xp.stack([xp.reshape(x, (-1,)) for x in _meshgrid_arguments(xp, tensors, "ij")], 1)
@@ -335,10 +300,8 @@ def cartesian_prod(xp, *tensors):
 @composite("combinations", usage="symgrad.combinations(x)", method=False)
 def combinations(xp, input, r=2, with_replacement=False):
     """All sets of `r` elements of a vector, as rows; with replacement also those that repeat an element."""
-    if input.ndim != 1:
-        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
-    if r < 0:
-        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    check_rank("combinations", input, 1)
+    check_range("combinations", "r", r, 0)
     rows = _subsets(len(input), r, 0, with_replacement)
     return xp.stack([xp.index_select(input, 0, [row[k] for row in rows]) for k in range(r)], 1) if r else input[:0]
 
@@ -352,6 +315,7 @@ def _subsets(n, r, start, again):
 @composite("adjoint", view=True, usage="symgrad.adjoint(a)")
 def adjoint(xp, input):
     """The last two dimensions exchanged, conjugated."""
-    if input.ndim == 1:
-        raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
-    return xp.conj(xp.transpose(input, -2, -1)) if input.ndim else xp.conj(input)
+    if not input.ndim:
+        return xp.conj(input)
+    check_least_rank("adjoint", input, 2)
+    return xp.conj(xp.transpose(input, -2, -1))

@@ -1,6 +1,7 @@
 """Elementary functions of one or two real variables (DLMF chapter 4), with partial derivatives in accurate forms."""
 
 
+from symgrad.arguments import check_kind
 from symgrad.graph.domains import NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain, Interval
 from symgrad.graph.op import composite, elementwise
 from symgrad.layouts.memory_layout import is_plain
@@ -141,8 +142,7 @@ def _round_arguments(xp, input, *, decimals=0):
     """The argument of a rounding to integers, or the input rounded to decimal digits."""
     if not decimals:
         return (input,)
-    if not (input.is_floating_point() or input.is_complex()):
-        raise NotImplementedError(f"\"round_cpu\" not implemented for '{input.dtype.scalar_type}'")
+    check_kind("round", input, "fc")
     power = 10.0 ** abs(decimals)
     return xp.round(input * power) / power if decimals > 0 else xp.round(input / power) * power
 

@@ -1,12 +1,13 @@
 """Triangular factors by elimination with row exchanges, P L U, and equations solved with them; leading axes are a batch."""
 
+from symgrad.arguments import check_range
 from symgrad.dtypes.dtype import DTYPES
 from symgrad.graph import return_types
 from symgrad.graph.domains import NONSINGULAR, SPD, Domain, Interval
 from symgrad.graph.op import composite, primitive
 from symgrad.layouts.indices import index_array
 from symgrad.ops.linalg import matrix_transpose
-from symgrad.ops.matrices import MATRIX, check_numbers, check_square
+from symgrad.ops.matrices import MATRIX, check_equation, check_matrix
 from symgrad.ops.matrices import adjoint as conjugate_transpose
 from symgrad.ops.rules import every
 
@@ -83,19 +84,16 @@ def _refuse(name, a, zero):
     at = next(i for i, row in enumerate(rows) if any(row))
     order = rows[at].index(True) + 1
     if a.requires_grad:
-        raise RuntimeError(f"linalg.lu: The diagonal element {order} of U is zero, so that L and U have no derivative. Detach the matrix, or "
+        raise RuntimeError(f"linalg.lu: element {order} of the diagonal of U is zero, so that L and U have no derivative. Detach the matrix, or "
                            f"add a small multiple of the identity.")
-    raise RuntimeError(f"torch.linalg.{name}: {f'(Batch element {at}): ' if zero.ndim > 1 else ''}U[{order},{order}] is zero and using it on "
-                       f"lu_solve would result in a division by zero. If you still want to perform the factorization, consider calling "
-                       f"linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")
+    raise RuntimeError(f"linalg.{name}: element {order} of the diagonal of U is zero{f' in matrix {at}' * (zero.ndim > 1)}, so that no equation can "
+                       f"be solved with it; linalg.lu_factor_ex(A) returns the factors")
 
 
 def _check_pivot(name, a, pivot):
-    if a.ndim < 2:
-        raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(a.shape)} instead")
-    check_numbers(name, a)
+    check_matrix(name, a)
     if not pivot:
-        raise RuntimeError(f"{name}: LU without pivoting is not implemented on the CPU")
+        raise RuntimeError(f"{name}: pivot must be true; there is no elimination without exchanges of rows")
 
 
 def _info(xp, packed):
@@ -135,15 +133,12 @@ def lu(xp, A, pivot=True, get_infos=False):
 
 def _check_exchanges(name, pivots, size, most):
     """Refuse row exchanges of another dtype, number or range."""
-    if pivots.dtype is not DTYPES["int32"]:
-        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32. Got {pivots.dtype} instead")
-    if not pivots.ndim or pivots.shape[-1] != size:
-        raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix, {size}, but their shape is "
-                           f"{list(pivots.shape)}")
-    given = every(pivots)
-    if pivots.numel() and not (1 <= int(given.min()) and int(given.max()) <= most):
-        raise RuntimeError(f"{name}: pivots must be between 1 and LU.size(-2) = {most} inclusive, but they are from {int(given.min())} to "
-                           f"{int(given.max())}. Did you properly pass the result of lu_factor?")
+    if pivots.dtype is not DTYPES["int32"] or not pivots.ndim or pivots.shape[-1] != size:
+        raise RuntimeError(f"{name}: pivots must be {size} numbers of int32 for each matrix, as of lu_factor, but they are {list(pivots.shape)} of "
+                           f"{pivots.dtype}")
+    if pivots.numel():
+        check_range(name, "the least of pivots", int(every(pivots).min()), 1)
+        check_range(name, "the largest of pivots", int(every(pivots).max()), 1, most)
 
 
 @composite("lu_unpack", joined="LuUnpackBackward0", usage="symgrad.lu_unpack(*symgrad.lu(a)).U", method=False)
@@ -182,13 +177,8 @@ def linalg_lu_solve(xp, LU, pivots, B, *, left=True, adjoint=False):
     """The solution X of A X = B, of X A = B with `left=False`, or of these with Aᴴ in place of A with `adjoint`, from the factors of A."""
     if not left and B.ndim > 1:
         return xp.copy(conjugate_transpose(xp, linalg_lu_solve(xp, LU, pivots, conjugate_transpose(xp, B), adjoint=not adjoint)), "C")
-    check_square("linalg.lu_solve", LU)
+    check_equation("linalg.lu_solve", LU, B)
     _check_exchanges("linalg.lu_solve", pivots, LU.shape[-1], LU.shape[-1])
-    if B.ndim < 2:
-        raise RuntimeError("linalg.lu_solve: The input tensor B must have at least 2 dimensions.")
-    if LU.shape[-1] != B.shape[-2]:
-        raise RuntimeError(f"linalg.lu_solve: Incompatible shapes of A and B for the equation AX = B ({LU.shape[-2]}x{LU.shape[-1]} and "
-                           f"{'x'.join(map(str, B.shape[-2:]))})")
     order = xp.order_of_rows(pivots, LU.shape[-1])
     if adjoint:
         back = conjugate_transpose(xp, LU)

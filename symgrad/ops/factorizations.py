@@ -6,6 +6,7 @@ is real. Sources: M. Giles, Collected matrix derivative results for forward and 
 V. Pereyra, The differentiation of pseudo-inverses (1973); R. Mathias, A chain rule for matrix functions (1996), for exponentials of block matrices.
 """
 
+from symgrad.arguments import check_one_dtype, check_option, check_shapes
 from symgrad.dtypes.dtype import DTYPES, finfo
 from symgrad.graph import return_types
 from symgrad.graph.domains import FULL, NONSINGULAR, SEPARATED_SINGULAR, SYMMETRIC
@@ -14,7 +15,7 @@ from symgrad.ops.linalg import matrix_transpose
 from symgrad.ops.matrices import (
     MATRIX,
     adjoint,
-    check_numbers,
+    check_matrix,
     check_square,
     hermitian,
     pull_turn,
@@ -25,12 +26,6 @@ from symgrad.ops.matrices import (
 from symgrad.ops.rules import constant, every, is_complex
 
 TALL = ((3, 2),)
-
-
-def _check_matrix(name, a):
-    if a.ndim < 2:
-        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
-    check_numbers(name, a)
 
 
 # Singular values, and the vectors, U above V in one array
@@ -188,14 +183,14 @@ def _completed(xp, u):
 
 
 def _svd(xp, name, a, full):
-    _check_matrix(name, a)
+    check_matrix(name, a)
     u, v = _above(xp, xp.singular_vectors(a), a)
     return (_completed(xp, u) if full else u), xp.singular_values(a), (_completed(xp, v) if full else v)
 
 
 def _check_driver(name, driver):
     if driver is not None:
-        raise RuntimeError(f"torch.{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+        raise RuntimeError(f"{name}: driver must be None, not {driver!r}; LAPACK has none to choose from")
 
 
 @composite("linalg_svd", public=False, joined="LinalgSvdBackward0")
@@ -229,7 +224,7 @@ def linalg_svdvals(xp, A, *, driver=None):
     Zero is what adds nothing to the largest in floats. The second derivative raises RuntimeError where two are equal, or one is zero.
     """
     _check_driver("linalg.svdvals", driver)
-    _check_matrix("linalg.svdvals", A)
+    check_matrix("linalg.svdvals", A)
     return xp.singular_values(A)
 
 
@@ -250,9 +245,8 @@ def linalg_qr(xp, A, mode="reduced"):
     The columns of Q beyond those of A are an arbitrary basis, and constants of the graph. A derivative raises RuntimeError where the first columns
     of A, as many as R has rows, are linearly dependent.
     """
-    if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
-    _check_matrix("linalg.qr", A)
+    check_option("linalg.qr", "mode", mode, ("reduced", "complete", "r"))
+    check_matrix("linalg.qr", A)
     q, r = _qr(xp, A)
     if mode == "r":
         q = xp.zeros_like(A, (0,))
@@ -282,13 +276,13 @@ def linalg_pinv(xp, A, rcond=None, hermitian=False, *, atol=None, rtol=None):
 
     With `hermitian` only the lower triangle of A is read, and the derivative is that along Hermitian perturbations of A.
     """
-    _check_matrix("linalg.pinv", A)
+    check_matrix("linalg.pinv", A)
     if hermitian:
         check_square("linalg.pinv", A)
         A = xp.hermitian_matrix(A)
     for name, x in ("atol", atol), ("rtol", rcond if rtol is None else rtol):
         if getattr(x, "requires_grad", False):
-            raise RuntimeError(f"linalg.pinv is not differentiable by its tolerance '{name}': detach() it")
+            raise RuntimeError(f"linalg.pinv: {name} requires grad, but there is no derivative with respect to it. Detach it")
     if not all(A.shape):
         return xp.clone(adjoint(xp, A))
     both = tolerances(A, atol, rcond if rtol is None else rtol)
@@ -306,9 +300,6 @@ def pinverse(xp, input, rcond=1e-15):
     return linalg_pinv(xp, input, rcond)
 
 
-DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
-
-
 @composite("linalg_lstsq", arity=2, public=False)
 def linalg_lstsq(xp, A, B, rcond=None, *, driver=None):
     """The solution X of least length that makes the length of A X - B least, the squared residuals, the rank, and the singular values.
@@ -316,18 +307,13 @@ def linalg_lstsq(xp, A, B, rcond=None, *, driver=None):
     As in torch the residuals are given for matrices of full rank with more rows than columns unless the `driver` is "gelsy", the default, the rank
     unless it is "gels", and the singular values with "gelsd" and "gelss". Singular values below `rcond` times the largest count as zero.
     """
-    _check_matrix("linalg.lstsq", A)
-    if driver not in (None, *DRIVERS):
-        raise RuntimeError(f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), but it is {driver}")
-    if A.dtype != B.dtype:
-        raise RuntimeError(f"torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype {A.dtype.scalar_type} and "
-                           f"other's dtype {B.dtype.scalar_type}")
+    check_matrix("linalg.lstsq", A)
+    check_option("linalg.lstsq", "driver", driver, (None, "gels", "gelsy", "gelsd", "gelss"))
+    check_one_dtype("linalg.lstsq", A, B)
     vector = A.ndim - 1 == B.ndim and tuple(A.shape[:-1]) == tuple(B.shape)
     b = B.unsqueeze(-1) if vector else B
     (m, n), driver = A.shape[-2:], driver or "gelsy"
-    if b.ndim < 2 or b.shape[-2] != m:
-        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size(-{1 if vector else 2}), but the shapes are {list(A.shape)} "
-                           f"and {list(B.shape)}")
+    check_shapes("linalg.lstsq", "(...,m,n),(...,m,k)", A, b)
     rcond = finfo(A.dtype).eps * max(m, n) if rcond is None else float(constant("linalg.lstsq", "rcond", rcond))
     inverse = xp.pseudo_inverse(A, 0.0, 0.0 if driver == "gels" else rcond)
     x = xp.matmul(inverse, b)
@@ -344,7 +330,7 @@ def linalg_lstsq(xp, A, B, rcond=None, *, driver=None):
 @composite("linalg_matrix_rank", public=False)
 def linalg_matrix_rank(xp, A, tol=None, hermitian=False, *, atol=None, rtol=None):
     """The number of singular values above the tolerances: atol, and rtol times the largest."""
-    _check_matrix("linalg.matrix_rank", A)
+    check_matrix("linalg.matrix_rank", A)
     a = A.detach()
     s = xp.abs(xp.linalg_eigvalsh(a)) if hermitian else xp.singular_values(a)
     return _rank(xp, s, *tolerances(A, tol if atol is None else atol, rtol))

@@ -2,6 +2,7 @@
 
 import math
 
+from symgrad.arguments import check_kind, check_one_dtype
 from symgrad.dtypes.dtype import get_default_dtype
 from symgrad.dtypes.promotion import common
 from symgrad.graph.op import composite, elementwise
@@ -23,8 +24,7 @@ def rad2deg(xp, input):
 
 
 def _in_unit(name, xp, input, factor):
-    if input.is_complex():
-        raise RuntimeError(f"{name} is not supported for complex tensors.")
+    check_kind(name, input, "fiub")
     return xp.scaled(input * 1.0 if _is_integer(input) else input, factor)
 
 
@@ -32,10 +32,10 @@ def _in_unit(name, xp, input, factor):
 def copysign(xp, input, other):
     """|input| with the sign of `other`, which may be that of -0.0; the derivative at 0 is 0."""
     for x in (input, other):
-        if hasattr(x, "dtype") and x.is_complex():
-            raise NotImplementedError(f"\"copysign_cpu\" not implemented for '{x.dtype.scalar_type}'")
-    if isinstance(other, complex):
-        raise NotImplementedError("\"copysign_cpu\" not implemented for 'ComplexDouble'")
+        if hasattr(x, "dtype"):
+            check_kind("copysign", x, "fiub")
+        elif isinstance(x, complex):
+            raise NotImplementedError(f"copysign: other must be a real number, not {x}")
     target = common(input, other)
     target = target if target.is_floating_point else get_default_dtype()
     size = xp.abs(input.to(target))
@@ -50,10 +50,8 @@ def copysign(xp, input, other):
 @composite("heaviside", elementwise=True, kinks=((0.0, 0.5),), arity=2, usage="symgrad.heaviside(x - 0.5, symgrad.tensor(0.25))")
 def heaviside(xp, input, values):
     """0 where the input is negative, 1 where it is positive, and `values` where it is 0, which alone have a derivative."""
-    if input.is_complex() or values.is_complex():
-        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
-    if input.dtype is not values.dtype:
-        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    check_kind("heaviside", input, "fiub")
+    check_one_dtype("heaviside", input, values)
     if str(input.dtype) == "torch.bool":
         return xp.logical_or(input, values)
     return xp.where(xp.eq(input, 0), values, xp.relu(xp.sign(xp.where(xp.isnan(input), 0, input))))

@@ -2,9 +2,10 @@
 
 import operator
 
+from symgrad.arguments import check_kind, check_least_rank, check_one_dtype, check_range, check_rank
 from symgrad.graph.op import composite, linear
 from symgrad.layouts.indices import diagonal, index_array, selecting, window_indices
-from symgrad.ops.rules import axis, expect_dtype, inverse_permutation
+from symgrad.ops.rules import axis, inverse_permutation
 
 # An index of integers, slices and None gives a view, whose node has the name of the last of them as in torch.
 for _name, _node in {"getitem": "Index", "select_item": "Select", "slice_item": "Slice", "unsqueeze_item": "Unsqueeze",
@@ -32,15 +33,12 @@ linear("put", _put, _put_transpose_input, _put_transpose_values, public=False, n
        examples=((0, False), (1, True)), doc="A copy of the input with `values` at `index`.")
 
 
-DTYPES_DIFFER = "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source."
-
-
 @composite("index_put", usage="symgrad.index_put(x, (symgrad.tensor([0, 2]),), symgrad.tensor([8.0, 9.0]))")
 def index_put(xp, input, indices, values, accumulate=False):
     """A copy of the input with `values` written (or, with `accumulate`, added) at a tuple of index tensors."""
     index = tuple(selecting(index_array(i)) if hasattr(i, "numpy") else i for i in indices)
     if hasattr(values, "shape"):
-        expect_dtype(values, input.dtype, DTYPES_DIFFER)
+        check_one_dtype("index_put", input, values)
     else:
         values = input.new_tensor(values)  # a number does not widen the input
     return xp.put(input, values, index, bool(accumulate))
@@ -49,31 +47,25 @@ def index_put(xp, input, indices, values, accumulate=False):
 @composite("select", view=True, usage="symgrad.select(a, 1, 0)")
 def select(xp, input, dim, index):
     """One slice of the input along `dim`: a view."""
-    if not input.ndim:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    check_least_rank("select", input, 1, kind=IndexError)
     dim, index = axis(dim, input.ndim), operator.index(index)
-    if not -input.shape[dim] <= index < input.shape[dim]:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
+    check_range("select", "index", index, -input.shape[dim], input.shape[dim] - 1, IndexError)
     return xp.select_item(input, (slice(None),) * dim + (index,))
 
 
 @composite("narrow", view=True, usage="symgrad.narrow(a, 1, 0, 2)")
 def narrow(xp, input, dim, start, length):
     """The `length` slices of the input along `dim` from `start` on: a view."""
-    if not input.ndim:
-        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    check_least_rank("narrow", input, 1)
     dim = axis(dim, input.ndim)
-    if hasattr(start, "dtype") and (start.ndim or str(start.dtype) == "torch.bool" or start.is_floating_point() or start.is_complex()):
-        raise RuntimeError(f"start must be an 0-dim integral Tensor. It has shape {list(start.shape)} and dtype {start.dtype}")
+    if hasattr(start, "dtype"):
+        check_rank("narrow", start, 0, word="start")
+        check_kind("narrow", start, "iu", "start")
     start = operator.index(start)
     n = input.shape[dim]
-    if length < 0:
-        raise RuntimeError("narrow(): length must be non-negative.")
-    if not -n <= start <= n:
-        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
+    check_range("narrow", "start", start, -n, n, IndexError)
     start += n * (start < 0)
-    if start + length > n:
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    check_range("narrow", "length", length, 0, n - start)
     return xp.slice_item(input, (slice(None),) * dim + (slice(start, start + length),))
 
 
@@ -85,7 +77,7 @@ def _order_with_last(dims, ndim):
 def _distinct_axes(dim1, dim2, ndim):
     first, second = axis(dim1, ndim), axis(dim2, ndim)
     if first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+        raise RuntimeError(f"the dimensions {dim1} and {dim2} of a diagonal must be different")
     return first, second
 
 
@@ -120,12 +112,8 @@ def diagflat(xp, input, offset=0):
 
 def _unfold_arguments(xp, input, dimension, size, step):
     dim, n = axis(dimension, input.ndim), input.shape[axis(dimension, input.ndim)] if input.ndim else 1
-    if size < 0:
-        raise RuntimeError(f"size is {size} but must be >= 0")
-    if size > n:
-        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {n} but size is {size}")
-    if step <= 0:
-        raise RuntimeError(f"step is {step} but must be > 0")
+    check_range("unfold", "size", size, 0, n)
+    check_range("unfold", "step", step, 1)
     if not input.ndim:  # the window is the element, without another dimension
         return xp.slice_item(xp.reshape(input, (1,)), (slice(0, size),))
     return input, dim, size, step

@@ -5,12 +5,13 @@ LAPACK's, by Bunch and Kaufman, and L D in one array stands as there: the rows o
 Source: J. R. Bunch and L. Kaufman, Some stable methods for calculating inertia and solving symmetric linear systems (1977).
 """
 
+from symgrad.arguments import check_kind, check_one_dtype, check_range
 from symgrad.dtypes.dtype import DTYPES
 from symgrad.graph import return_types
 from symgrad.graph.domains import NONSINGULAR
 from symgrad.graph.op import composite, primitive
 from symgrad.ops.linalg import matrix_transpose
-from symgrad.ops.matrices import MATRIX, adjoint, check_square
+from symgrad.ops.matrices import MATRIX, adjoint, check_equation, check_square
 from symgrad.ops.rules import every
 
 
@@ -113,7 +114,7 @@ def _packed(xp, y):
 
 
 def _factor(xp, name, a, hermitian, check):
-    check_square(f"torch.linalg.{name}", a)
+    check_square(f"linalg.{name}", a)
     packed, pivots, info = _packed(xp, xp.ldl_factors(a, bool(hermitian)))
     found = every(info)
     if (check or a.requires_grad) and found.any():
@@ -121,7 +122,7 @@ def _factor(xp, name, a, hermitian, check):
         at = next(i for i, order in enumerate(flat) if order)
         rest = "so that no equation can be solved with it; linalg.ldl_factor_ex returns the factors" if check else \
             "so that the factors have no derivative; detach the matrix, or add a small multiple of the identity"
-        raise RuntimeError(f"torch.linalg.{name}: {f'(Batch element {at}): ' if found.ndim else ''}D[{flat[at]},{flat[at]}] is zero, {rest}")
+        raise RuntimeError(f"linalg.{name}: element {flat[at]} of the diagonal of D is zero{f' in matrix {at}' * (found.ndim > 0)}, {rest}")
     return packed, pivots, info
 
 
@@ -145,25 +146,15 @@ def linalg_ldl_factor(xp, A, *, hermitian=False):
 
 
 def _check_equation(LD, pivots, B):
-    check_square("torch.linalg.ldl_solve", LD)
-    if B.ndim < 2:
-        raise RuntimeError(f"torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but it has {B.ndim} dimensions instead; "
-                           f"use B.unsqueeze(-1) for one right-hand side")
-    if B.shape[-2] != LD.shape[-1]:
-        raise RuntimeError(f"torch.linalg.ldl_solve: Incompatible matrix sizes for A X = B: each A matrix is {LD.shape[-2]} by {LD.shape[-1]} but "
-                           f"each b matrix is {B.shape[-2]} by {B.shape[-1]}")
+    name, n = "linalg.ldl_solve", LD.shape[-1]
+    check_equation(name, LD, B)
     if tuple(pivots.shape) != tuple(LD.shape[:-1]):
-        raise RuntimeError(f"torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-                           f"{list(pivots.shape)} instead")
-    if pivots.is_floating_point() or pivots.is_complex() or str(pivots.dtype) == "torch.bool":
-        raise RuntimeError(f"torch.linalg.ldl_solve: Expected pivots to be integers. Got {pivots.dtype.scalar_type}")
-    if LD.dtype != B.dtype:
-        raise RuntimeError(f"torch.linalg.ldl_solve: Expected b and A to have the same dtype, but found b of type {B.dtype.scalar_type} and A of "
-                           f"type {LD.dtype.scalar_type} instead.")
-    given, n = every(pivots), LD.shape[-1]
-    if pivots.numel() and (int(abs(given).max()) > n or not int(abs(given).min())):
-        raise RuntimeError(f"torch.linalg.ldl_solve: pivots must be between 1 and {n}, or their negatives, but they are from {int(given.min())} to "
-                           f"{int(given.max())}. Did you properly pass the result of ldl_factor?")
+        raise RuntimeError(f"{name}: pivots must have the shape {list(LD.shape[:-1])}, as of ldl_factor, not {list(pivots.shape)}")
+    check_kind(name, pivots, "iu", "pivots")
+    check_one_dtype(name, LD, B)
+    if pivots.numel():
+        check_range(name, "the least size of pivots", int(abs(every(pivots)).min()), 1)
+        check_range(name, "the largest size of pivots", int(abs(every(pivots)).max()), 1, n)
 
 
 @composite("linalg_ldl_solve", arity=3, public=False)

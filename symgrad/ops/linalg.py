@@ -1,27 +1,25 @@
 """Products of vectors, matrices and tensors, and the parts of a matrix."""
 
+from symgrad.arguments import check_least_rank, check_one_dtype, check_rank, check_shapes
+from symgrad.errors import PRODUCT
 from symgrad.graph.op import composite, linear, multilinear
 from symgrad.layouts.memory_layout import is_plain
-from symgrad.ops.rules import expect_dtype
 
 
-def _product_arguments(name, *ranks):
+def check_product(name, core, a, b):
+    """Check the shapes of two factors; programs know the words for matrices whose inner sizes differ."""
+    if len(a.shape) == len(b.shape) == 2 and core == "(n,k),(k,m)" and a.shape[1] != b.shape[0]:
+        raise RuntimeError(f"{PRODUCT.format(*a.shape, *b.shape)}: the inner sizes in {name} differ")
+    check_shapes(name, core, a, b)
+
+
+def _product_arguments(name, core):
     def prepare(xp, input, other):
-        if (input.ndim, other.ndim) != ranks or input.shape[-1] != other.shape[0]:
-            wanted = " and ".join("a vector" if rank == 1 else "a matrix" for rank in ranks)
-            raise RuntimeError(f"{name}: expected {wanted} whose inner sizes agree, but got shapes {list(input.shape)} and {list(other.shape)}")
-        _expect_one_dtype(input, other, ranks)
+        check_product(name, core, input, other)
+        check_one_dtype(name, input, other)
         return input, other
 
     return prepare
-
-
-def _expect_one_dtype(input, other, ranks):
-    if input.dtype is other.dtype:
-        return
-    if ranks == (1, 1):
-        expect_dtype(other, input.dtype, "dot : expected both vectors to have same dtype, but found {} and {}")
-    expect_dtype(other, input.dtype, "expected m1 and m2 to have the same dtype, but got: {} != {}")
 
 
 def matrix_transpose(xp, a):
@@ -53,15 +51,16 @@ def outer_product(xp, a, b):
 
 
 multilinear("mm", lambda xp, input, mat2: xp.mm(input, mat2), lambda xp, g, a, b: xp.mm(g, matrix_transpose(xp, b)), second_cotangent,
-            prepare=_product_arguments("mm", 2, 2), shapes=((3, 4), (4, 2)), usage="symgrad.mm(a, a.T)", doc="The product of two matrices.")
+            prepare=_product_arguments("mm", "(n,k),(k,m)"), shapes=((3, 4), (4, 2)), usage="symgrad.mm(a, a.T)", doc="The product of two matrices.")
 multilinear("mv", lambda xp, input, vec: xp.mv(input, vec), lambda xp, g, a, b: outer_product(xp, g, b),
             lambda xp, g, a, b: xp.mv(matrix_transpose(xp, a), g),
-            prepare=_product_arguments("mv", 2, 1), shapes=((3, 4), (4,)), usage="symgrad.mv(a, x)", doc="The product of a matrix and a vector.")
+            prepare=_product_arguments("mv", "(n,k),(k)"), shapes=((3, 4), (4,)), usage="symgrad.mv(a, x)",
+            doc="The product of a matrix and a vector.")
 multilinear("vm", lambda xp, input, mat: xp.mv(matrix_transpose(xp, mat), input), lambda xp, g, a, b: xp.mv(b, g),
             lambda xp, g, a, b: outer_product(xp, a, g),
             public=False, node_name="SqueezeBackward4", shapes=((3,), (3, 4)), doc="The product of a vector and a matrix.")
 multilinear("dot", lambda xp, input, tensor: xp.dot(input, tensor), lambda xp, g, a, b: g * b, lambda xp, g, a, b: g * a,
-            prepare=_product_arguments("dot", 1, 1), shapes=((4,), (4,)),
+            prepare=_product_arguments("dot", "(n),(n)"), shapes=((4,), (4,)),
             usage="symgrad.dot(x, x)", doc="The inner product of two vectors, without conjugation.")
 multilinear("batched_matmul", lambda xp, input, mat2: xp.matmul(input, mat2), lambda xp, g, a, b: xp.matmul(g, matrix_transpose(xp, b)),
             lambda xp, g, a, b: xp.matmul(matrix_transpose(xp, a), g), public=False, layout="rows", node_name="Bmm", shapes=((2, 3, 4), (1, 4, 2)),
@@ -72,11 +71,8 @@ multilinear("batched_matmul", lambda xp, input, mat2: xp.matmul(input, mat2), la
 def matmul(xp, input, other):
     """The product of vectors, matrices or stacks of matrices, with leading axes broadcast."""
     a, b = input.ndim, other.ndim
-    if not a or not b:
-        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
-    if input.shape[-1] != other.shape[-2 if b > 1 else 0]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, input.shape))} and {'x'.join(map(str, other.shape))})")
-    _expect_one_dtype(input, other, (a, b))
+    check_product("matmul", "(n,k),(k,m)" if a == b == 2 else "(...,k),(...,k,m)" if b > 1 else "(...,k),(k)", input, other)
+    check_one_dtype("matmul", input, other)
     if (a, b) == (2, 2):
         return xp.mm(input, other)
     if (a, b) == (2, 1):
@@ -94,8 +90,7 @@ def matmul(xp, input, other):
 @composite("outer", arity=2, usage="symgrad.outer(x, x)", aliases=("ger",))
 def outer(xp, input, vec2):
     """The outer product of two vectors."""
-    if input.ndim != 1 or vec2.ndim != 1:
-        raise RuntimeError(f"outer: Expected 1-D arguments, but got {input.ndim}D and {vec2.ndim}D")
+    check_shapes("outer", "(n),(m)", input, vec2)
     return outer_product(xp, input, vec2)
 
 
@@ -128,7 +123,7 @@ def _of_lists(given):
     def term(subscripts):
         for n in subscripts:
             if n is not Ellipsis and not 0 <= n < len(LETTERS):
-                raise ValueError(f"einsum(): not in the range [0, {len(LETTERS)}): the subscript {n}")
+                raise ValueError(f"einsum: the subscript {n} must be from 0 to {len(LETTERS) - 1}")
         return "".join("..." if n is Ellipsis else LETTERS[n] for n in subscripts)
 
     pairs = given[:len(given) // 2 * 2]
@@ -194,8 +189,7 @@ multilinear("einsum", lambda xp, operands, equation: xp.einsum(equation, operand
             usage="symgrad.einsum('ij,kj->ik', a, a)", doc="The sum of products with subscripts given by an equation (Einstein summation).")
 
 def _trace_arguments(xp, input):
-    if input.ndim != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim} (shape {list(input.shape)})")
+    check_rank("trace", input, 2)
     return (input,)
 
 
@@ -204,8 +198,7 @@ linear("trace", lambda xp, input: xp.trace(input), lambda xp, g, shape: g * xp.d
 
 
 def _diag_arguments(xp, input, diagonal=0):
-    if input.ndim not in (1, 2):
-        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
+    check_rank("diag", input, 1, 2)
     return input, diagonal
 
 
@@ -224,8 +217,7 @@ def _define_triangle(name, part):
         return getattr(xp, name)(input, diagonal)
 
     def prepare(xp, input, diagonal=0):
-        if input.ndim < 2:
-            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, but its shape is {list(input.shape)}")
+        check_least_rank(name, input, 2)
         return input, diagonal
 
     linear(name, read, lambda xp, g, shape, diagonal: read(xp, g, diagonal), prepare=prepare,

@@ -6,8 +6,8 @@ different; equal ones raise RuntimeError.
 Source: M. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
 """
 
-import functools
-
+from symgrad.arguments import check_kind, check_one_dtype, check_option, check_shapes
+from symgrad.errors import UnsupportedDtype
 from symgrad.graph import return_types
 from symgrad.graph.domains import DISTINCT, NONSINGULAR, REAL, SEPARATED, SPD, SYMMETRIC, TRIANGULAR
 from symgrad.graph.op import composite, primitive
@@ -42,29 +42,27 @@ def real_part(xp, a):
 
 
 def check_square(name, a, narrow=False):
-    shape = a.shape
-    if len(shape) < 2:
-        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
-    if shape[-1] != shape[-2]:
-        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices")
+    check_shapes(name, "(...,n,n)", a)
     check_numbers(name, a, narrow)
+
+
+def check_matrix(name, a):
+    check_shapes(name, "(...,n,m)", a)
+    check_numbers(name, a)
+
+
+def check_equation(name, A, B, left=True):
+    """Check that A is square, and B a right-hand side of A X = B, or of X A = B with `left=False`."""
+    check_shapes(name, "(...,n,n),(...,n,k)" if left else "(...,n,n),(...,k,n)", A, B)
+    check_numbers(name, A)
 
 
 def check_numbers(name, a, narrow=False):
     """Refuse integers, and dtypes with fewer digits than float32 unless they may be `narrow`."""
-    refusal = _refusal(a.dtype, narrow)
-    if refusal:
-        raise RuntimeError(f"{name}: {refusal}")
-
-
-@functools.cache
-def _refusal(dtype, narrow):
-    kind = str(dtype).removeprefix("torch.")
-    if kind in ("float16", "bfloat16") and not narrow:
-        return f"Low precision dtypes not supported. Got {dtype.scalar_type}; convert the tensor with .to(float32) first"
-    if not kind.startswith(("float", "bfloat", "complex")):
-        return f"Expected a floating point or complex tensor as input. Got {dtype.scalar_type}; convert it with .double()"
-    return ""
+    dtype = a.dtype
+    if not (getattr(dtype, "is_complex", True) or dtype.is_floating_point and (dtype.itemsize > 2 or narrow)):
+        check_kind(name, a, "fc")
+        raise UnsupportedDtype(f"{name}: a tensor of {dtype} has too few digits. Convert it with .to(float32)")
 
 
 # The primitives: words of the carriers, with rules written in each other
@@ -231,17 +229,12 @@ def _is_vector(A, B):
 def linalg_solve(xp, A, B, *, left=True):
     """The solution X of A X = B, or of X A = B with `left=False`; B may be a vector. Raises RuntimeError for a singular A."""
     check_square("linalg.solve", A)
-    if A.dtype != B.dtype:
-        raise RuntimeError(f"linalg.solve: Expected A and B to have the same dtype, but found A of type {A.dtype} and B of type {B.dtype} instead")
+    check_one_dtype("linalg.solve", A, B)
     vector = _is_vector(A, B)
     if vector and not left:
-        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is "
-                           "equivalent to B / A.squeeze(-1)")
+        raise RuntimeError("linalg.solve: with left=False B must be a matrix, not a vector")
     b = B.unsqueeze(-1) if vector else B
-    if b.shape[-2 if left else -1] != A.shape[-1]:
-        sides = "AX = B" if left else "XA = B"
-        raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation {sides} ({A.shape[-2]}x{A.shape[-1]} and "
-                           f"{b.shape[-2]}x{b.shape[-1]})")
+    check_equation("linalg.solve", A, b, left)
     if not left:
         return matrix_transpose(xp, xp.solve_system(matrix_transpose(xp, A), matrix_transpose(xp, b)))
     out = xp.solve_system(A, b)
@@ -251,13 +244,7 @@ def linalg_solve(xp, A, B, *, left=True):
 @composite("linalg_solve_triangular", arity=2, public=False)
 def linalg_solve_triangular(xp, A, B, *, upper, left=True, unitriangular=False):
     """The solution X of A X = B, or of X A = B with `left=False`, for a triangular A, of which the other triangle is not read."""
-    check_square("linalg.solve_triangular", A)
-    if B.ndim < 2:
-        raise RuntimeError("linalg.solve_triangular: The input tensor B must have at least 2 dimensions.")
-    if B.shape[-2 if left else -1] != A.shape[-1]:
-        sides = "AX = B" if left else "XA = B"
-        raise RuntimeError(f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {sides} ({A.shape[-2]}x{A.shape[-1]} and "
-                           f"{B.shape[-2]}x{B.shape[-1]})")
+    check_equation("linalg.solve_triangular", A, B, left)
     upper, unitriangular = bool(upper), bool(unitriangular)
     if left:
         return xp.solve_triangle(A, B, upper, unitriangular)
@@ -284,14 +271,7 @@ def cholesky(xp, input, upper=False):
 @composite("cholesky_solve", arity=2, usage="symgrad.cholesky_solve(symgrad.ones(2, 1), symgrad.tensor([[2.0, 0.0], [1.0, 3.0]]))")
 def cholesky_solve(xp, B, L, upper=False):
     """The solution X of A X = B for the Cholesky factor L of A = L Lᴴ, or of A = Lᴴ L with `upper`."""
-    if B.ndim < 2:
-        raise RuntimeError(f"b should have at least 2 dimensions, but has {B.ndim} dimensions instead")
-    if L.ndim < 2:
-        raise RuntimeError(f"u should have at least 2 dimensions, but has {L.ndim} dimensions instead")
-    check_square("cholesky_solve", L)
-    if B.shape[-2] != L.shape[-1]:
-        raise RuntimeError(f"cholesky_solve: Incompatible matrix sizes for A X = B: each A matrix is {L.shape[-2]} by {L.shape[-1]} but each b "
-                           f"matrix is {B.shape[-2]} by {B.shape[-1]}")
+    check_equation("cholesky_solve", L, B)
     first, second = (adjoint(xp, L), L) if upper else (L, adjoint(xp, L))
     half = xp.linalg_solve_triangular(first, B, upper=False)
     return xp.linalg_solve_triangular(second, half, upper=True)
@@ -329,6 +309,5 @@ def linalg_eigh(xp, A, UPLO="L"):
 def _read_triangle(xp, name, a, uplo):
     """A matrix whose lower triangle is that of the Hermitian matrix."""
     check_square(name, a)
-    if str(uplo).upper() not in ("L", "U"):
-        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {uplo}")
+    check_option(name, "UPLO", str(uplo).upper(), ("L", "U"))
     return adjoint(xp, a) if str(uplo).upper() == "U" else a

@@ -2,30 +2,28 @@
 
 import math
 
+from symgrad.arguments import check_kind, check_least_rank, check_one_dtype, check_option, check_range, check_rank, check_shapes
 from symgrad.dtypes.dtype import DTYPES
 from symgrad.errors import LinAlgError
 from symgrad.graph import return_types
 from symgrad.graph.op import composite
 from symgrad.layouts.indices import broadcast
 from symgrad.ops.linalg import matrix_transpose
-from symgrad.ops.matrices import adjoint, check_numbers, check_square
-from symgrad.ops.rules import axes, axis, in_float32, is_complex, plain_number
+from symgrad.ops.matrices import adjoint, check_equation, check_matrix, check_numbers, check_square
+from symgrad.ops.rules import axes, axis, check_expandable, check_not_empty, in_float32, is_complex, plain_number
+
+ORDERS = (1, -1, 2, -2, math.inf, -math.inf)  # of norms of matrices
 
 # Norms
 
 
 def _cast(name, x, dtype):
     """The numbers in the dtype, which may not be narrower or of another kind."""
-    if not (x.is_floating_point() or x.is_complex()):
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_type}; convert it with .double()")
+    check_kind(name, x, "fc")
     if dtype is None:
         return x
-    if dtype.is_complex != x.is_complex():
-        kind = "complex" if x.is_complex() else "real"
-        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {dtype.scalar_type}")
-    if dtype.itemsize < x.dtype.itemsize:
-        raise RuntimeError(f"{name}: the dtype of the input ({x.dtype.scalar_type}) should be convertible without narrowing to the specified dtype "
-                           f"({dtype.scalar_type})")
+    if dtype.is_complex != x.is_complex() or dtype.itemsize < x.dtype.itemsize:
+        raise RuntimeError(f"{name}: dtype {dtype} must be of the kind of the input's dtype {x.dtype}, and no narrower")
     return x.to(dtype)
 
 
@@ -33,10 +31,10 @@ def _cast(name, x, dtype):
 @in_float32
 def linalg_vector_norm(xp, x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """The norm (Σ|x|^ord)^(1/ord) over `dim`, or over all elements; `ord` is a number, inf or -inf, and 0 counts the elements that are not zero."""
-    ord = plain_number("linalg_vector_norm", "ord", 2, ord)
+    ord = plain_number("linalg.vector_norm", "ord", ord)
     x = _cast("linalg.vector_norm", x, dtype)
     if (ord < 0 or ord == math.inf) and not math.prod(x.shape[i] for i in axes(dim, x.ndim)):
-        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity")
+        raise RuntimeError(f"linalg.vector_norm: the {ord} norm of no elements is not defined, and the shape is {list(x.shape)}")
     out = xp.norm(x, ord, dim, keepdim)
     return xp.abs(out) if is_complex(out) else out  # the count of ord = 0
 
@@ -48,21 +46,17 @@ def linalg_matrix_norm(xp, A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=N
 
     1 and -1 are the largest and the smallest sum of the absolute values of a column, inf and -inf those of a row.
     """
-    if A.ndim < 2:
-        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    check_least_rank("linalg.matrix_norm", A, 2)
     dim = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     dims = [axis(d, A.ndim) for d in dim]
-    if len(dim) != 2:
-        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(map(str, dim))}")
+    if len(dims) != 2 or dims[0] == dims[1]:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be two different dimensions, not {dim}")
     first, second = dims
-    if first == second:
-        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     A = _cast("linalg.matrix_norm", A, dtype)
-    ord = ord if isinstance(ord, str) else plain_number("linalg_matrix_norm", "ord", 2, ord)
+    ord = ord if isinstance(ord, str) else plain_number("linalg.matrix_norm", "ord", ord)
     if ord == "fro":
         return xp.norm(A, 2, (first, second), keepdim)
-    if isinstance(ord, str) and ord != "nuc" or not isinstance(ord, str) and abs(ord) not in (1, 2, math.inf):
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    check_option("linalg.matrix_norm", "ord", ord, ("fro", "nuc", *ORDERS))
     rest = [i for i in range(A.ndim) if i not in (first, second)]
     if ord in ("nuc", 2, -2):
         check_numbers("linalg.matrix_norm", A)
@@ -82,13 +76,11 @@ def linalg_norm(xp, input, ord=None, dim=None, keepdim=False, *, dtype=None):
     """The norm of vectors, or of matrices where `dim` names two dimensions, or A is a matrix and `ord` is given; without `ord` √Σ|x|²."""
     if dim is not None and not isinstance(dim, (tuple, list)):
         dim = (dim,)
-    ord = ord if ord is None or isinstance(ord, str) else plain_number("linalg_norm", "ord", 2, ord)
+    ord = ord if ord is None or isinstance(ord, str) else plain_number("linalg.norm", "ord", ord)
     if ord is None:
         return linalg_vector_norm(xp, input, 2, dim, keepdim, dtype=dtype)
-    if dim is not None and len(dim) not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
-    if dim is None and input.ndim not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {input.ndim}D.")
+    if (input.ndim if dim is None else len(dim)) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: the norm with ord={ord} is that of one or two dimensions, not {input.ndim if dim is None else list(dim)}")
     if not isinstance(ord, str) and (len(dim) if dim else input.ndim) == 1:
         return linalg_vector_norm(xp, input, ord, dim, keepdim, dtype=dtype)
     return linalg_matrix_norm(xp, input, ord, dim or (-2, -1), keepdim, dtype=dtype)
@@ -112,17 +104,14 @@ def linalg_cond(xp, A, p=None):
 
     It is inf for a singular matrix. The derivative is 0 where all singular values are equal.
     """
-    if A.ndim < 2:
-        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
-    check_numbers("linalg.cond", A)
+    check_matrix("linalg.cond", A)
     if p in (None, 2, -2):
         if not A.numel():
             return xp.sum(xp.abs(A), (-2, -1))
         s = xp.singular_values(A)
         largest, least = xp.amax(s, -1), xp.amin(s, -1)  # equal ones share the derivative
         return largest / least if p != -2 else least / largest
-    if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
-        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    check_option("linalg.cond", "p", p, ("fro", "nuc", *ORDERS))
     check_square(f"linalg.cond(ord={p})", A)
     inverse, info = linalg_inv_ex(xp, A)
     out = linalg_matrix_norm(xp, A, p) * linalg_matrix_norm(xp, inverse, p)
@@ -136,11 +125,8 @@ def linalg_cond(xp, A, p=None):
 def matrix_power(xp, input, n):
     """The product of n equal square matrices; of the inverses for a negative n."""
     if isinstance(n, bool) or not hasattr(n, "__index__"):
-        raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
-    if input.ndim < 2:
-        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
-    if input.shape[-1] != input.shape[-2]:
-        raise RuntimeError(f"linalg.matrix_power: A must be batches of square matrices, but they are {input.shape[-2]} by {input.shape[-1]} matrices")
+        raise TypeError(f"matrix_power: n must be an integer, not {n!r}")
+    check_shapes("matrix_power", "(...,n,n)", input)
     if not n:
         return xp.clone(xp.broadcast_to(xp.eye_like(input, input.shape[-1]), input.shape))
     square, n, out = xp.linalg_inv(input) if n < 0 else input, abs(n), None
@@ -167,17 +153,11 @@ def _order(sizes):
 def linalg_multi_dot(xp, tensors):
     """The product of matrices in the order with the fewest multiplications; the first and the last may be vectors."""
     count = len(tensors)
-    if count < 2:
-        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
-    for i, x in enumerate(tensors):
-        end = "the first tensor" if i == 0 else "the last tensor" if i == count - 1 else ""
-        if x.ndim != 2 and not (end and x.ndim == 1):
-            raise RuntimeError(f"multi_dot(): {f'{end} must be 1D or 2D' if end else f'tensor {i} must be 2D'} but got {x.ndim}D")
-        if x.dtype != tensors[0].dtype:
-            raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {tensors[0].dtype} and tensor {i} {x.dtype}")
-    for i, (x, y) in enumerate(zip(tensors, tensors[1:])):
-        if x.shape[-1] != y.shape[0]:
-            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(x.shape)} and {list(y.shape)} cannot be multiplied")
+    check_range("linalg.multi_dot", "the number of tensors", count, 2)
+    sizes = [f"(n{i},n{i + 1})" for i in range(count)]
+    ends = {0: "(n1)", count - 1: f"(n{count - 1})"}
+    check_shapes("linalg.multi_dot", ",".join(ends[i] if i in ends and x.ndim == 1 else sizes[i] for i, x in enumerate(tensors)), *tensors)
+    check_one_dtype("linalg.multi_dot", *tensors)
     best = _order([1 if tensors[0].ndim == 1 else tensors[0].shape[0], *[x.shape[0] for x in tensors[1:]],
                    1 if tensors[-1].ndim == 1 else tensors[-1].shape[1]])
 
@@ -192,38 +172,27 @@ def linalg_multi_dot(xp, tensors):
 def chain_matmul(xp, *matrices):
     """The product of matrices in the order with the fewest multiplications."""
     given = list(matrices[0]) if len(matrices) == 1 and isinstance(matrices[0], (tuple, list)) else list(matrices)
-    if not given:
-        raise RuntimeError("chain_matmul(): Expected one or more matrices")
-    for x in given:
-        if x.ndim != 2:
-            raise RuntimeError(f"chain_matmul: Tensor dimension is {x.ndim}, expected 2 instead.")
+    for x in check_not_empty("chain_matmul", given):
+        check_rank("chain_matmul", x, 2)
     return given[0] if len(given) == 1 else linalg_multi_dot(xp, given)
-
-
-def _check_same_dtype(name, x, y):
-    if x.dtype != y.dtype:
-        raise RuntimeError(f"{name}: Expected x and y to have the same dtype, but found x of type {x.dtype.scalar_type} and y of type "
-                           f"{y.dtype.scalar_type} instead")
 
 
 @composite("linalg_vecdot", arity=2, public=False)
 def linalg_vecdot(xp, x, y, *, dim=-1):
     """Σ conj(x) y along a dimension, the others broadcast."""
-    _check_same_dtype("linalg.vecdot", x, y)
+    check_one_dtype("linalg.vecdot", x, y)
     rank = max(x.ndim, y.ndim)
     first, second = ((*(1,) * (rank - t.ndim), *t.shape) for t in (x, y))
     if x.shape and y.shape and first[axis(dim, rank)] != second[axis(dim, rank)]:
-        raise RuntimeError(f"linalg.vecdot: inconsistent tensor size, expected the same number of elements along dim {dim}, but got shapes "
-                           f"{list(x.shape)} and {list(y.shape)}")
+        raise RuntimeError(f"linalg.vecdot: the shapes {list(x.shape)} and {list(y.shape)} must have one size along dim {dim}")
     return xp.sum(xp.conj(x) * y if x.is_complex() else x * y, dim)
 
 
 @composite("vdot", arity=2, usage="symgrad.vdot(x, x)", saved=("other", "input"))
 def vdot(xp, input, other):
     """Σ conj(input) other of two vectors."""
-    if input.ndim != 1 or other.ndim != 1:
-        raise RuntimeError(f"vdot: 1D tensors expected, but got {input.ndim}D and {other.ndim}D tensors")
-    _check_same_dtype("vdot", input, other)
+    check_shapes("vdot", "(n),(n)", input, other)
+    check_one_dtype("vdot", input, other)
     return xp.dot(xp.conj(input) if input.is_complex() else input, other)
 
 
@@ -234,8 +203,7 @@ def addbmm(xp, input, batch1, batch2, *, beta=1, alpha=1):
     if not (input.is_floating_point() or input.is_complex()):
         input, beta, alpha = input.to(DTYPES["int64"]), int(beta), int(alpha)
     total = xp.sum(xp.bmm(batch1, batch2), 0)
-    if broadcast(tuple(input.shape), tuple(total.shape)) != tuple(total.shape):
-        raise RuntimeError(f"the input of shape {list(input.shape)} does not expand to the sum of products, of shape {list(total.shape)}")
+    check_expandable("addbmm", input, tuple(total.shape))
     return ((total if alpha == 1 else alpha * total) + (input if beta == 1 else beta * input)).to(batch1.dtype)
 
 
@@ -260,10 +228,9 @@ def _powers(xp, x, n):
 def linalg_vander(xp, x, *, N=None):
     """The powers 0 to N - 1 of numbers, along a new last dimension."""
     if x.dtype.name in ("bool", "float16", "bfloat16"):
-        raise RuntimeError(f"linalg.vander supports floating point, complex, and integer tensors, but got {x.dtype.scalar_type}")
+        raise RuntimeError(f"linalg.vander: not implemented for {x.dtype}. Convert the numbers with .to()")
     n = N if N is not None else x.shape[-1] if x.ndim else 1
-    if n <= 1:
-        raise RuntimeError("linalg.vander: N must be greater than 1.")
+    check_range("linalg.vander", "N", n, 2)
     x = x if x.is_floating_point() or x.is_complex() else x.to(DTYPES["int64"])
     return _powers(xp, x if x.ndim else xp.reshape(x, (1,)), n)
 
@@ -271,11 +238,9 @@ def linalg_vander(xp, x, *, N=None):
 @composite("vander", usage="symgrad.vander(x, 3)", method=False)
 def vander(xp, x, N=None, increasing=False):
     """The powers of the elements of a vector as columns, descending from N - 1, or from 0 with `increasing`."""
-    if x.ndim != 1:
-        raise RuntimeError("vander: x must be a one-dimensional tensor.")
+    check_rank("vander", x, 1, word="x")
     n = len(x) if N is None else N
-    if n < 0:
-        raise RuntimeError("vander: N must be non-negative.")
+    check_range("vander", "N", n, 0)
     out = _powers(xp, x.to(DTYPES["int64"]) if str(x.dtype) == "torch.bool" else x, n)
     return out if increasing else xp.flip(out, (1,))
 
@@ -283,19 +248,17 @@ def vander(xp, x, N=None, increasing=False):
 # Equations
 
 
-def _check_square_shape(shape, at, where):
+def _check_square_shape(name, shape, at):
     if math.prod(shape[at:]) != math.prod(shape[:at]):
-        raise RuntimeError(f"Expected self to satisfy the requirement prod(self.shape[{where}:]) == prod(self.shape[:{where}]), but got "
-                           f"{math.prod(shape[at:])} != {math.prod(shape[:at])}")
+        raise RuntimeError(f"{name}: the sizes {list(shape[:at])} and {list(shape[at:])} of A must have one product")
 
 
 @composite("linalg_tensorinv", public=False)
 def linalg_tensorinv(xp, A, ind=2):
     """The inverse of A as a matrix from its dimensions after `ind` to those before."""
-    if ind <= 0:
-        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    check_range("linalg.tensorinv", "ind", ind, 1)
     shape = tuple(A.shape)
-    _check_square_shape(shape, ind, "ind")
+    _check_square_shape("linalg.tensorinv", shape, ind)
     n = math.prod(shape[:ind])
     return xp.reshape(xp.linalg_inv(xp.reshape(A, (n, n))), shape[ind:] + shape[:ind])
 
@@ -306,7 +269,7 @@ def linalg_tensorsolve(xp, A, B, dims=None):
     if dims is not None:
         A = xp.movedim(A, tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     shape = tuple(A.shape)
-    _check_square_shape(shape, B.ndim, "other.ndim")
+    _check_square_shape("linalg.tensorsolve", shape, B.ndim)
     n = math.prod(shape[:B.ndim])
     return xp.reshape(xp.linalg_solve(xp.reshape(A, (n, n)), xp.reshape(B, (n,))), shape[B.ndim:])
 
@@ -314,8 +277,7 @@ def linalg_tensorsolve(xp, A, B, dims=None):
 @composite("triangular_solve", arity=2, usage="symgrad.triangular_solve(symgrad.ones(2, 1), symgrad.tensor([[2.0, 1.0], [0.0, 3.0]])).solution")
 def triangular_solve(xp, b, A, upper=True, transpose=False, unitriangular=False):
     """The solution X of A X = b, or of Aᵀ X = b with `transpose`, for a triangular A, and A itself."""
-    if b.ndim < 2:
-        raise RuntimeError(f"torch.triangular_solve: Expected b to have at least 2 dimensions, but it has {b.ndim} dimensions instead")
+    check_equation("triangular_solve", A, b)
     matrix, upper = matrix_transpose(xp, A) if transpose else A, bool(upper) != bool(transpose)
     x = xp.linalg_solve_triangular(matrix, b, upper=upper, unitriangular=unitriangular)
     return return_types.triangular_solve((x, xp.clone(xp.expand(A, (*x.shape[:-2], *A.shape[-2:])))))

@@ -4,12 +4,13 @@ import functools
 import math
 import warnings
 
+from symgrad.arguments import check_kind, check_least_rank, check_one_dtype, check_range, check_rank, check_shapes
 from symgrad.graph.domains import NONZERO, POSITIVE, REAL
 from symgrad.graph.op import composite, elementwise, linear, multilinear, primitive
 from symgrad.layouts.indices import largest_of_dtype
 from symgrad.ops.arithmetic import _is_integer, _sub_arguments
-from symgrad.ops.linalg import cross_product, matrix_transpose, outer_product, second_cotangent
-from symgrad.ops.rules import axis, expect_dtype, is_complex, reduced_count, whole_factors
+from symgrad.ops.linalg import check_product, cross_product, matrix_transpose, outer_product, second_cotangent
+from symgrad.ops.rules import axis, check_expandable, is_complex, reduced_count, whole_factors
 
 elementwise("add_product", lambda xp, input, tensor1, tensor2, value: input + value * (tensor1 * tensor2), 1,
             lambda xp, y, a, b, c, value: value * c, lambda xp, y, a, b, c, value: value * b, public=False, node_name="Addcmul", integers=True,
@@ -29,8 +30,7 @@ def addcmul(xp, input, tensor1, tensor2, *, value=1):
 def addcdiv(xp, input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 / tensor2."""
     if _is_integer(tensor1) and _is_integer(tensor2):
-        raise RuntimeError("Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
-                           "tensor1 and tensor2. Convert one of the tensors with .to(float64) first.")
+        raise RuntimeError("addcdiv: tensor1 and tensor2 are integers, whose quotient is ambiguous. Convert one of them with .to(float64)")
     return xp.add_quotient(input, tensor1, tensor2, value)
 
 
@@ -44,14 +44,11 @@ elementwise("lerp_tensor", lambda xp, input, end, weight: (1 - weight) * input +
 @composite("lerp", elementwise=True, arity=2, examples=((0.25,), (1.0,)), usage="symgrad.lerp(x, x + 1, 0.25)")
 def lerp(xp, input, end, weight):
     """input + weight (end - input): the input where the weight is 0, `end` where it is 1."""
-    expect_dtype(end, input.dtype, "expected dtype {} for `end` but got dtype {}")
-    if hasattr(weight, "shape") and weight.ndim:
-        expect_dtype(weight, input.dtype, "expected dtype {} for `weight` but got dtype {}")
-    if _is_integer(input) and (not hasattr(weight, "shape") or _is_integer(weight)):
-        raise NotImplementedError(f"\"lerp_kernel_{'tensor' if hasattr(weight, 'shape') else 'scalar'}\" not implemented for "
-                                  f"'{input.dtype.scalar_type}'")
-    if isinstance(weight, complex) and not input.is_complex():
-        raise RuntimeError(f"value cannot be converted to type {input.dtype} without overflow")
+    check_one_dtype("lerp", input, end, *[weight] * (hasattr(weight, "shape") and weight.ndim > 0))
+    if not hasattr(weight, "shape") or _is_integer(weight):
+        check_kind("lerp", input, "fc")
+    if isinstance(weight, complex):
+        check_kind("lerp", input, "c", "input of a complex weight")
     return (xp.lerp_tensor if hasattr(weight, "shape") else xp.lerp_number)(input, end, weight)
 
 
@@ -80,8 +77,7 @@ def fmod(xp, input, other):
 
 
 def _frac_arguments(xp, input):
-    if not input.is_floating_point():
-        raise NotImplementedError(f"\"frac_cpu\" not implemented for '{input.dtype.scalar_type}'")
+    check_kind("frac", input, "f")
     return (input,)
 
 
@@ -104,8 +100,7 @@ elementwise("rsub", lambda xp, input, other: other - input, -1, 1, integers=True
 @composite("positive", elementwise=True, view=True, usage="symgrad.positive(x)")
 def positive(xp, input):
     """The input itself."""
-    if str(input.dtype) == "torch.bool":
-        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    check_kind("positive", input, "fciu")
     return input
 
 
@@ -164,14 +159,11 @@ def nan_to_num(xp, input, nan=None, posinf=None, neginf=None):
 def diff(xp, input, n=1, dim=-1, prepend=None, append=None):
     """The `n`-th differences along `dim`, of the input joined with `prepend` and `append`."""
     dim = axis(dim, input.ndim)
-    if not input.ndim:
-        raise RuntimeError("diff expects input to be at least one-dimensional")
-    if n < 0:
-        raise RuntimeError(f"order must be non-negative but got {n}")
+    check_least_rank("diff", input, 1)
+    check_range("diff", "n", n, 0)
     for part in (prepend, append):
-        if part is not None and part.ndim != input.ndim:
-            raise RuntimeError("diff expects prepend or append to be the same dimension as input, but they have "
-                               f"{part.ndim} and {input.ndim} dimensions")
+        if part is not None:
+            check_rank("diff", part, input.ndim, word="prepend or append")
     if n == 0:
         return xp.clone(input)  # without the other parts, as in torch
     x = xp.cat([part for part in (prepend, input, append) if part is not None], dim) if prepend is not None or append is not None else input
@@ -194,28 +186,16 @@ def _added(xp, number, x):
     return _scale(number, x) if number != 0 else xp.zeros_like(x)
 
 
-def _check_expandable(input, out):
-    lead = len(out) - input.ndim
-    if lead < 0:
-        raise RuntimeError(f"The number of sizes provided ({len(out)}) must be greater or equal to the number of dimensions in the tensor "
-                           f"({input.ndim})")
-    for i in reversed(range(input.ndim)):
-        if input.shape[i] not in (1, out[i + lead]):
-            raise RuntimeError(f"The expanded size of the tensor ({out[i + lead]}) must match the existing size ({input.shape[i]}) at non-singleton "
-                               f"dimension {i + lead}.  Target sizes: {list(out)}.  Tensor sizes: {list(input.shape)}")
+def _checked_product(name, core, input, a, b, beta, alpha):
+    """The arguments of an added product of operands of the shapes `core`, to whose result the input must expand."""
+    check_product(name, core, a, b)
+    check_one_dtype(name, input, a, b)
+    check_expandable(name, input, (*a.shape[:-1], *b.shape[a.ndim - 1:]))
+    return input, a, b, *whole_factors(name, input, beta, alpha)
 
 
 def _addmm_arguments(xp, input, mat1, mat2, *, beta=1, alpha=1):
-    for name, matrix in (("mat1", mat1), ("mat2", mat2)):
-        if matrix.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix, got {matrix.ndim}-D tensor")
-    for x in (input, mat1):
-        expect_dtype(mat2, x.dtype, "self and mat2 must have the same dtype, but got {} and {}")
-    (n, k), (l, m) = mat1.shape, mat2.shape
-    if k != l:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {l}x{m})")
-    _check_expandable(input, (n, m))
-    return input, mat1, mat2, *whole_factors(input, beta, alpha)
+    return _checked_product("addmm", "(n,k),(k,m)", input, mat1, mat2, beta, alpha)
 
 
 primitive("addmm", lambda xp, input, mat1, mat2, beta, alpha: _scale(alpha, xp.mm(mat1, mat2)) + _added(xp, beta, input), arity=3,
@@ -227,53 +207,16 @@ primitive("addmm", lambda xp, input, mat1, mat2, beta, alpha: _scale(alpha, xp.m
           usage="symgrad.addmm(x, a, symgrad.ones(3, 3))", doc="beta * input + alpha * (mat1 @ mat2), the input broadcast.")
 
 
-def _addmv_arguments(xp, input, mat, vec, *, beta=1, alpha=1):
-    if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
-    if not input.dtype is mat.dtype is vec.dtype:
-        names = [x.dtype.scalar_type for x in (input, mat, vec)]
-        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}; convert them with .to()")
-    beta, alpha = whole_factors(input, beta, alpha)
-    if mat.shape[1] != vec.shape[0] or input.ndim and input.shape[0] not in (1, mat.shape[0]):
-        raise RuntimeError(f"size mismatch, got input ({mat.shape[0]}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
-    return input, mat, vec, beta, alpha
-
-
 def _addr_arguments(xp, input, vec1, vec2, *, beta=1, alpha=1):
-    for i, vector in enumerate((vec1, vec2)):
-        if vector.ndim != 1:
-            raise RuntimeError(f"addr: Expected 1-D argument vec{i + 1}, but got {vector.ndim}-D")
-    if all(_is_integer(x) for x in (input, vec1, vec2)):
-        for word, number in (("beta", beta), ("alpha", alpha)):
-            if isinstance(number, float):
-                raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
-    if not any(is_complex(x) for x in (input, vec1, vec2)):
-        for word, number in (("beta", beta), ("alpha", alpha)):
-            if isinstance(number, complex):
-                raise RuntimeError(f"For non-complex input tensors, argument {word} must not be a complex number.")
-    _check_expandable(input, (vec1.shape[0], vec2.shape[0]))
+    check_shapes("addr", "(n),(m)", vec1, vec2)
+    for number in (beta, alpha):
+        if isinstance(number, complex if not any(is_complex(x) for x in (input, vec1, vec2)) else ()) or (
+                isinstance(number, float) and all(_is_integer(x) for x in (input, vec1, vec2))):
+            raise RuntimeError(f"addr: the factor {number} is not of the kind of the tensors, which have the dtype {vec1.dtype}")
+    check_expandable("addr", input, (vec1.shape[0], vec2.shape[0]))
     if all(str(x.dtype) == "torch.bool" for x in (input, vec1, vec2)):
         return xp.logical_or(xp.logical_and(input, bool(beta)), xp.logical_and(outer_product(xp, vec1, vec2), bool(alpha)))
     return input, vec1, vec2, beta, alpha
-
-
-def _check_batches(batch1, batch2, input=None):
-    for name, batch in (("batch1", batch1), ("batch2", batch2)):
-        if batch.ndim != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor")
-    for x in (batch2, *(() if input is None else (input,))):
-        expect_dtype(x, batch1.dtype, "expected scalar type {} but found {}")
-    if input is not None:
-        _check_expandable(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
-    if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batch1.shape[0]}, {batch1.shape[2]}] but got: "
-                           f"[{batch2.shape[0]}, {batch2.shape[1]}].")
-
-
-def _baddbmm_arguments(xp, input, batch1, batch2, *, beta=1, alpha=1):
-    _check_batches(batch1, batch2, input)
-    beta, alpha = whole_factors(input, beta, alpha)
-    return input, batch1, batch2, beta, alpha
 
 
 def _define_added_product(name, product, transpose_first, transpose_second, **rest):
@@ -290,13 +233,16 @@ def _define_added_product(name, product, transpose_first, transpose_second, **re
 
 
 _define_added_product("addmv", lambda xp, a, b: xp.mv(a, b), outer_product, lambda xp, g, a: xp.mv(matrix_transpose(xp, a), g),
-                      prepare=_addmv_arguments, shapes=((3,), (3, 4), (4,)), usage="symgrad.addmv(symgrad.ones(2), a, x)",
+                      prepare=lambda xp, input, mat, vec, *, beta=1, alpha=1: _checked_product("addmv", "(n,k),(k)", input, mat, vec, beta, alpha),
+                      shapes=((3,), (3, 4), (4,)), usage="symgrad.addmv(symgrad.ones(2), a, x)",
                       doc="beta * input + alpha * (mat @ vec), the input broadcast.")
 _define_added_product("addr", outer_product, lambda xp, g, b: xp.mv(g, b), lambda xp, g, a: xp.mv(matrix_transpose(xp, g), a),
                       prepare=_addr_arguments, layout="first", shapes=((3, 4), (3,), (4,)), usage="symgrad.addr(symgrad.ones(3, 3), x, x)",
                       doc="beta * input + alpha * outer(vec1, vec2), the input broadcast.")
 _define_added_product("baddbmm", lambda xp, a, b: xp.matmul(a, b), lambda xp, g, b: xp.matmul(g, matrix_transpose(xp, b)),
-                      lambda xp, g, a: xp.matmul(matrix_transpose(xp, a), g), prepare=_baddbmm_arguments, shapes=((2, 1, 2), (2, 2, 3), (2, 3, 2)),
+                      lambda xp, g, a: xp.matmul(matrix_transpose(xp, a), g), shapes=((2, 1, 2), (2, 2, 3), (2, 3, 2)),
+                      prepare=lambda xp, input, batch1, batch2, *, beta=1, alpha=1:
+                      _checked_product("baddbmm", "(b,n,k),(b,k,m)", input, batch1, batch2, beta, alpha),
                       usage="symgrad.baddbmm(symgrad.zeros(1, 2, 2), a[None], a.t()[None])",
                       doc="beta * input + alpha * (batch1 @ batch2), a batch of matrix products, the input broadcast.")
 
@@ -304,21 +250,19 @@ _define_added_product("baddbmm", lambda xp, a, b: xp.matmul(a, b), lambda xp, g,
 @composite("bmm", arity=2, usage="symgrad.bmm(a[None], a.t()[None])")
 def bmm(xp, input, mat2):
     """A batch of matrix products."""
-    _check_batches(input, mat2)
+    check_shapes("bmm", "(b,n,k),(b,k,m)", input, mat2)
+    check_one_dtype("bmm", input, mat2)
     return xp.batched_matmul(input, mat2)
 
 
 def _cross_arguments(xp, input, other, dim=None):
     if dim is None:
-        warnings.warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
-                      "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release.",
+        warnings.warn("cross: without `dim` the first dimension of size 3 is taken, as in PyTorch, where that is deprecated. Give `dim`",
                       UserWarning, stacklevel=4)
         dim = next((i for i, n in enumerate(input.shape) if n == 3), 0)
     dim = axis(dim, input.ndim)
-    if input.ndim != other.ndim:
-        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    if input.shape[dim] != 3 or other.shape[dim] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}")
+    if input.ndim != other.ndim or input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(f"cross: dimension {dim} of both tensors must have size 3, but the shapes are {list(input.shape)} and {list(other.shape)}")
     if input.shape == other.shape:
         return input, other, dim
     shape = xp.add(input, other).shape
@@ -333,23 +277,21 @@ multilinear("cross", lambda xp, input, other, dim: cross_product(xp, input, othe
 @composite("tensordot", arity=2, usage="symgrad.tensordot(a, a, ([0, 1], [0, 1]))")
 def tensordot(xp, a, b, dims=2):
     """The product of two tensors summed over pairs of dimensions: the last `dims` of `a` and the first of `b`, or two lists of dimensions."""
-    expect_dtype(b, a.dtype, "both inputs should have same dtype, but got {} and {}")
+    check_one_dtype("tensordot", a, b)
     dims = dims.tolist() if hasattr(dims, "tolist") else dims
     if isinstance(dims, int):
-        if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        check_range("tensordot", "dims", dims, 0)
         dims = list(range(a.ndim - dims, a.ndim)), list(range(dims))
     first, second = ([axis(d, x.ndim) for d in (given if isinstance(given, (list, tuple)) else [given])] for given, x in zip(dims, (a, b)))
     if len(first) != len(second):
-        raise RuntimeError("both dimension lists should have same length")
+        raise RuntimeError(f"tensordot: both lists of dimensions must have one length, not {len(first)} and {len(second)}")
     for i, k in zip(first, second):
         if a.shape[i] == 1 != b.shape[k]:  # one element goes with all of the other side
             b = xp.sum(b, k, True, dtype=b.dtype)
         elif b.shape[k] == 1 != a.shape[i]:
             a = xp.sum(a, i, True, dtype=a.dtype)
         if a.shape[i] != b.shape[k]:
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[k]} "
-                               f"in dim {k}")
+            raise RuntimeError(f"tensordot: dim {i} of the first has size {a.shape[i]}, dim {k} of the second {b.shape[k]}; they must be equal")
     left, right = [i for i in range(a.ndim) if i not in first], [i for i in range(b.ndim) if i not in second]
     inner = 1
     for i in first:
@@ -364,8 +306,7 @@ def inner(xp, input, other):
     """The sums of products over the last dimensions of both."""
     if not input.ndim or not other.ndim:
         return input * other
-    if input.shape[-1] != other.shape[-1]:
-        raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}")
+    check_shapes("inner", "(...,k),(...,k)", input, other)
     return tensordot(xp, input, other, ([input.ndim - 1], [other.ndim - 1]))
 
 

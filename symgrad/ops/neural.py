@@ -2,6 +2,7 @@
 
 import math
 
+from symgrad.arguments import check_kind, check_option
 from symgrad.graph.domains import REAL, Domain, Interval
 from symgrad.graph.op import composite, elementwise, linear, multilinear, primitive
 from symgrad.ops.arithmetic import _is_integer
@@ -47,8 +48,7 @@ def _softmax_arguments(xp, input, dim=None, dtype=None):
     if dim is None:
         raise TypeError("softmax: give the dimension to normalise over, as dim=-1")
     input = input if dtype is None else input.to(dtype)
-    if not (input.is_floating_point() or input.is_complex()):
-        raise NotImplementedError(f"\"softmax\" not implemented for '{input.dtype.scalar_type}'; convert the input, or pass dtype")
+    check_kind("softmax", input, "fc")
     return input, axes(dim, input.ndim)
 
 
@@ -106,8 +106,7 @@ def _reduction_cotangent(xp, g, shape, reduction):
 
 
 def _loss_arguments(xp, input, target, reduction="mean"):
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction; use 'mean', 'sum' or 'none'")
+    check_option("mse_loss", "reduction", reduction, ("mean", "sum", "none"), ValueError)
     return *in_one_dtype(input, target), reduction
 
 

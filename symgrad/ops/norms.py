@@ -2,8 +2,8 @@
 
 import math
 
+from symgrad.arguments import check_kind
 from symgrad.dtypes.exponents import has_predecessor
-from symgrad.errors import UnsupportedDtype
 from symgrad.graph.domains import POSITIVE, REAL
 from symgrad.graph.op import composite, primitive
 from symgrad.layouts.memory_layout import is_plain
@@ -190,7 +190,7 @@ def _normalized_slope(xp, t, y, x, dim, eps):
 
 def _normalized(xp, input, dim, eps):
     if is_complex(input):  # in a formula their rules would be those of real numbers
-        raise UnsupportedDtype(f"normalized: not implemented for complex numbers, got {input.dtype}; divide them by their norms")
+        check_kind("normalized", input, "f")
     return input / xp.maximum(xp.norm(input, dim=dim, keepdim=True), eps)
 
 
@@ -209,9 +209,7 @@ def unit_vectors(xp, input, dim, eps):
 @composite("norm", kinks=(([0.0, 0.0],), ([0.0, 0.0], 1), ([0.0, 0.0], 3), ([2.0, -2.0], math.inf)), usage="symgrad.norm(a, 1, dim=0)")
 def norm(xp, input, p=2, dim=None, keepdim=False, *, dtype=None):
     """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over all elements; p may be a number, inf, -inf, "fro", or "nuc" for matrices."""
-    if not (input.is_floating_point() or input.is_complex()):
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_type}; convert it "
-                           f"with .to(float64) first")
+    check_kind("norm", input, "fc")
     if dtype is not None:
         return xp.linalg_vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
     if p in (2, "fro", None):
@@ -235,7 +233,7 @@ def _norm_of_power(xp, input, p, dim, keepdim):
     if p > 0:
         return xp.p_norm(input, p, dim, keepdim)
     if not size.numel() and not math.prod(size.shape[i] for i in axes(dim, size.ndim)):
-        raise RuntimeError(f"linalg.vector_norm cannot compute the {p} norm on an empty tensor because the operation does not have an identity")
+        raise RuntimeError(f"norm: the {p} norm of no elements is not defined, and the shape is {list(size.shape)}")
     zero = xp.logical_and(xp.any(xp.eq(size, 0), dim, True), xp.logical_not(xp.any(xp.isnan(size), dim, True)))
     total = xp.p_norm(xp.where(zero, xp.ones_like(size), input), p, dim, keepdim)
     return xp.where(xp.any(zero, dim, keepdim), xp.zeros_like(total), total)  # one zero makes the norm 0, with derivative 0

@@ -1,23 +1,20 @@
 """The parts of complex numbers. Over the real numbers these ops are linear: the transpose of reading the parts is joining them."""
 
+from symgrad.arguments import check_kind, check_one_dtype
 from symgrad.graph.domains import COMPLEX, NONZERO
 from symgrad.graph.op import composite, elementwise, linear, primitive
 
 
 def _check_complex(xp, input):
-    if not input.is_complex():
-        raise RuntimeError("view_as_real is only supported for complex tensors")
+    check_kind("view_as_real", input, "c")
     return (input,)
 
 
 def _check_place(offset, shape, strides):
-    """Raise torch's error for pairs that are not where complex numbers can be in memory."""
-    if offset % 2:
-        raise RuntimeError(f"Tensor must have a storage_offset divisible by 2, not {offset}: make it contiguous first")
-    if strides[-1] != 1:
-        raise RuntimeError(f"Tensor must have a last dimension with stride 1, not {strides[-1]}: make it contiguous first")
-    if any(s % 2 and n != 1 for n, s in zip(shape[:-1], strides)):
-        raise RuntimeError(f"Tensor must have a stride divisible by 2 for all but last dimension, not {strides}: make it contiguous first")
+    """Refuse pairs that are not where complex numbers can be in memory."""
+    if offset % 2 or strides[-1] != 1 or any(s % 2 and n != 1 for n, s in zip(shape[:-1], strides)):
+        raise RuntimeError(f"view_as_complex: the pairs at offset {offset} with strides {strides} do not lie in memory as complex numbers do. Call "
+                           ".contiguous() first")
 
 
 def _in_order(pairs):
@@ -26,17 +23,13 @@ def _in_order(pairs):
 
 
 def _check_pairs(xp, input):
-    if not input.is_floating_point():
-        raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
-                           f"{input.dtype.scalar_type}")
-    if not input.ndim:
-        raise RuntimeError("Input tensor must have one or more dimensions")
-    if input.shape[-1] != 2:
-        raise RuntimeError("Tensor must have a last dimension of size 2")
+    check_kind("view_as_complex", input, "f")
+    if not input.ndim or input.shape[-1] != 2:
+        raise RuntimeError(f"view_as_complex: the last dimension must have size 2, but the shape is {list(input.shape)}")
     if hasattr(input, "storage_offset") and type(input._value).__module__ == "numpy":
         _check_place(input.storage_offset(), input.shape, input.stride())
     if input.element_size() < 4:
-        raise RuntimeError(f"view_as_complex: there is no complex dtype with parts of {input.dtype.scalar_type}; convert with .to(float32) first")
+        raise RuntimeError(f"view_as_complex: there is no complex dtype with parts of {input.dtype}. Convert with .to(float32) first")
     return (input,)
 
 
@@ -75,8 +68,7 @@ def real(xp, input):
 @composite("imag", view=True, usage="symgrad.imag(symgrad.complex(x, x))", method=False)
 def imag(xp, input):
     """The imaginary parts: a view."""
-    if not input.is_complex():
-        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    check_kind("imag", input, "c")
     return _part(xp, input, 1)
 
 
@@ -90,11 +82,9 @@ def _real_and_imaginary(xp, g):
 
 
 def _complex_arguments(xp, real, imag):
-    kinds = [x.dtype.scalar_type for x in (real, imag)]
-    if not all(x.is_floating_point() and x.dtype.name != "bfloat16" for x in (real, imag)):
-        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and {kinds[1]}")
-    if kinds[0] != kinds[1]:
-        raise RuntimeError(f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second argument")
+    check_one_dtype("complex", real, imag)
+    if not real.is_floating_point() or real.dtype.name == "bfloat16":
+        raise RuntimeError(f"complex: the parts must be float16, float32 or float64, not {real.dtype}")
     if real.element_size() < 4:  # complex numbers have parts of 32 bits or more
         real, imag = real.float(), imag.float()
     if real.shape != imag.shape:

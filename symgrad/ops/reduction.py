@@ -2,6 +2,7 @@
 
 import math
 
+from symgrad.arguments import check_kind
 from symgrad.dtypes.dtype import DTYPES
 from symgrad.graph import return_types
 from symgrad.graph.op import composite, linear, primitive
@@ -28,28 +29,22 @@ def _sum_arguments(xp, input, dim=None, keepdim=False, *, dtype=None):
     return (input, *given) if dtype is None else cast(xp, "sum", input, dtype, *given)
 
 
-def check_floating(input, what):
-    if not (input.is_floating_point() or input.is_complex()):
-        raise RuntimeError(f"{what}. Got: {input.dtype}; convert it with .to(float64) first")
-
-
 def mean_arguments(xp, input, dim=None, keepdim=False, *, dtype=None):
     input = input if dtype is None else input.to(dtype)
-    check_floating(input, "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype")
+    check_kind("mean", input, "fc")
     return reduction_arguments(xp, input, dim, keepdim)
 
 
 def _check_not_empty(input, dim):
     for i in dim:
         if not input.shape[i]:
-            raise IndexError(f"Expected reduction dim {i} to have non-zero size, but the shape is {list(input.shape)}: an extreme of no "
-                             f"elements is not defined")
+            raise IndexError(f"an extreme of no elements is not defined: dim {i} of shape {list(input.shape)} has size 0")
 
 
 def _extremum_arguments(xp, input, dim=None, keepdim=False):
     prepared = reduction_arguments(xp, input, dim, keepdim)
     if dim is None and not math.prod(input.shape):
-        raise RuntimeError("Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+        raise RuntimeError(f"an extreme of no elements is not defined: the shape is {list(input.shape)}. Give a `dim` whose size is not 0")
     _check_not_empty(input, prepared[1])
     return prepared
 
@@ -147,23 +142,15 @@ def aminmax(xp, input, *, dim=None, keepdim=False):
 
 
 def _arg_arguments(xp, input, dim=None, keepdim=False):
+    check_kind("argmax or argmin", input, "fciu")
     dims = axes(dim, input.ndim)
     _check_not_empty(input, dims)
     return input, None if dim is None else axis(dim, input.ndim), bool(keepdim)
 
 
-def _refusing(name):
-    def arguments(xp, input, dim=None, keepdim=False):
-        if str(input.dtype) == "torch.bool":
-            raise RuntimeError(f"{name}(): does not support bool input; convert it with .to(int)")
-        return _arg_arguments(xp, input, dim, keepdim)
-
-    return arguments
-
-
-primitive("argmax", lambda xp, input, dim, keepdim: xp.argmax(input, dim, keepdim), prepare=_refusing("argmax"), examples=((0, False), (1, True)),
+primitive("argmax", lambda xp, input, dim, keepdim: xp.argmax(input, dim, keepdim), prepare=_arg_arguments, examples=((0, False), (1, True)),
           layout="rows", usage="symgrad.argmax(a, dim=1)", doc="The index of the first largest element along `dim`, or of the flattened input.")
-primitive("argmin", lambda xp, input, dim, keepdim: xp.argmin(input, dim, keepdim), prepare=_refusing("argmin"), examples=((0, False), (1, True)),
+primitive("argmin", lambda xp, input, dim, keepdim: xp.argmin(input, dim, keepdim), prepare=_arg_arguments, examples=((0, False), (1, True)),
           layout="rows", usage="symgrad.argmin(a)", doc="The index of the first smallest element along `dim`, or of the flattened input.")
 def _truth_arguments(name):
     """The arguments of `all` and `any`, which have booleans as results, and uint8 for uint8."""

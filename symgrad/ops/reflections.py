@@ -4,9 +4,10 @@ Source: G. H. Golub and C. F. Van Loan, Matrix Computations (2013), 5.1 and 5.2;
 representation for products of Householder transformations (1989).
 """
 
+from symgrad.arguments import check_least_rank, check_one_dtype, check_range, check_rank, check_shapes
 from symgrad.graph import return_types
 from symgrad.graph.op import composite
-from symgrad.ops.matrices import adjoint, check_numbers, imaginary_part, real_part
+from symgrad.ops.matrices import adjoint, check_matrix, imaginary_part, real_part
 from symgrad.ops.rules import every, is_complex
 
 
@@ -33,9 +34,7 @@ def geqrf(xp, input):
 
     `householder_product` and `ormqr` read them. A derivative by a column that is zero below the diagonal raises RuntimeError.
     """
-    if input.ndim < 2:
-        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    check_numbers("geqrf", input)
+    check_matrix("geqrf", input)
     done, factors, rest, axis = [], [], input, input.ndim - 1
     for i in range(min(input.shape[-2:])):
         beta, tau, below = _reflection(xp, rest[..., i:i + 1])
@@ -59,18 +58,11 @@ def _reflected(xp, name, a, tau, other, adjoined):
 
     It is I - V T Vᴴ, where T (I + D U) = D for the diagonal matrix D of the tau and the part U of VᴴV above the diagonal, or for Qᴴ below it.
     """
-    if a.ndim < 2:
-        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
-    if tau.dtype is not a.dtype:
-        raise RuntimeError(f"{name}: tau dtype {tau.dtype.scalar_type} does not match input dtype {a.dtype.scalar_type}; convert one with .to()")
-    if tau.ndim != a.ndim - 1:
-        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is "
-                           f"equal to {a.ndim}")
-    if tau.shape[-1] > a.shape[-1]:
-        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    check_least_rank(name, a, 2)
+    check_one_dtype(name, a, tau)
+    check_rank(name, tau, a.ndim - 1, word="tau")
     k = tau.shape[-1]
-    if k > a.shape[-2]:
-        raise RuntimeError(f"{name}: other.shape[-2] must be greater than or equal to tau.shape[-1], but they are {a.shape[-2]} and {k}")
+    check_range(name, "the number of tau", k, high=min(a.shape[-2:]))
     v = xp.tril(a if k == a.shape[-1] else a[..., :k], -1) + _first_columns(xp, a, k)
     back, scale = adjoint(xp, v), (xp.conj(tau) if adjoined else tau).unsqueeze(-1)
     gram = xp.matmul(back, v)
@@ -81,11 +73,9 @@ def _reflected(xp, name, a, tau, other, adjoined):
 @composite("householder_product", arity=2, public=False)
 def householder_product(xp, A, tau):
     """The first columns of the product of reflections I - tau_i v_i v_iᴴ; v_i has 1 in row i and the elements of column i of A below."""
-    if A.ndim > 1 and A.shape[-2] < A.shape[-1]:
-        raise RuntimeError("torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]")
-    check_numbers("linalg.householder_product", A)
-    columns = _first_columns(xp, A, A.shape[-1]) if A.ndim > 1 else A
-    return _reflected(xp, "torch.linalg.householder_product", A, tau, columns, False)
+    check_matrix("linalg.householder_product", A)
+    check_range("linalg.householder_product", "the number of columns", A.shape[-1], high=A.shape[-2])
+    return _reflected(xp, "linalg.householder_product", A, tau, _first_columns(xp, A, A.shape[-1]), False)
 
 
 @composite("orgqr", arity=2, usage="symgrad.orgqr(a.T, symgrad.tensor([0.5, 0.25]))")
@@ -99,13 +89,7 @@ def ormqr(xp, input, tau, other, left=True, transpose=False):
     """The product of reflections Q with a matrix: Q other, or other Q with `left=False`; Qᴴ in place of Q with `transpose`."""
     if not left:
         return adjoint(xp, ormqr(xp, input, tau, adjoint(xp, other), True, not transpose))
-    if input.dtype != other.dtype or tau.dtype != other.dtype:
-        raise RuntimeError(f"torch.ormqr: Expected input, tau and other to have the same dtype, but they have {input.dtype.scalar_type}, "
-                           f"{tau.dtype.scalar_type} and {other.dtype.scalar_type}; convert them with .to(dtype)")
-    if other.ndim != input.ndim:
-        raise RuntimeError("torch.ormqr: Expected other to have the same number of dimensions as input, but got other.ndim equal to "
-                           f"{other.ndim} and input.ndim is equal to {input.ndim}")
-    if other.ndim < 2 or input.ndim > 1 and other.shape[-2] != input.shape[-2]:
-        raise RuntimeError(f"torch.ormqr: other.shape[-2] must be equal to input.shape[-2] (or other.shape[-1] with left=False), but their shapes "
-                           f"are {list(other.shape)} and {list(input.shape)}")
-    return _reflected(xp, "torch.ormqr", input, tau, other, transpose)
+    check_one_dtype("ormqr", input, tau, other)
+    check_rank("ormqr", other, input.ndim, word="other")
+    check_shapes("ormqr", "(...,n,k),(...,n,m)", input, other)
+    return _reflected(xp, "ormqr", input, tau, other, transpose)

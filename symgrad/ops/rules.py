@@ -11,11 +11,12 @@ import math
 
 from symgrad.dtypes.dtype import DTYPES, get_default_dtype
 from symgrad.dtypes.promotion import common
+from symgrad.errors import OUT_OF_RANGE
 from symgrad.layouts.memory_layout import is_plain
 
 
 def axis(dim, ndim):
-    """An axis as a number from 0 to ndim - 1. Raises torch's errors."""
+    """An axis as a number from 0 to ndim - 1. Raises TypeError for what is no integer, IndexError for one out of range."""
     if type(dim) is int and -ndim <= dim < ndim:
         return dim % ndim
     span = ndim or 1
@@ -23,7 +24,7 @@ def axis(dim, ndim):
         raise TypeError(f"dim must be an integer, not {type(dim).__name__} ({dim!r})")
     dim = dim.__index__()
     if not -span <= dim < span:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-span}, {span - 1}], but got {dim})")
+        raise IndexError(OUT_OF_RANGE.format(-span, span - 1, dim))
     return dim % span
 
 
@@ -46,7 +47,7 @@ def axes(dim, ndim):
     if len(out) == 1:
         return out if ndim else ()
     if len(set(out)) != len(out):
-        raise RuntimeError(f"dim {out[-1]} appears multiple times in the list of dims")
+        raise RuntimeError(f"the dimensions {tuple(dim)} are not distinct")
     return out if ndim else ()
 
 
@@ -141,16 +142,15 @@ def as_floats(x):
 def constant(name, word, given):
     """A parameter by which nothing is differentiated: of a tensor its number. Raises TypeError for a tensor that requires grad."""
     if getattr(given, "requires_grad", False):
-        raise TypeError(f"{name}(): argument '{word}' must be a number, not a tensor that requires grad, for there is no derivative by it. Pass "
-                        f"{word}.detach() or {word}.item()")
+        raise TypeError(f"{name}: {word} requires grad, but there is no derivative with respect to it. Pass {word}.detach() or {word}.item()")
     return given.item() if hasattr(given, "shape") else given
 
 
-def plain_number(name, word, position, given):
+def plain_number(name, word, given):
     """A real number that may be given as a tensor without dimensions. Raises TypeError for another, and for one that requires grad."""
     number = given.item() if hasattr(given, "item") and not given.shape and not getattr(given, "requires_grad", False) else given
     if not isinstance(number, (int, float)):
-        raise TypeError(f"{name}(): argument '{word}' (position {position}) must be Number, not {type(given).__name__}")
+        raise TypeError(f"{name}: {word} must be a real number, not {type(given).__name__}")
     return int(number) if isinstance(number, bool) else number
 
 
@@ -165,23 +165,31 @@ def in_one_dtype(*xs):
     return tuple([x.to(target) if hasattr(x, "dtype") else tensor.new_tensor(x, dtype=target) for x in xs])
 
 
-def expect_dtype(x, dtype, message):
-    """Raise torch's error for operands that are not promoted: `message` has places for the spoken names of `dtype` and of the dtype of `x`."""
-    if x.dtype is not dtype:
-        raise RuntimeError(message.format(dtype.scalar_type, x.dtype.scalar_type) + "; convert one of the tensors with .to()")
+def check_not_empty(name, tensors):
+    """The tensors of a sequence that has some."""
+    if not isinstance(tensors, (tuple, list)) or not tensors:
+        raise RuntimeError(f"{name}: expected a list of one or more tensors, not {'an empty one' if isinstance(tensors, (tuple, list)) else type(tensors).__name__}")
+    return tensors
 
 
-def whole_factors(input, *factors):
+def check_expandable(name, input, shape):
+    """Check that a tensor expands to a shape."""
+    lead = len(shape) - input.ndim
+    if lead < 0 or any([n not in (1, m) for n, m in zip(input.shape, shape[lead:])]):
+        raise RuntimeError(f"{name}: the input of shape {list(input.shape)} does not expand to the shape {list(shape)}")
+
+
+def whole_factors(name, input, *factors):
     """The factors of an added product: whole numbers for integers, as in torch."""
     for factor in factors:
         if isinstance(factor, (list, tuple)):
-            raise TypeError(f"a factor must be Number, not {type(factor).__name__}")
+            raise TypeError(f"{name}: a factor must be a number, not {factor!r}")
     whole = hasattr(input, "is_floating_point") and not (input.is_floating_point() or input.is_complex())
     if not whole:
         return factors
     for factor in factors:
         if factor != factor or isinstance(factor, complex):
-            raise RuntimeError(f"the factors of integers are whole numbers, not {factor}")
+            raise RuntimeError(f"{name}: the factors of integers are whole numbers, not {factor}")
     modulus = 2 ** (8 * input.element_size())
     least = 0 if input.dtype.name.startswith("uint") else -modulus // 2
     return [(int(factor) - least) % modulus + least for factor in factors]

@@ -2,9 +2,11 @@
 
 import math
 
+from symgrad.arguments import check_kind, check_one_dtype, check_option, check_range, check_rank
 from symgrad.graph.op import composite, linear
 from symgrad.layouts.indices import (
     check_bounds,
+    check_index_shape,
     diagonal_positions,
     distinct_index,
     flat_positions,
@@ -15,7 +17,7 @@ from symgrad.layouts.indices import (
     members,
     slice_index,
 )
-from symgrad.ops.rules import axis, expect_dtype, in_float32
+from symgrad.ops.rules import axis, in_float32
 
 DISTINCT_INDEX = (([[0], [1], [2]], [[1, 0], [3, 2], [2, 0]]),)  # an index of shape 3 by 2 into 3 by 4 elements, without repetitions
 REPEATED_INDEX = (([[0], [1], [0]], [[1, 0], [3, 2], [1, 0]]),)
@@ -49,19 +51,14 @@ SCALAR, NO_PLACES = (Ellipsis,), ()  # the index of the element of a tensor with
 
 def _elements_index(name, input, dim, index, src):
     dim, empty = axis(dim, input.ndim), not index_array(index).size  # without elements the dtype of an index does not count
-    index = index_array(index) if empty else integer_index(index, f"{name}(): Expected dtype int32/int64 for index")
+    index = index_array(index) if empty else integer_index(index, name)
     if src is not None:
-        expect_dtype(src, input.dtype, "scatter(): Expected self.dtype to be equal to src.dtype, but got {} and {}")
+        check_one_dtype(name, input, src)
     if empty:
         return NO_PLACES
-    if max(index.ndim, 1) != max(input.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
-    if src is not None and max(index.ndim, 1) != max(src.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-    outside = any([n > m for i, (n, m) in enumerate(zip(index.shape, input.shape)) if i != dim])
-    if outside or src is not None and any([n > m for n, m in zip(index.shape, src.shape or (1,))]):
-        further = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
-        raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim}{further}")
+    check_index_shape(name, index, input, dim)
+    if src is not None:
+        check_index_shape(name, index, src, None, "src")
     places = gather_index(check_bounds(index, input.shape[dim] if input.ndim else 1, dim), dim)
     return places if input.ndim else SCALAR
 
@@ -111,8 +108,7 @@ def scatter(xp, input, dim, index, src=None, *, value=None, reduce=None):
 def _scattered(xp, input, dim, index, given, reduce):
     """`scatter` with elements added to those of the input, or multiplied with them."""
     axis(dim, input.ndim)
-    if reduce not in ("add", "multiply"):
-        raise RuntimeError(f"scatter(): reduce argument must be either add or multiply, but got {reduce!r}")
+    check_option("scatter", "reduce", reduce, ("add", "multiply"))
     if not hasattr(given, "shape"):
         given = xp.ones_like(input, tuple(index.shape)) * input.new_tensor(given)
     return xp.scatter_reduce(input, dim, index, given, {"add": "sum", "multiply": "prod"}[reduce])
@@ -132,45 +128,29 @@ _define_addition("scatter_add", _scatter_add_arguments, "symgrad.scatter_add(a, 
 # Whole slices
 
 
-_DTYPES_OF_INDEX = {"index_copy": ("index_copy_(): Expected a long tensor for index", ("int64",)),
-                    "index_fill": ("index_fill_(): Expected dtype int64 for index", ("int64",))}
-
-
 def _integers(name, index):
     """The index of slices as an array. Raises RuntimeError for another dtype, `index_fill` IndexError."""
-    try:
-        return integer_index(index, *_DTYPES_OF_INDEX.get(name, (f"{name}_(): Expected dtype int32/int64 for index",)))
-    except RuntimeError as error:
-        raise (IndexError if name == "index_fill" else RuntimeError)(str(error)) from None
+    return integer_index(index, name, ("int64",) if name in ("index_copy", "index_fill") else ("int64", "int32"),
+                         IndexError if name == "index_fill" else RuntimeError)
 
 
 def _slices_index(name, xp, input, dim, index, source=None):
     """The dimension and the index of slices, and a source with one slice for each."""
-    dim, copies, given = axis(dim, input.ndim), name == "index_copy", index_array(index)
-    if given.ndim > 1 and name != "index_fill":
-        raise IndexError(f"{name}_(): Index should have dimension 1 or 0 (got {given.ndim})")
-    if copies and source.ndim != input.ndim and source.ndim and input.ndim:
-        raise IndexError(f"index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
-                         f"({source.ndim}), destination dimensionality ({input.ndim})")
-    index = _integers(name, index)
-    if index.ndim > 1:
-        raise RuntimeError(f"index_fill_(): Index has to be a vector/scalar, but it has {index.ndim} dimensions")
-    index = index.reshape(-1)
+    dim, copies = axis(dim, input.ndim), name == "index_copy"
+    if index_array(index).ndim > 1:
+        raise (RuntimeError if name == "index_fill" else IndexError)(f"{name}: the index must be a vector, but it has {index.ndim} dimensions")
+    index = _integers(name, index).reshape(-1)
     if source is not None:
-        expect_dtype(source, input.dtype, "index_copy_(): self and source expected to have the same dtype, but got (self) {} and (source) {}"
-                     if copies else f"{name}_(): self ({{}}) and source ({{}}) must have the same scalar type")
+        check_one_dtype(name, input, source)
         count = (source.shape[dim] if dim < source.ndim else None) if source.ndim else 1
-        if count != len(index) and not copies:
-            raise RuntimeError(f"{name}_(): Number of indices ({len(index)}) should be equal to source.size(dim): ({count}), for dim: {dim}")
-        if copies and not source.ndim and len(index) != 1:
-            raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {len(index)})")
         vector = copies and input.ndim + source.ndim == 1  # torch takes one for the other
-        if not vector and (source.ndim != input.ndim or input.ndim and _around(source, dim) != _around(input, dim)):
-            raise RuntimeError(f"{name}_(): Source/destination tensor must have same slice shapes. Destination slice shape: {list(input.shape)} at "
-                               f"dimension {dim} and source slice shape: {list(source.shape)} at dimension {dim}")
-        if count != len(index):
-            raise IndexError(f"index_copy_(): Number of indices ({len(index)}) should be equal to source.size(dim) ({count})")
-    places = slice_index(_check_slices(name, index, input.shape[dim] if input.ndim else 1, dim), dim)
+        alike = vector or source.ndim == input.ndim and (not input.ndim or _around(source, dim) == _around(input, dim))
+        if not alike or count != len(index):
+            kind = IndexError if copies and (alike or input.ndim != source.ndim) else RuntimeError
+            raise kind(f"{name}: a source of shape {list(source.shape)} does not have {len(index)} slices of an input of shape {list(input.shape)} "
+                       f"along dim {dim}")
+    kind = RuntimeError if name == "index_add" else IndexError
+    places = slice_index(check_bounds(index, input.shape[dim] if input.ndim else 1, dim, kind), dim)
     return places if input.ndim else SCALAR
 
 
@@ -178,13 +158,6 @@ def _around(x, dim):
     """The sizes of all dimensions but one."""
     shape = x.shape
     return shape[:dim] + shape[dim + 1:]
-
-
-def _check_slices(name, index, size, dim):
-    try:
-        return check_bounds(index, size, dim)
-    except RuntimeError as error:
-        raise (RuntimeError if name == "index_add" else IndexError)(str(error)) from None
 
 
 def _at_slices(name, xp, input, dim, index, source, *alpha):
@@ -223,11 +196,11 @@ def index_fill(xp, input, dim, index, value):
     """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` at a vector of integers."""
     if not input.ndim:
         return xp.clone(xp.reshape(index_fill(xp, xp.reshape(input, (1,)), dim, index, value), ()))
-    if getattr(value, "ndim", 0):
-        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    if hasattr(value, "shape"):
+        check_rank("index_fill", value, 0, word="value")
     places = _slices_index("index_fill", xp, input, dim, distinct_index(_integers("index_fill", index), input.shape[axis(dim, input.ndim)]))
-    if (isinstance(value, complex) or hasattr(value, "is_complex") and value.is_complex()) and not input.is_complex():
-        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    if isinstance(value, complex) or hasattr(value, "is_complex") and value.is_complex():
+        check_kind("index_fill", input, "c", "input of a complex value")
     if not hasattr(value, "shape"):
         return xp.index_fill_number(input, input.new_tensor(value), places)
     return xp.index_fill_tensor(input, value.to(input.dtype), places)
@@ -273,8 +246,7 @@ def scatter_reduce(xp, input, dim, index, src, reduce, *, include_self=True):
     """A copy of the input with the sum, product, mean, largest or smallest of the elements that an index along `dim` sends to one place."""
     axis(dim, input.ndim)
     reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
-    if reduce not in REDUCTIONS:
-        raise RuntimeError(f"scatter_reduce(): Expected reduce to be one of {', '.join(REDUCTIONS)} but got {reduce}.")
+    check_option("scatter_reduce", "reduce", reduce, REDUCTIONS)
     places = _elements_index("scatter_reduce", input, dim, index, src)
     if places is NO_PLACES:
         return _unchanged(xp, input, src)
@@ -286,8 +258,7 @@ def scatter_reduce(xp, input, dim, index, src, reduce, *, include_self=True):
 @composite("index_reduce", usage="symgrad.index_reduce(a, 1, symgrad.tensor([0, 0]), symgrad.ones(2, 2), 'prod')")
 def index_reduce(xp, input, dim, index, source, reduce, *, include_self=True):
     """A copy of the input with the product, mean, largest or smallest of the slices that a vector of integers sends to one place along `dim`."""
-    if reduce not in REDUCTIONS[1:]:
-        raise RuntimeError(f"index_reduce(): Expected reduce to be one of {', '.join(REDUCTIONS[1:])} but got {reduce}.")
+    check_option("index_reduce", "reduce", reduce, REDUCTIONS[1:])
     _slices_index("index_reduce", xp, input, dim, index, source)
     dim = axis(dim, input.ndim)
     every = xp.expand(xp.reshape(index, (-1, *(1,) * (input.ndim - dim - 1))), tuple(source.shape)) if input.ndim else xp.reshape(index, ())
@@ -298,29 +269,28 @@ def index_reduce(xp, input, dim, index, source, reduce, *, include_self=True):
     return _reduce_at(xp, input, source, places, reduce, include_self)
 
 
-def _check_size(src, shape):
+def check_size(src, shape):
     if tuple(src.shape) != tuple(shape):
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(shape)}")
+        raise RuntimeError(f"src has the shape {list(src.shape)}, but the slice of the input has {list(shape)}")
 
 
 def _select_arguments(xp, input, src, dim, index):
     dim = axis(dim, input.ndim)
-    if not -input.shape[dim] <= index < input.shape[dim]:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
-    _check_size(src, (*input.shape[:dim], *input.shape[dim + 1:]))
+    check_range("select_scatter", "index", index, -input.shape[dim], input.shape[dim] - 1, IndexError)
+    check_size(src, (*input.shape[:dim], *input.shape[dim + 1:]))
     return input, src.to(input.dtype), (slice(None),) * dim + (index,)
 
 
 def _slice_arguments(xp, input, src, dim=0, start=None, end=None, step=1):
     dim = axis(dim, input.ndim)
     piece = slice(start, end, step)
-    _check_size(src, (*input.shape[:dim], len(range(*piece.indices(input.shape[dim]))), *input.shape[dim + 1:]))
+    check_size(src, (*input.shape[:dim], len(range(*piece.indices(input.shape[dim]))), *input.shape[dim + 1:]))
     return input, src.to(input.dtype), (slice(None),) * dim + (piece,)
 
 
 def _diagonal_arguments(xp, input, src, offset=0, dim1=0, dim2=1):
     places = diagonal_positions(tuple(input.shape), offset, axis(dim1, input.ndim), axis(dim2, input.ndim))
-    _check_size(src, places[0].shape)
+    check_size(src, places[0].shape)
     return input, src.to(input.dtype), places
 
 
@@ -354,17 +324,16 @@ for _name, _node in {"masked_fill_number": "MaskedFill", "masked_fill_tensor": "
 def masked_fill(xp, input, mask, value):
     """A copy of the input with a number, or a tensor without dimensions, where `mask` is true; shapes broadcast."""
     if isinstance(value, (list, tuple)):
-        raise TypeError(f"masked_fill(): argument 'value' must be Number or Tensor, not {type(value).__name__}")
-    if hasattr(value, "shape") and value.ndim:
-        raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise TypeError(f"masked_fill: value must be a number or a tensor, not {value!r}")
+    if hasattr(value, "shape"):
+        check_rank("masked_fill", value, 0, word="value")
     if not input.is_complex() and (isinstance(value, complex) or hasattr(value, "shape") and value.is_complex()):
         part = value if isinstance(value, complex) else value.item()
         if part.imag and input.dtype.name != "bool":
-            raise RuntimeError(f"value cannot be converted to type {input.dtype} without overflow: {part} has an imaginary part")
+            raise RuntimeError(f"masked_fill: {part} has an imaginary part, but the input is {input.dtype}")
         value = (part != 0 if part.imag else part.real) if isinstance(value, complex) or part.imag else xp.real(value)
     truth = index_array(mask)
-    if truth.dtype != bool:
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype}")
+    check_kind("masked_fill", truth, "b", "mask")
     if hasattr(value, "shape"):
         return xp.masked_fill_tensor(input, value.to(input.dtype), truth.copy())
     return xp.masked_fill_number(input, input.new_tensor(value), truth.copy())
@@ -376,10 +345,9 @@ _define_replacement("masked_scatter_elements", node_name="MaskedScatter", doc="A
 @composite("masked_scatter", usage="symgrad.masked_scatter(a, a > 2, symgrad.zeros(6))")
 def masked_scatter(xp, input, mask, source):
     """A copy of the input with the elements of `source`, in order, where `mask` is true."""
-    shape, places = mask_indices(mask, tuple(input.shape), "masked_scatter_ only supports boolean masks")
+    shape, places = mask_indices(mask, tuple(input.shape), "masked_scatter")
     count = len(places[0]) if shape else int(places[0])
-    expect_dtype(source, input.dtype, "masked_scatter: expected self and source to have same dtypes but got{} and {}")
-    if source.numel() < count:
-        raise RuntimeError("Number of elements of source < number of ones in mask")
+    check_one_dtype("masked_scatter", input, source)
+    check_range("masked_scatter", "the number of elements of source", source.numel(), count)
     whole = xp.broadcast_to(input, shape) if shape != tuple(input.shape) else input
     return xp.masked_scatter_elements(whole, xp.reshape(source, (-1,))[:count], places)

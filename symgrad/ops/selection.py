@@ -2,10 +2,12 @@
 
 import math
 
+from symgrad.arguments import check_kind, check_least_rank, check_range, check_rank
 from symgrad.graph import return_types
 from symgrad.graph.op import composite, linear, primitive
 from symgrad.layouts.indices import (
     check_bounds,
+    check_index_shape,
     element_index,
     first_outside,
     gather_index,
@@ -36,15 +38,10 @@ def _define_selection(name, prepare=None, usage="", doc="", node_name=None, layo
 
 def _gather_arguments(xp, input, dim, index, *, sparse_grad=False):
     dim = axis(dim, input.ndim)
-    index = integer_index(index, "gather(): Expected dtype int32/int64 for index") if index_array(index).size else index_array(index).astype(int)
+    index = integer_index(index, "gather") if index_array(index).size else index_array(index).astype(int)
     if not index.size:
         return xp.reshape(input, (-1,)), (index,)
-    if max(index.ndim, 1) != max(input.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-    for i, (n, m) in enumerate(zip(index.shape, input.shape)):
-        if n > m and i != dim:
-            raise RuntimeError(f"Size does not match at dimension {i} expected index {list(index.shape)} to be no larger than self "
-                               f"{list(input.shape)} apart from dimension {dim}")
+    check_index_shape("gather", index, input, dim)
     return _elements_at(xp, input, dim, check_bounds(index, input.shape[dim] if input.ndim else 1, dim))
 
 
@@ -54,31 +51,29 @@ def _elements_at(xp, input, dim, index, keepdim=True):
 
 
 def _take_arguments(xp, input, index):
-    index, count = integer_index(index, "take(): Expected a long tensor for index", ("int64",)), input.numel()
+    index, count = integer_index(index, "take", ("int64",)), input.numel()
     wrong = first_outside(index, -count, count)
     if wrong is not None:
-        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {count} elements.")
+        raise IndexError(f"take: index {wrong} is out of range of {count} elements")
     return input if input.ndim else xp.reshape(input, (1,)), unravelled(index % max(count, 1), tuple(input.shape) or (1,))
 
 
 def _index_select_arguments(xp, input, dim, index):
     dim = axis(dim, input.ndim)
-    index = integer_index(index, "index_select(): Expected dtype int32 or int64 for index")
+    index = integer_index(index, "index_select")
     if index.ndim > 1:
-        raise IndexError("index_select(): Index is supposed to be a vector")
+        raise IndexError(f"index_select: the index must be a vector, but it has {index.ndim} dimensions")
     size = input.shape[dim] if input.ndim else 1
     if not input.ndim and index.size != 1:
-        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
-    wrong = first_outside(index, 0, size)
-    if wrong is not None:
-        raise IndexError(f"index out of range in self: {wrong} is not from 0 to {size - 1}, where dimension {dim} has size {size}")
+        raise RuntimeError(f"index_select: the index of a tensor without dimensions must have one element, not {index.size}")
+    check_bounds(index, size, dim, IndexError)
     if not input.ndim:
         return xp.clone(input)
     return input, slice_index(index.reshape(-1), dim)
 
 
 def _masked_select_arguments(xp, input, mask):
-    shape, index = mask_indices(mask, tuple(input.shape), "masked_select: expected BoolTensor for mask")
+    shape, index = mask_indices(mask, tuple(input.shape), "masked_select")
     if not shape:
         return xp.reshape(input, (1,)), (index[0].reshape(1).nonzero()[0],)
     return xp.broadcast_to(input, shape) if shape != input.shape else input, index
@@ -98,22 +93,16 @@ _define_selection("masked_select", _masked_select_arguments, "symgrad.masked_sel
 @composite("take_along_dim", usage="symgrad.take_along_dim(a, symgrad.argsort(a), 1)")
 def take_along_dim(xp, input, indices, dim=None):
     """The elements at indices along `dim`, with the other dimensions broadcast; without `dim`, those of the flattened input."""
-    index = integer_index(indices, "torch.take_along_dim(): dtype of indices should be Long", ("int64",))
+    index = integer_index(indices, "take_along_dim", ("int64",))
     if dim is None:
         return xp.gather(xp.reshape(input, (-1,)), 0, index_array(indices).reshape(-1))
-    if not input.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions; without `dim`, the element is taken")
+    check_least_rank("take_along_dim", input, 1, kind=IndexError)
     dim = axis(dim, input.ndim)
-    if index.ndim != input.ndim:
-        raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions "
-                           f"for "
-                           f"input, and {index.ndim} dimensions for indices")
+    check_rank("take_along_dim", index, input.ndim, word="indices")
     others = [max(n, m) if i != dim else n for i, (n, m) in enumerate(zip(index.shape, input.shape))]
     stretched = [max(n, m) if i != dim else m for i, (n, m) in enumerate(zip(index.shape, input.shape))]
     size = input.shape[dim]
-    wrong = first_outside(index, -size, size)
-    if wrong is not None:
-        raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+    check_bounds(index, size, dim, low=-size)
     if first_outside(index, 0, size) is not None:
         indices = input.new_tensor(index % size, dtype=int)
     return xp.gather(xp.expand(input, stretched), dim, index_array(xp.expand(indices, others)))
@@ -171,10 +160,8 @@ def argsort(xp, input, dim=-1, descending=False, *, stable=False):
 def topk(xp, input, k, dim=-1, largest=True, sorted=True):
     """The pair (values, indices) of the `k` largest (or smallest) elements along `dim`, the most extreme first."""
     dim = axis(dim, input.ndim)
-    if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
-        raise RuntimeError(f"selected index k out of range: {k} of {input.shape[dim] if input.ndim else 1}")
-    if str(input.dtype) == "torch.bool":
-        raise RuntimeError("topk does not support bool dtypes on CPU")
+    check_range("topk", "k", k, 0, input.shape[dim] if input.ndim else 1)
+    check_kind("topk", input, "fciu")
     by = order(xp.numbers(input), dim, bool(largest))
     return _values_and_indices(xp, return_types.topk, xp.topk_elements, input, dim, by[slice_index(slice(0, k), dim)] if input.ndim else by)
 
@@ -183,8 +170,7 @@ def topk(xp, input, k, dim=-1, largest=True, sorted=True):
 def kthvalue(xp, input, k, dim=-1, keepdim=False):
     """The pair (values, indices) of the `k`-th smallest element along `dim`, counted from 1."""
     dim = axis(dim, input.ndim)
-    if not 1 <= k <= (input.shape[dim] if input.ndim else 1):
-        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
+    check_range("kthvalue", "k", k, 1, input.shape[dim] if input.ndim else 1)
     by = order(xp.numbers(input), dim)
     return _values_and_indices(xp, return_types.kthvalue, xp.kthvalue_elements, input, dim,
                                by[slice_index(slice(k - 1, k), dim)] if input.ndim else by, keepdim)
@@ -201,7 +187,7 @@ def _median(xp, input, dim, keepdim, kind, pick, pick_of_all, missing):
         return pick_of_all(input, element_index(unravelled(at, tuple(input.shape) or (1,)))[:input.ndim])
     dim = axis(dim, input.ndim)
     if input.ndim and not input.shape[dim]:
-        raise IndexError(f"{kind.__name__}(): Expected reduction dim {dim} to have non-zero size.")
+        raise IndexError(f"{kind.__name__}: the dimension {dim} of shape {list(input.shape)} has no elements")
     return _values_and_indices(xp, kind, pick, input, dim, _median_index(xp.numbers(input), dim, missing), keepdim)
 
 

@@ -4,10 +4,12 @@ import functools
 import math
 import operator
 
+from symgrad.arguments import check_least_rank, check_range, check_rank
 from symgrad.dtypes.dtype import DType
+from symgrad.errors import RESHAPE
 from symgrad.graph.op import composite, linear, primitive
 from symgrad.layouts.memory_layout import IMAGE_AXES, order_of_format
-from symgrad.ops.rules import axes, axis, inverse_permutation, sizes
+from symgrad.ops.rules import axes, axis, check_expandable, check_not_empty, inverse_permutation, sizes
 
 
 @functools.lru_cache(1024)
@@ -15,20 +17,13 @@ def _infer_shape(name, shape, size):
     """The shape in which -1 is replaced by the size that it stands for."""
     if -1 not in size and math.prod(size) == math.prod(shape) and min(size, default=0) >= 0:
         return size
-    known = math.prod(n for n in size if n != -1)
-    total = math.prod(shape)
-    if size.count(-1) > 1:
-        raise RuntimeError("only one dimension can be inferred")
-    if any(n < -1 for n in size):
-        raise RuntimeError(f"invalid shape dimension {min(size)}")
-    requested = list(size)
+    known, total, requested = math.prod(n for n in size if n != -1), math.prod(shape), list(size)
+    if size.count(-1) > 1 or min(size) < -1 or -1 in size and not known:
+        raise RuntimeError(f"{name}: the shape {requested} of {total} elements is ambiguous or has a negative size. At most one size may be -1")
     if -1 in size:
-        if known == 0:
-            raise RuntimeError(f"cannot {name} tensor of 0 elements into shape {list(size)} because the unspecified dimension size -1 can be "
-                               f"any value and is ambiguous")
         size = tuple(total // known if n == -1 else n for n in size)
     if math.prod(size) != total:
-        raise RuntimeError(f"shape '{requested}' is invalid for input of size {total}: the input has shape {list(shape)}")
+        raise RuntimeError(f"{RESHAPE.format(requested, total)}: {name} of the shape {list(shape)}")
     return size
 
 
@@ -53,7 +48,7 @@ def _view_arguments(xp, input, *size, dtype=None):
     if dtype is not None:
         if not size:
             return input._view_as_dtype(dtype)
-        raise TypeError("view() received an invalid combination of arguments: sizes and a dtype; call it with one of them")
+        raise TypeError("view: sizes and a dtype are given; call it with one of them")
     if len(size) == 1 and type(size[0]) is not int and isinstance(size[0], (DType, type)):
         return input._view_as_dtype(size[0])
     return input, _infer_shape("view", input.shape, sizes(size))
@@ -86,8 +81,7 @@ def expand_as(xp, input, other):
 def flatten(xp, input, start_dim=0, end_dim=-1):
     """The axes from `start_dim` to `end_dim` merged into one."""
     start, end = axis(start_dim, input.ndim), axis(end_dim, input.ndim)
-    if start > end:
-        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    check_range("flatten", "start_dim", start, high=end)
     if start == end and input.ndim:
         return input
     shape = input.shape or (1,)
@@ -122,8 +116,7 @@ def _permute_arguments(xp, input, *dims):
     given = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
     order = axes(given, input.ndim) if given else ()
     if len(order) != input.ndim:
-        raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
-                           f"of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(order)}".replace("(sparse_coo)", ""))
+        raise RuntimeError(f"permute: a tensor of {input.ndim} dimensions has an order of {input.ndim}, not of {len(order)}")
     return input, order
 
 
@@ -135,19 +128,14 @@ def _transpose_arguments(xp, input, dim0, dim1):
 
 
 def _t_arguments(xp, input):
-    if input.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D; use permute or transpose")
+    check_rank("t", input, 0, 1, 2)
     return input, (1, 0)[2 - input.ndim:]
 
 
 def _movedim_arguments(xp, input, source, destination):
     given = [source] if isinstance(source, int) else source, [destination] if isinstance(destination, int) else destination
     if len(given[0]) != len(given[1]):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should contain the same number of "
-                           f"dims as destination ({list(given[1])} dims)")
-    for word, dims in zip(("source", "destination"), given):
-        if len({axis(d, input.ndim) for d in dims}) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{word}` ({list(dims)})")
+        raise RuntimeError(f"movedim: source {list(given[0])} and destination {list(given[1])} must have one length")
     from_, to = axes(tuple(given[0]), input.ndim), axes(tuple(given[1]), input.ndim)
     rest = iter(i for i in range(input.ndim) if i not in from_)
     placed = dict(zip(to, from_))
@@ -168,19 +156,11 @@ for _name, _prepare, _usage, _doc in (
 def _expand_arguments(xp, input, *size):
     size, shape = sizes(size), input.shape
     extra = len(size) - len(shape)
-    if extra < 0:
-        raise RuntimeError(f"expand: the number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the "
-                           f"tensor ({len(shape)})")
-    out = []
-    for i, n in enumerate(size):
-        old = shape[i - extra] if i >= extra else None
-        if n == -1 and old is None:
-            raise RuntimeError(f"expand: the size -1 isn't allowed in a leading, non-existing dimension {i}")
-        if n not in (-1, old) and old not in (1, None):
-            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({old}) at non-singleton dimension {i}. "
-                               f"Target sizes: {list(size)}. Tensor sizes: {list(shape)}")
-        out.append(old if n == -1 else n)
-    return input, tuple(out)
+    out = tuple([shape[i - extra] if n == -1 and i >= extra else n for i, n in enumerate(size)])
+    if min(out, default=0) < 0:
+        raise RuntimeError(f"expand: the sizes {list(size)} of a tensor of shape {list(shape)} have a negative one. -1 keeps the size of a dimension")
+    check_expandable("expand", input, out)
+    return input, out
 
 
 for _name in ("expand", "broadcast_to"):
@@ -194,7 +174,7 @@ def _sum_to_size_arguments(xp, input, *size):
     size, shape = sizes(size), input.shape
     extra = len(shape) - len(size)
     if extra < 0 or any(n not in (1, shape[i + extra]) for i, n in enumerate(size)):
-        raise RuntimeError(f"size {list(size)} is not expandable to size {list(shape)}.")
+        raise RuntimeError(f"sum_to_size: the size {list(size)} does not expand to the shape {list(shape)}")
     return input if size == tuple(shape) else (input, size)
 
 
@@ -204,30 +184,21 @@ linear("sum_to_size", lambda xp, input, size: xp.copy(input) if input.shape == s
        usage="symgrad.sum_to_size(a, (1, 3))", doc="The sum over the axes along which `size` would be broadcast: the transpose of `expand`.")
 
 
-def _check_not_empty(name, tensors):
-    if not isinstance(tensors, (tuple, list)) or not tensors:
-        raise RuntimeError(f"{name}(): expected a non-empty list of Tensors")
-
-
 def _cat_arguments(xp, tensors, dim=0):
-    if not isinstance(tensors, (tuple, list)):
-        raise TypeError(f"cat(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
-    if not tensors:
-        raise ValueError("cat(): expected a non-empty list of Tensors")
+    if not isinstance(tensors, (tuple, list)) or not tensors:
+        raise (ValueError if isinstance(tensors, (tuple, list)) else TypeError)("cat: expected a non-empty list of tensors")
     shapes = [t.shape for t in tensors]
     if shapes[0] and shapes.count(shapes[0]) == len(shapes):
         return tensors, axis(dim, len(shapes[0]))
     for i, t in enumerate(tensors):
-        if not t.ndim:
-            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated; use stack")
+        check_least_rank("cat", t, 1, f"tensor {i} (use stack)")
     first = next((t.shape for t in tensors if tuple(t.shape) != (0,)), tensors[0].shape)
     dim = axis(dim, len(first))
     if len(first) > 1:  # vectors without elements go with tensors of every shape, as in torch
         tensors = [xp.reshape(t, (*first[:dim], 0, *first[dim + 1:])) if tuple(t.shape) == (0,) else t for t in tensors]
     for i, t in enumerate(tensors):
         if t.ndim != len(first) or any(n != m for k, (n, m) in enumerate(zip(t.shape, first)) if k != dim):
-            raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected shape like {list(first)} but got "
-                               f"{list(t.shape)} for tensor number {i} in the list.")
+            raise RuntimeError(f"cat: tensor number {i} of shape {list(t.shape)} must have the shape {list(first)} except in dimension {dim}")
     return tensors, dim
 
 
@@ -245,11 +216,11 @@ linear("cat", lambda xp, tensors, dim: xp.cat(tensors, dim), _cat_transpose, var
 
 
 def _stack_arguments(xp, tensors, dim=0):
-    _check_not_empty("stack", tensors)
+    check_not_empty("stack", tensors)
     first = tensors[0].shape
     for i, t in enumerate(tensors):
         if t.shape != first:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} at entry {i}")
+            raise RuntimeError(f"stack: tensor {i} has the shape {list(t.shape)}, and tensor 0 {list(first)}; they must be equal")
     return tensors, axis(dim, len(first) + 1)
 
 
@@ -280,8 +251,7 @@ def split_with_sizes(xp, input, split_sizes, dim=0):
     dim, split_sizes = axis(dim, input.ndim), list(split_sizes)
     n = input.shape[dim]
     if sum(split_sizes) != n or min(split_sizes, default=0) < 0:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "
-                           f"split_sizes={split_sizes}")
+        raise RuntimeError(f"split_with_sizes: the sizes {split_sizes} must have the sum {n}, the size of dimension {dim}")
     return _pieces(xp.split_with_sizes_piece, input, dim, split_sizes)
 
 
@@ -292,18 +262,15 @@ def split(xp, tensor, split_size_or_sections, dim=0):
         return xp.split_with_sizes(tensor, split_size_or_sections, dim)
     dim, size = axis(dim, tensor.ndim), operator.index(split_size_or_sections)
     n = tensor.shape[dim]
-    if size < 0 or size == 0 and n:
-        raise RuntimeError(f"split expects split_size be {'positive' if size == 0 else 'non-negative'}, but got split_size={size}")
+    check_range("split", "split_size", size, int(n > 0))
     return _pieces(xp.split_piece, tensor, dim, [min(size, n - at) for at in range(0, n, size or 1)] or [0])
 
 
 @composite("chunk", view=True, usage="symgrad.chunk(a, 3, dim=1)")
 def chunk(xp, input, chunks, dim=0):
     """The input cut into at most `chunks` pieces along `dim`."""
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    if not input.ndim:
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor, but the input has none")
+    check_range("chunk", "chunks", chunks, 1)
+    check_least_rank("chunk", input, 1)
     n = input.shape[axis(dim, input.ndim)]
     return xp.split(input, -(-n // chunks) if n else [0] * chunks, dim)
 
@@ -317,7 +284,7 @@ def unbind(xp, input, dim=0):
 
 def _flip_arguments(xp, input, *dims):
     if not dims:
-        raise TypeError("flip() missing 1 required positional arguments: \"dims\"")
+        raise TypeError("flip: dims is missing")
     given = dims[0] if len(dims) == 1 else dims
     return input, () if given in ((), []) else axes(given, input.ndim)
 
@@ -328,18 +295,16 @@ linear("flip", lambda xp, input, dims: xp.flip(input, dims), lambda xp, g, shape
 
 def _roll_arguments(xp, input, shifts, dims=None):
     shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
-    if not shifts:
-        raise RuntimeError("`shifts` required")
     for shift in shifts:
         if isinstance(shift, bool) or not hasattr(shift, "__index__"):
-            raise TypeError(f"roll(): argument 'shifts' (position 2) must be tuple of ints, not {type(shift).__name__}")
+            raise TypeError(f"roll: shifts must be integers, not {shift!r}")
     shifts = tuple(shift.__index__() for shift in shifts)
     if (dims is None or dims == ()) and len(shifts) == 1:
         return input, shifts[0], None
     dims = () if dims is None else dims
     dims = tuple(axis(d, input.ndim) for d in (dims if isinstance(dims, (tuple, list)) else (dims,)))
-    if len(shifts) != len(dims):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if len(shifts) != len(dims) or not shifts:
+        raise RuntimeError(f"roll: {len(shifts)} shifts are given for {len(dims)} dims; there must be one for each")
     return input, shifts, dims
 
 

@@ -2,9 +2,10 @@
 
 import operator
 
+from symgrad.arguments import check_range
 from symgrad.graph.domains import FIXED, NONNEGATIVE, POSITIVE, REAL, UNIT_OPEN, Domain, Interval
 from symgrad.graph.op import composite, elementwise
-from symgrad.ops.rules import as_floats, in_one_dtype
+from symgrad.ops.rules import as_floats, constant, in_one_dtype
 
 ZERO = ((0.0,), (-0.0,))
 PROBABILITY = Domain("PROBABILITY", (Interval(1e-100, 1.0, open_high=True),))  # where the derivatives do not overflow
@@ -116,11 +117,9 @@ elementwise("digamma_derivative", lambda xp, input, n: xp.digamma_derivative(inp
            usage="symgrad.polygamma(1, x)")
 def polygamma(xp, n, input):
     """The derivative of digamma(input) of order n. DLMF 5.15."""
-    if getattr(n, "requires_grad", False):
-        raise TypeError("polygamma: n is an order, to which there is no derivative, and it requires grad; pass n.detach() or an int")
-    order = float(n)
+    order = float(constant("polygamma", "n", n))
     if not order.is_integer():
-        raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, got {order}")
+        raise TypeError(f"polygamma: n must be an integer, not {order}")
     return xp.digamma_derivative(input, int(order)) if order else xp.digamma(input)
 
 
@@ -128,8 +127,7 @@ def polygamma(xp, n, input):
 def mvlgamma(xp, input, p):
     """The logarithm of the multivariate gamma function of dimension p, for arguments above (p - 1)/2. DLMF 35.3.4."""
     p = operator.index(p)
-    if p < 1:
-        raise RuntimeError("p has to be greater than or equal to 1")
+    check_range("mvlgamma", "p", p, 1)
     out = p * (p - 1) / 4 * 1.1447298858494002
     for i in range(p):
         out = xp.lgamma(input - i / 2) + out

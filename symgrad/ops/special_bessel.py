@@ -2,6 +2,7 @@
 
 from symgrad.graph.domains import FIXED, POSITIVE, REAL, Domain, Interval
 from symgrad.graph.op import REGISTRY, composite, elementwise
+from symgrad.ops.rules import constant
 
 AIRY = Domain("AIRY", (Interval(-20.0, 100.0),))
 ORDERS = ((0,), (1,))
@@ -92,12 +93,10 @@ def _of_real_order(name, word, domain, doc):
     @composite(name, elementwise=True, arity=2, domain=(FIXED, domain), examples=((0,), (1,), (0.5,), (4.25,)), usage=f"symgrad.{name}(0.5, x)",
                method=False, doc=doc)
     def call(xp, order, input):
-        if getattr(order, "requires_grad", False):
-            raise TypeError(f"{name}: order requires grad, and there is no derivative by the order; pass order.detach() or a number")
         try:
-            number = float(order)
+            number = float(constant(name, "order", order))
         except (TypeError, ValueError, RuntimeError):
-            raise TypeError(f"{name}: order must be one real number, got {order!r}; call it for each order") from None
+            raise TypeError(f"{name}: order must be one real number that does not require grad, not {order!r}; call it for each order") from None
         return getattr(xp, word)(input, int(number) if number.is_integer() else number)
 
 

@@ -4,6 +4,7 @@ import operator
 
 from symgrad.graph.domains import Domain, Interval
 from symgrad.graph.op import composite, elementwise
+from symgrad.ops.rules import constant
 
 CLASSICAL = ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "hermite_polynomial_h",
              "hermite_polynomial_he", "legendre_polynomial_p", "laguerre_polynomial_l")
@@ -23,9 +24,8 @@ def _named(family, name):
     @composite(name, elementwise=True, domain=MODERATE, examples=((3,), (8,)), usage=f"symgrad.{name}(x, 3)", method=False,
                doc=f"{title} of degree n, a whole number or a tensor of them, at {'2 input - 1' if shifted else 'input'}; 0 for n < 0. DLMF 18.3.")
     def call(xp, input, n):
-        if getattr(n, "requires_grad", False):
-            raise TypeError(f"{name}: n is a degree, to which there is no derivative, and it requires grad; pass n.detach() or an int")
-        if not getattr(n, "ndim", 0):
+        if getattr(n, "requires_grad", False) or not getattr(n, "ndim", 0):
+            n = constant(name, "n", n)
             return xp.orthogonal_polynomial(input, family, _degree(name, n), 0)
         out = 0.0
         for degree in sorted({_degree(name, each) for each in n.reshape(-1).tolist()} or {0}):

@@ -3,6 +3,7 @@
 import math
 import warnings
 
+from symgrad.arguments import check_kind, check_least_rank, check_one_dtype, check_option, check_range, check_rank
 from symgrad.graph.op import composite, primitive
 from symgrad.layouts.indices import gather_index
 from symgrad.ops.arithmetic import _is_integer, common
@@ -28,8 +29,7 @@ primitive("sum_without_nan", lambda xp, input, dim, keepdim: xp.sum(_without_nan
 def nansum(xp, input, dim=None, keepdim=False, *, dtype=None):
     """The sum of the elements that are not NaN."""
     input = input if dtype is None else input.to(dtype)
-    if input.is_complex():
-        raise RuntimeError("nansum does not support complex inputs")
+    check_kind("nansum", input, "fiub")
     if not input.is_floating_point():
         return xp.sum(input, dim, keepdim)
     return xp.sum_without_nan(input, axes(dim, input.ndim), bool(keepdim))
@@ -38,8 +38,7 @@ def nansum(xp, input, dim=None, keepdim=False, *, dtype=None):
 @composite("nanmean", usage="symgrad.nanmean(a, dim=1)")
 def nanmean(xp, input, dim=None, keepdim=False, *, dtype=None):
     """The mean of the elements that are not NaN; NaN if there are none."""
-    if not (input.is_floating_point() or input.is_complex()):
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_type}")
+    check_kind("nanmean", input, "fc")
     return _mean_without_nan(xp, input if dtype is None else input.to(dtype), dim, keepdim)
 
 
@@ -51,22 +50,14 @@ def _mean_without_nan(xp, input, dim, keepdim):
 
 def _quantile(name, xp, input, q, dim, keepdim, interpolation, missing):
     """Order statistics at the ranks q (n - 1), interpolated; a row with NaN has the quantile NaN, unless they are `missing`."""
-    if not (input.is_floating_point() and input.element_size() >= 4):
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
-    if not hasattr(q, "dtype"):
-        if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
-        q = input.new_tensor(q)
-    if q.ndim > 1:
-        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
-    if q.dtype is not input.dtype:
-        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-    if not input.numel():
-        raise RuntimeError(f"{name}() input tensor must be non-empty")
-    if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
-        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
-    if not all(0 <= p <= 1 for p in q.reshape(-1).tolist()):
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    if not (input.is_floating_point() and input.element_size() >= 4 and input.numel()):
+        raise RuntimeError(f"{name}: input must be numbers of float32 or float64, not {list(input.shape)} of {input.dtype}")
+    q = q if hasattr(q, "dtype") else input.new_tensor(q)
+    check_rank(name, q, 0, 1, word="q")
+    check_one_dtype(name, input, q)
+    check_option(name, "interpolation", interpolation, ("linear", "lower", "higher", "midpoint", "nearest"))
+    for p in q.reshape(-1).tolist():
+        check_range(name, "q", p, 0, 1)
     at = None if dim is None else axis(dim, input.ndim)
     shape = (1,) * input.ndim if dim is None else tuple(1 if i == at else n for i, n in enumerate(input.shape))
     rows = xp.reshape(input, (-1,)) if dim is None or not input.ndim else xp.reshape(xp.movedim(input, at, -1), (-1, input.shape[at]))
@@ -184,9 +175,10 @@ def _trapezoids(name, xp, y, x, dx, dim):
     """The areas below a piecewise linear curve, one for each interval."""
     dim = axis(dim, y.ndim)
     if x is not None and dx is not None:
-        raise TypeError(f"{name}(): only one of x and dx may be given")
-    if any(z is not None and str(z.dtype) == "torch.bool" for z in (y, x)):
-        raise RuntimeError(f"{name}: received a bool input for `x` or `y`, but bool is not supported")
+        raise TypeError(f"{name}: only one of x and dx may be given")
+    for z in (y, x):
+        if z is not None:
+            check_kind(name, z, "fciu", "x or y")
     if _is_integer(y):  # before integers of few bits wrap around
         y = y / 1 if x is None or _is_integer(x) else y.to(x.dtype)
     if x is not None and _is_integer(x):
@@ -196,12 +188,10 @@ def _trapezoids(name, xp, y, x, dx, dim):
     if x is None:
         half = (1 if dx is None else dx) / 2
         return sides * half if hasattr(half, "dtype") else xp.scaled(sides, half), dim
-    if not x.ndim:
-        raise RuntimeError(f"The size of tensor a ({max(n - 1, 0)}) must match the size of tensor b (0) at non-singleton dimension {dim}")
+    check_least_rank(name, x, 1, "x")
     widths = xp.diff(x, dim=0 if x.ndim == 1 else dim)
     if x.ndim == 1:
-        if x.shape[0] != n:
-            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        check_range(name, "the number of x", x.shape[0], n, n)
         widths = xp.reshape(widths, (-1, *(1,) * (y.ndim - 1 - dim)))
     return sides * widths / 2, dim
 
@@ -227,14 +217,11 @@ def cumulative_trapezoid(xp, y, x=None, *, dx=None, dim=-1):
 @in_float32
 def cov(xp, input, *, correction=1, fweights=None, aweights=None):
     """The covariances of the rows, which are variables; columns are observations, with frequencies and weights."""
-    if input.ndim > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
-    if input.dtype.scalar_type == "Bool":
-        raise RuntimeError("cov(): bool dtype is not supported for input")
+    check_rank("cov", input, 0, 1, 2)
+    check_kind("cov", input, "fciu")
     rows = xp.reshape(input, (1, -1)) if input.ndim < 2 else input
     if aweights is not None:
-        if _is_integer(aweights):
-            raise RuntimeError(f"cov(): expected aweights to have floating point dtype but got aweights with {aweights.dtype.scalar_type} dtype")
+        check_kind("cov", aweights, "fc", "aweights")
         rows = rows.to(common(rows, aweights))
     elif _is_integer(rows):
         rows = rows / 1
@@ -242,23 +229,17 @@ def cov(xp, input, *, correction=1, fweights=None, aweights=None):
     n, weights = rows.shape[1], None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is not None:
-            if given.ndim > 1:
-                raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {given.ndim} dimensions")
-            if given.numel() != n:
-                raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got "
-                                   f"{given.numel()} != {n}")
+            check_rank("cov", given, 0, 1, word=name)
+            check_range("cov", f"the number of {name}", given.numel(), n, n)
+            check_kind("cov", given, "iub" if name == "fweights" else "fc", name)
             if any(w < 0 for w in given.reshape(-1).tolist()):
-                raise RuntimeError(f"cov(): {name} cannot be negative")
-            if name == "fweights" and (given.is_floating_point() or given.is_complex()):
-                raise RuntimeError("cov(): expected fweights to have integral dtype but got fweights with "
-                                   f"{given.dtype.scalar_type} dtype")
+                raise RuntimeError(f"cov: {name} must not be negative")
             weights = given.to(number) if weights is None else weights * given
     if weights is None:
         centred, norm = xp.centred(rows, (1,)), n - correction
         right = centred
         if norm <= 0:
-            warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.", UserWarning,
-                          stacklevel=2)
+            warnings.warn(f"cov: {n} observations have no degrees of freedom with the correction {correction}", UserWarning, stacklevel=2)
     else:
         total = xp.sum(weights)
         centred = rows
@@ -279,8 +260,7 @@ def cov(xp, input, *, correction=1, fweights=None, aweights=None):
 @in_float32
 def corrcoef(xp, input):
     """Pearson's correlations of the rows, which are variables."""
-    if input.ndim > 2:
-        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+    check_rank("corrcoef", input, 0, 1, 2)
     c = xp.cov(input)
     if not c.ndim:
         return c / c
@@ -301,12 +281,10 @@ def dist(xp, input, other, p=2):
 @composite("renorm", kinks=(([[0.0, 0.0]], 2, 0, 1),), usage="symgrad.renorm(a, 2, 0, 1.0)", saved=("input",))
 def renorm(xp, input, p, dim, maxnorm):
     """The slices along `dim` whose p-norm is above `maxnorm`, scaled to that norm (less a part in ten millions, as in torch)."""
-    if p <= 0:
-        raise RuntimeError("renorm: non-positive-norm not supported")
-    if input.ndim < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
-    if maxnorm < 0:
-        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if not p > 0:
+        raise RuntimeError(f"renorm: p must be positive, not {p}")
+    check_least_rank("renorm", input, 2)
+    check_range("renorm", "maxnorm", maxnorm, 0)
     dim = axis(dim, input.ndim)
     others = tuple(i for i in range(input.ndim) if i != dim)
     size = xp.norm(input, p, others, True)
@@ -352,20 +330,12 @@ def _slope(xp, x, dim, h, edge_order):
 def gradient(xp, input, *, spacing=1, dim=None, edge_order=1):
     """The derivatives along dimensions by central differences, one tensor for each; `spacing` is a number, numbers, or coordinates."""
     dims = axes(dim, input.ndim)
-    if edge_order not in (1, 2):
-        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    check_option("gradient", "edge_order", edge_order, (1, 2))
     spacing = 1 if spacing is None else spacing
-    if str(input.dtype) == "torch.uint8":
-        raise RuntimeError("torch.gradient does not support uint8 input.")
+    check_kind("gradient", input, "fcib")
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
-    if len(steps) != len(dims):
-        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, but got "
-                           f"a list of length {len(steps)}")
-    for step in steps:
-        if getattr(step, "ndim", 0) > 1:
-            raise RuntimeError("torch.gradient expected each element of spacing to have one dimension, but got an element with "
-                               f"{step.ndim} dimensions!")
+    if len(steps) != len(dims) or any([getattr(step, "ndim", 0) > 1 for step in steps]):
+        raise RuntimeError(f"gradient: spacing must be a number, or {len(dims)} numbers or vectors, not {spacing!r}")
     for d in dims:
-        if input.shape[d] < edge_order + 1:
-            raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+        check_range("gradient", f"the size of dimension {d}", input.shape[d], edge_order + 1)
     return tuple(_slope(xp, input, d, h, edge_order) for d, h in zip(dims, steps))

@@ -2,16 +2,17 @@
 
 import math
 
+from symgrad.arguments import check_kind
 from symgrad.dtypes.dtype import DTYPES
 from symgrad.graph.op import composite, linear, primitive
 from symgrad.layouts.memory_layout import is_plain
 from symgrad.ops.norms import largest, ratios
-from symgrad.ops.reduction import EXAMPLES, check_floating, mean, mean_arguments, mean_transpose, or_infinity
+from symgrad.ops.reduction import EXAMPLES, mean, mean_arguments, mean_transpose, or_infinity
 from symgrad.ops.rules import axes, constant, expand_reduced, is_complex, real_product, reduced_count, unsqueeze_reduced
 
 
 def _variance_arguments(xp, input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    check_floating(input, "std and var only support floating point and complex dtypes")
+    check_kind("std and var", input, "fc")
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is None:
@@ -112,7 +113,7 @@ def _define_with_mean(name, vjp, jvp, forward, node_name, saved):
            doc=f"The mean that `{name}_mean` gives.")
 
     def both(xp, input, dim=None, unbiased=None, *, correction=None, keepdim=False):
-        check_floating(input, f"{name}_mean only support floating point and complex dtypes")
+        check_kind(f"{name}_mean", input, "fc")
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         first = getattr(xp, f"{name}_of_both")(input, dim, unbiased, correction=correction, keepdim=keepdim)

@@ -137,7 +137,7 @@ def test_out_is_refused(call):
     constant = x()
     with fw.dual_level():
         d = fw.make_dual(x(), v())
-        with pytest.raises(NotImplementedError, match="^Trying to use forward AD with (add|cat)_out that does not support it because it is an out="):
+        with pytest.raises(NotImplementedError, match="^(add|cat): with out="):
             call(d, constant)
         assert constant.tolist() == [1.0, 2.0]
         symgrad.add(constant, fw.unpack_dual(d).primal, out=constant)

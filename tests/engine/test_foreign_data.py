@@ -78,7 +78,7 @@ READERS = {"tensor": sg.tensor, "as_tensor": sg.as_tensor, "float32": lambda v: 
 def test_what_is_no_array_of_numbers_is_refused_with_a_remedy(name):
     data, error, words = NOT_NUMBERS[name]
     for reader, read in READERS.items():
-        expected = (TypeError, "expected np.ndarray") if reader == "from_numpy" and isinstance(data, list) else (error, words)
+        expected = (TypeError, "np.ndarray") if reader == "from_numpy" and isinstance(data, list) else (error, words)
         with pytest.raises(expected[0], match=expected[1]):
             read(data)
     for op, operate in OPERATIONS:

@@ -232,7 +232,7 @@ def test_an_undefined_gradient_passes_by_writes_that_were_freed():
 
 def test_pairs_that_stand_alone_are_complex_at_any_distance():
     assert symgrad.view_as_complex(symgrad.arange(3.0).view(1, 3)[:, :2]).tolist() == [1j]
-    with pytest.raises(RuntimeError, match="stride divisible by 2"):
+    with pytest.raises(RuntimeError, match="view_as_complex: .*strides"):
         symgrad.view_as_complex(symgrad.arange(6.0).view(2, 3)[:, :2])
 
 

@@ -79,7 +79,7 @@ def test_dual_tensors_and_inference_tensors():
 
 
 def test_factories_refuse_an_inference_tensor_as_out():
-    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+    with pytest.raises(RuntimeError, match="inference tensor"):
         symgrad.arange(2.0, out=made(1.0, 2.0))
 
 

@@ -64,7 +64,7 @@ RANDOM = {f"{name}_" for name in ("bernoulli", "cauchy", "exponential", "geometr
 ALONE = {"requires_grad_", "detach_", "copy_", "fill_", "zero_", "fill_diagonal_", "resize_", "resize_as_", "set_", "bitwise_not_", "nextafter_",
          "apply_", "map_", "map2_"}
 LEAF = "^a leaf Variable that requires grad is being used in an in-place operation."
-CAST = "^result type Double can't be cast to the desired output type Long"
+CAST = "result has the dtype torch.float64, .*torch.int64"
 
 
 def built(args, requires_grad=False):
@@ -209,7 +209,7 @@ def test_floats_are_not_written_into_integers(name):
 def test_float_power_refuses_a_narrower_dtype(name, args):
     y = symgrad.ones(2, dtype=symgrad.float32)
     wide = "ComplexDouble" if args == (2j,) else "Double"
-    with pytest.raises(RuntimeError, match=f"^the base given to float_power_ has dtype Float but the operation's result requires dtype {wide}$"):
+    with pytest.raises(RuntimeError, match=f"float_power_: .*{wide}"):
         y.float_power_(*args)
     assert y._version == 0
 
@@ -237,7 +237,7 @@ def test_augmented_floor_division():
     y = w = tensor([7, -7])
     y //= 2
     assert y is w and y.tolist() == [3, -4] and y._version == 1
-    with pytest.raises(RuntimeError, match="result type Float|result type Double"):
+    with pytest.raises(RuntimeError, match="the result has the dtype"):
         y //= 2.0
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         y //= 0
@@ -286,8 +286,8 @@ class TestFillDiagonal:
         y.sum().backward()
         assert x.grad.tolist() == [[0.0, 2.0, 2.0], [2.0, 0.0, 2.0]]
 
-    @pytest.mark.parametrize("shape, message", [((3,), "dimensions must larger than 1"),
-                                                ((3, 2, 3), "all dimensions of input must be of equal length")])
+    @pytest.mark.parametrize("shape, message", [((3,), "fill_diagonal_: .*2 dimensions"),
+                                                ((3, 2, 3), "fill_diagonal_: .*one size")])
     def test_refused(self, shape, message):
         with pytest.raises(RuntimeError, match=f"^{message}"):
             symgrad.zeros(shape).fill_diagonal_(1.0)
@@ -510,6 +510,6 @@ class TestQuotients:
 @pytest.mark.parametrize("parts", [lambda t: (t.view((6, 1)), t), lambda t: (t.t(), t), lambda t: (t[0:1], t), lambda t: (t, t.view(6))])
 def test_copying_from_overlapping_memory_of_another_shape_names_the_overlap(parts):
     target, source = parts(symgrad.tensor([[1.5, 2.0, 0.5], [-2.0, 0.75, 1.5]]))
-    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+    with pytest.raises(RuntimeError, match="memory"):
         target.copy_(source)
     assert source.flatten().tolist() == [1.5, 2.0, 0.5, -2.0, 0.75, 1.5]

@@ -20,7 +20,7 @@ ROUTES = {
 def test_a_negative_number_as_exponent_is_refused(route, dtype):
     x = symgrad.tensor([1, 0, 3], dtype=getattr(symgrad, dtype))
     for exponent in (-1, -3, -253):  # the last is 3 modulo 256
-        with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed"):
+        with pytest.raises(RuntimeError, match="integers have no power -"):
             ROUTES[route](x, exponent)
 
 

@@ -35,7 +35,7 @@ def readings(f, create):
             else:
                 found = symgrad.func.hessian(lambda x: f(x).sum())(x.detach())
         except (RuntimeError, TypeError) as error:
-            found = tensor(float("nan")) if "integers to negative" in str(error) else f"{type(error).__name__}"
+            found = tensor(float("nan")) if "integers have no power" in str(error) else f"{type(error).__name__}"
         out.append((route, found if isinstance(found, str) else found.detach().numpy()))
     return out
 

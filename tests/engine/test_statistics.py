@@ -104,11 +104,11 @@ def test_elements_are_put_at_flat_positions_and_in_strided_parts():
     gx, gs = autograd.grad((out**2).sum(), (x, source))
     assert gs.tolist() == [14, 16]
     assert gx.flatten()[[1, 7]].tolist() == [0, 0]
-    with pytest.raises(IndexError, match="same number of elements"):
+    with pytest.raises(IndexError, match="number of elements"):
         symgrad.put(x, at, source[:1])
-    with pytest.raises(IndexError, match="out of range: tried to access index 101 on a tensor of 15 elements"):
+    with pytest.raises(IndexError, match="101 .*15"):
         symgrad.put(x, at + 100, source)
-    with pytest.raises(RuntimeError, match="src size = .1., slice size = .2."):
+    with pytest.raises(RuntimeError, match=r"\[1\].*\[2\]"):
         symgrad.as_strided_scatter(x, source[:1], (2,), (6,), 1)
 
 
@@ -117,20 +117,20 @@ def test_indices():
     assert symgrad.argwhere(rows).tolist() == [[0, 1], [1, 0]]
     assert rows.nonzero_static(size=3).tolist() == [[0, 1], [1, 0], [-1, -1]]
     assert [part.tolist() for part in symgrad.unravel_index(symgrad.tensor([5, 7]), (3, 4))] == [[1, 1], [1, 3]]
-    with pytest.raises(TypeError, match="expected 'indices' to be integer dtype"):
+    with pytest.raises(TypeError, match="unravel_index: indices"):
         symgrad.unravel_index(symgrad.tensor([0.5]), (3,))
 
 
 @pytest.mark.parametrize("text, call", [
-    (r"quantile\(\) q must be in the range \[0, 1\] but got 2", lambda x: symgrad.quantile(x, 2)),
-    (r"quantile\(\) input tensor must be non-empty", lambda x: symgrad.quantile(x[:0], 0.5)),
+    ("quantile: q .* 2", lambda x: symgrad.quantile(x, 2)),
+    ("quantile: input", lambda x: symgrad.quantile(x[:0], 0.5)),
     (r"quantile\(\) input tensor must be either float or double", lambda x: symgrad.quantile(x.long(), 0.5)),
-    ("expected input to have two or fewer dimensions", lambda x: symgrad.cov(x[None])),
-    ("input needs at least 2 dimensions", lambda x: symgrad.renorm(x[0], 2, 0, 1.0)),
-    ("edge_order=1 and edge_order=2", lambda x: symgrad.gradient(x, edge_order=3)),
-    ("at least edge_order", lambda x: symgrad.gradient(x[:1])),
+    ("cov: input .*3", lambda x: symgrad.cov(x[None])),
+    ("renorm: input .*2 dimensions", lambda x: symgrad.renorm(x[0], 2, 0, 1.0)),
+    ("gradient: edge_order .*3", lambda x: symgrad.gradient(x, edge_order=3)),
+    ("gradient: the size .*1$", lambda x: symgrad.gradient(x[:1])),
 ])
-def test_errors_are_those_of_torch(text, call):
+def test_errors_name_the_argument_and_the_value(text, call):
     with pytest.raises(RuntimeError, match=text):
         call(symgrad.tensor(A))
 

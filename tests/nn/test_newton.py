@@ -206,7 +206,7 @@ def test_where_the_closure_raises_at_a_trial_step_the_parameters_stay(kind):
         calls.append(x.item())
         return x * x if len(calls) == 1 else symgrad.stack([x, x])
 
-    with pytest.raises(ValueError, match="only one element tensors"):
+    with pytest.raises(ValueError, match="one element"):
         kind([x]).step(closure)
     assert x.item() == 1.0 != calls[1]
 

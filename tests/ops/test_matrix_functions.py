@@ -114,11 +114,11 @@ def test_singular_and_indefinite_matrices_are_refused():
         linalg.solve(ones, ones)
     with pytest.raises(RuntimeError, match=r"linalg.cholesky: The factorization could not be completed because the input is not positive-definite"):
         linalg.cholesky(-ones)
-    with pytest.raises(RuntimeError, match="must be batches of square matrices, but they are 2 by 3 matrices"):
+    with pytest.raises(RuntimeError, match=r"\(...,n,n\).*\[2, 3\]"):
         linalg.det(symgrad.ones(2, 3))
-    with pytest.raises(RuntimeError, match="Expected a floating point or complex tensor"):
+    with pytest.raises(RuntimeError, match="floating-point or complex"):
         linalg.inv(symgrad.ones(2, 2, dtype=symgrad.int64))
-    with pytest.raises(RuntimeError, match="Low precision dtypes not supported"):
+    with pytest.raises(RuntimeError, match="too few digits"):
         linalg.inv(symgrad.ones(2, 2, dtype=symgrad.float16))
 
 

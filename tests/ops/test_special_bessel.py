@@ -148,7 +148,7 @@ def test_derivatives_of_real_orders_agree_with_scipy(name, order):
 def test_an_order_is_a_number_without_gradient():
     x = tensor([1.0])
     assert symgrad.jv(tensor(1.5), x).tolist() == symgrad.jv(1.5, x).tolist()
-    with pytest.raises(TypeError, match="order requires grad"):
+    with pytest.raises(TypeError, match="requires? grad"):
         symgrad.jv(tensor(1.5, requires_grad=True), x)
     with pytest.raises(TypeError, match="order must be one real number"):
         symgrad.jv(tensor([1.0, 2.0]), x)

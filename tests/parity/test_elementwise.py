@@ -200,7 +200,7 @@ def test_logaddexp2_of_infinities_and_nan():
     for a, b, expected in ((inf, inf, inf), (-inf, -inf, -inf), (inf, -inf, inf), (-inf, 3.0, 3.0), (nan, 1.0, nan), (1.0, nan, nan)):
         found = symgrad.logaddexp2(symgrad.tensor(a), symgrad.tensor(b)).item()
         assert found == expected or found != found and expected != expected
-    with pytest.raises(NotImplementedError, match="\"logaddexp2_cpu\" not implemented for 'ComplexDouble'"):
+    with pytest.raises(NotImplementedError, match="logaddexp2"):
         symgrad.logaddexp2(symgrad.tensor(1j, dtype=symgrad.complex128), symgrad.tensor(1j))
     second = symgrad.func.hessian(lambda x: symgrad.logaddexp2(x[0], x[1]))(symgrad.tensor([1.5, 1.5]))
     assert symgrad.allclose(second, symgrad.tensor([[1.0, -1.0], [-1.0, 1.0]]) * np.log(2) / 4)

@@ -55,8 +55,7 @@ def test_errors(call):
         call(torch)
     with pytest.raises(RuntimeError) as ours:
         call(symgrad)
-    words = [str(error.value).split(": ")[0].removeprefix("torch.").replace("linalg_", "linalg.").split("(")[0] for error in (ours, theirs)]
-    assert words[0] == words[1]
+    assert isinstance(ours.value, symgrad.linalg.LinAlgError) == isinstance(theirs.value, torch.linalg.LinAlgError)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 4])

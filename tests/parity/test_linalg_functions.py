@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import symgrad
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.filterwarnings("ignore:torch.*is deprecated", "ignore:.*will be removed", "ignore:.*default value of dim")
+pytestmark = pytest.mark.filterwarnings("ignore:torch.*is deprecated", "ignore:.*will be removed", "ignore:.*without (specifying the )?.?dim")
 
 RNG = np.random.default_rng(0)
 REAL = {"a": (2, 3, 3), "t": (2, 4, 3), "w": (2, 3, 4), "v": (4,), "m": (3, 3)}

@@ -100,7 +100,7 @@ def outcome(m, text):
         try:
             y = eval(text, {"m": m, "F": m.nn.functional, "x": x, "k": k, "math": math})
         except Exception as error:
-            return type(error), str(error)
+            return (type(error),)
     ys = y if isinstance(y, tuple) else (y,)
     told = [w.category for w in caught]
     out = [told, [str(each.dtype) for each in ys], [tuple(each.shape) for each in ys], *(each.detach() for each in ys)]

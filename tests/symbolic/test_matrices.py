@@ -288,9 +288,9 @@ def test_the_determinant_of_a_singular_matrix_has_all_derivatives():
 
 def test_operations_refuse_matrices_that_are_not_square():
     for function in (inv, det, logdet):
-        with pytest.raises(RuntimeError, match="A must be batches of square matrices, but they are 2 by 3 matrices"):
+        with pytest.raises(RuntimeError, match=r"\(...,n,n\).*\[2, 3\]"):
             function(symgrad.ones(2, 3))
-    with pytest.raises(RuntimeError, match=r"linalg.solve: Incompatible shapes of A and B for the equation AX = B \(2x2 and 3x1\)"):
+    with pytest.raises(RuntimeError, match=r"linalg.solve: .*\[2, 2\], \[3, 1\]"):
         solve(symgrad.eye(2), symgrad.ones(3))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from symgrad.carriers.batched import Shape
 from symgrad.carriers.duck import DuckArray, Unrecordable, unbatchable
 from symgrad.carriers.recorded import is_recorded
-from symgrad.dtypes.dtype import SCALAR_TYPES, dtype_of
+from symgrad.dtypes.dtype import dtype_of
 from symgrad.dtypes.promotion import category
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
@@ -26,26 +26,23 @@ __all__ = ["InferenceError", "alike", "check_memory", "check_result", "into", "i
 
 
 def check_memory(name: str, target: Any, repeated: bool = False) -> None:
-    """Raise torch's error for read-only memory, and for elements that overlap, unless `repeated` says that they get equal values."""
+    """Refuse read-only memory, and elements that overlap, unless `repeated` says that they get equal values."""
     if isinstance(target, DuckArray):
         raise _in_batch(name)
     if not repeated and target.base is not None and overlaps(target):
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
-                           "clone() the tensor before performing the operation.")
+        raise RuntimeError(f"{name}: several elements of the written tensor are one place in memory; clone() it first")
     if not target.flags.writeable:
         raise RuntimeError(f"{name}: the memory of this tensor is read-only: it belongs to a NumPy array that may not be written; clone() it first")
 
 
 def check_result(name: str, target: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
-    """Raise torch's error if a result of this shape and dtype does not fit into an array."""
+    """Refuse a result of a shape and dtype that does not fit into an array."""
     if type(shape) is Shape or isinstance(target, DuckArray):
         raise _in_batch(name)
     if shape != target.shape:
-        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: {name} writes into the "
-                           f"tensor itself, which cannot grow")
+        raise RuntimeError(f"{name}: the result has the shape {list(shape)}, but the tensor into which it is written {list(target.shape)}")
     if category(target.dtype) < category(dtype):
-        names = " can't be cast to the desired output type ".join(SCALAR_TYPES[dtype_of(d).name] for d in (dtype, target.dtype))
-        raise RuntimeError(f"result type {names}")
+        raise RuntimeError(f"{name}: the result has the dtype {dtype_of(dtype)}, which is not written into a tensor of {dtype_of(target.dtype)}")
 
 
 def _in_batch(name: str) -> RuntimeError:
@@ -60,15 +57,14 @@ class InferenceError(RuntimeError):
 
 
 def refuse_inference(tensor: Tensor) -> None:
-    """Raise torch's error for a write to an inference tensor outside of inference mode."""
+    """Refuse a write to an inference tensor outside of inference mode."""
     place = tensor._node_slot
     if place is not None and place.in_inference and not thread.modes.inference:
-        raise InferenceError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
-                             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
+        raise InferenceError("an inference tensor is not written to outside of inference mode; clone() it first")
 
 
 def refuse_overlap(target: np.ndarray, source: Any, all_alike: bool = True) -> None:
-    """Raise torch's error if an operand overlaps with the written memory, unless both are the same view and `all_alike`.
+    """Refuse an operand that overlaps with the written memory, unless both are the same view and `all_alike`.
 
     Memory with gaps is not examined, as in torch; NumPy reads an operand completely before it writes.
     """
@@ -78,8 +74,7 @@ def refuse_overlap(target: np.ndarray, source: Any, all_alike: bool = True) -> N
         return
     if all_alike and alike(target, source):
         return
-    raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
-                       "Please clone() the tensor before performing the operation.")
+    raise RuntimeError("a tensor that is read overlaps with the memory that is written; clone() it first")
 
 
 def alike(a: np.ndarray, b: np.ndarray) -> bool:
@@ -124,25 +119,15 @@ def write(target: Any, value: Any, name: str, index: Any = None) -> None:
         again(error, *call)
 
 
-STRICT = {name: "Found dtype {} but expected {}" for name in ("neg", "abs", "sign", "sgn", "floor", "ceil", "round", "trunc", "clamp", "clamp_min",
-                                                               "clamp_max", "bitwise_not")}
-STRICT |= {name: "Expected out tensor to have dtype {1}, but got {0} instead" for name in ("argmax", "argmin", "gather", "mm", "mv", "dot", "matmul",
-                                                                                           "addmm", "index_select", "norm")}
-STRICT |= {name: "Expected the dtype for input and out to match, but got {1} for input's dtype and {0} for out's dtype." for name in ("amax", "amin")}
-STRICT["where"] = "Expected out type to be {1} but got {0}"
+STRICT = frozenset("neg abs sign sgn floor ceil round trunc clamp clamp_min clamp_max bitwise_not argmax argmin gather mm mv dot matmul addmm "
+                   "index_select norm amax amin where".split())  # the functions that write only to their own dtype
 CAST = frozenset(("sum", "prod", "cumsum", "cumprod"))  # these compute in the dtype of `out`
 
 
 def _check_out(name: str, target: Any, dtype: np.dtype) -> None:
-    """Raise torch's error for an `out` of a dtype that the function does not write to, though the result could be converted to it."""
-    if target.dtype == dtype:
-        return
-    found, expected = (SCALAR_TYPES[dtype_of(d).name] for d in (target.dtype, dtype))
-    if name in ("all", "any"):
-        if target.dtype not in (np.uint8, np.bool_):
-            raise RuntimeError(f"{name} only supports bool tensor for result, got: {found}")
-    elif name in STRICT:
-        raise RuntimeError(STRICT[name].format(found, expected))
+    """Refuse an `out` of a dtype that the function does not write to, though the result could be converted to it."""
+    if target.dtype != dtype and (name in STRICT or name in ("all", "any") and target.dtype not in (np.uint8, np.bool_)):
+        raise RuntimeError(f"{name}: out must have the dtype {dtype_of(dtype)}, not {dtype_of(target.dtype)}")
 
 
 def taking_out(function: Any) -> Any:
@@ -166,22 +151,19 @@ def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Any:
     outs = out if isinstance(out, (tuple, list)) else (out,)
     for t in outs:
         if not isinstance(t, Tensor):
-            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(t).__name__}")
+            raise TypeError(f"{name}: out must be a Tensor, not {type(t).__name__}")
     modes = thread.modes
     given = [t for x in (*outs, *args, *kwargs.values()) for t in (x if isinstance(x, (list, tuple)) else (x,)) if isinstance(t, Tensor)]
     if modes.grad and any([t.requires_grad for t in given]):
-        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-                           f"requires grad.")
+        raise RuntimeError(f"{name}: with out= nothing is recorded, but an argument requires grad. Leave out=, or detach the argument")
     if modes.level is not None and any([modes.level.tangent_of(t) is not None for t in given]):
-        raise NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function. Use the form "
-                                  f"without out=, or copy_.")
+        raise NotImplementedError(f"{name}: with out= nothing is recorded, but an argument has a tangent. Leave out=, or use copy_")
     if name in CAST and "dtype" not in kwargs and out._value.dtype.kind != "b":
         kwargs["dtype"] = dtype_of(out._value.dtype)
     result = compute(*args, **kwargs)
     results = (result,) if isinstance(result, Tensor) else tuple(result)
     if (outs is out) == isinstance(result, Tensor) or len(outs) != len(results):
-        raise TypeError(f"{name}(): argument 'out' must be {'one Tensor' if isinstance(result, Tensor) else f'a tuple of {len(results)} Tensors'}, "
-                        f"one for each result")
+        raise TypeError(f"{name}: out must be {'one Tensor' if isinstance(result, Tensor) else f'a tuple of {len(results)} Tensors'}")
     targets = [_target(t, r, name) for t, r in zip(outs, results)]
     for t, r, target in zip(outs, results, targets):
         if target is not t._value:
@@ -205,10 +187,8 @@ def _target(out: Tensor, result: Tensor, name: str) -> Any:
     if target.shape != value.shape:
         check_memory(name, target)
         if target.size:
-            warnings.warn(f"An output with one or more elements was resized since it had shape {list(target.shape)}, which does not match the "
-                          f"required output shape {list(value.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will "
-                          f"not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
-                          f"zero elements with t.resize_(0).", UserWarning, stacklevel=4)
+            warnings.warn(f"{name}: out of shape {list(target.shape)} is resized to {list(value.shape)}, as in PyTorch, where that is deprecated",
+                          UserWarning, stacklevel=4)
         target = np.empty(value.shape, target.dtype)
     check_memory(name, target)
     check_result(name, target, value.shape, value.dtype)
