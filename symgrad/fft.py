@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_kind, check_least_rank, check_option, check_positive, check_range
 from symgrad.dtypes.dtype import get_default_dtype
-from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
@@ -32,7 +33,7 @@ def _integers(name: str, word: str, given: Any) -> tuple[int, ...]:
     out = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     for n in out:
         if not hasattr(n, "__index__"):
-            raise TypeError(f"{name}(): argument '{word}' must be int, not {type(n).__name__}")
+            raise TypeError(f"{name}: {word} must be integers, not {n!r}")
     return tuple(n.__index__() for n in out)
 
 
@@ -42,7 +43,7 @@ def _floats(x: Any) -> Any:
         return x
     dtype = x.dtype if x.is_floating_point() or x.is_complex() else get_default_dtype()
     if dtype.itemsize < 4:
-        raise RuntimeError(f"Unsupported dtype {dtype.scalar_type}; convert with .to(float32) first")
+        raise RuntimeError(f"fft: a tensor of {dtype} has too few digits. Convert it with .to(float32)")
     return x if x.dtype is dtype else x.to(dtype)
 
 
@@ -55,19 +56,15 @@ def _resized(x: Any, dim: int, n: int) -> Any:
 
 
 def _divisor(norm: str | None, inverse: bool, sizes: Sequence[int]) -> float:
-    if norm not in (None, "backward", "ortho", "forward"):
-        raise RuntimeError(f'Invalid normalization mode: "{norm}"')
+    check_option("fft", "norm", norm, (None, "backward", "ortho", "forward"))
     count = math.prod(sizes)
     return math.sqrt(count) if norm == "ortho" else count if (norm == "forward") != inverse else 1
 
 
 def _prepared(x: Any, sizes: list[int], dims: tuple[int, ...], halved: bool = False) -> Any:
     """Floats of the sizes along the dimensions; the last is that of a half of a spectrum if it is halved."""
-    if halved and not sizes:
-        raise RuntimeError("a transform of half of a spectrum must have at least one dimension")
     for n in sizes:
-        if n < 1:
-            raise RuntimeError(f"Invalid number of data points ({n}) specified")
+        check_positive("fft", "a size", n)
     x = _floats(x)
     shape = x._value.shape
     for n, dim in zip((*sizes[:-1], sizes[-1] // 2 + 1) if halved else sizes, dims):
@@ -97,8 +94,7 @@ def _to_real(x: Any, sizes: list[int], dims: tuple[int, ...], norm: str | None, 
 
 
 def _dimension(dim: int, x: Any) -> int:
-    if not x._value.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    check_least_rank("fft", x, 1, kind=IndexError)
     return axis(dim, x._value.ndim)
 
 
@@ -121,23 +117,15 @@ def _several_dimensions(name: str, x: Any, s: Any, dim: Any, halved: bool) -> tu
     else:
         dims = tuple([_dimension(d, x) for d in (dim if type(dim) is tuple and {*map(type, dim)} == {int} else _integers(name, "dim", dim))])
     if len(set(dims)) < len(dims):
-        raise RuntimeError("FFT dims must be unique")
+        raise RuntimeError(f"{name}: the dimensions {dim} are not distinct")
     if given is not None:
-        if dim is None and len(given) > x.ndim:
-            raise RuntimeError(f"Got shape with {len(given)} values but input tensor only has {x.ndim} dimensions.")
-        if dim is not None and len(given) != len(dims):
-            raise RuntimeError("When given, dim and shape arguments must have the same length")
+        check_range(name, "the number of sizes", len(given), None if dim is None else len(dims), len(dims))
         dims = dims[len(dims) - len(given):]
     shape = x._value.shape
     sizes = [shape[d] for d in dims] if given is None else [shape[d] if n == -1 else n for n, d in zip(given, dims)]
     if halved and dims and (given is None or given[-1] == -1):
         sizes[-1] = 2 * (sizes[-1] - 1)
     return sizes, dims
-
-
-REFUSALS = {**{name: f"{name} expects a real input tensor, but got {{}}" for name in ("rfft", "ihfft")},
-            **dict.fromkeys(("rfft2", "rfftn"), "rfftn expects a real-valued input tensor, but got {}"),
-            **dict.fromkeys(("ihfft2", "ihfftn"), "Only supports floating-point dtypes, but found: {}")}
 
 
 def _define(name: str, doc: str) -> Callable[..., Tensor]:
@@ -147,13 +135,12 @@ def _define(name: str, doc: str) -> Callable[..., Tensor]:
     inverse, internal = kind[0] == "i", f"fft_{name}"
 
     def compute(input: Any, sizes: Any, dim: Any, norm: Any, dimensions: Callable[..., Any]) -> Any:
-        if not isinstance(input, Tensor):
-            raise TypeError(f"{internal}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        if transform is _from_real and input.is_complex():
-            raise RuntimeError(REFUSALS[name].format(input.dtype.scalar_type))
-        sizes, dims = dimensions(internal, input, sizes, dim, transform is _to_real)
-        if transform is not _transform and not dims:
-            raise RuntimeError(f"{kind}n must transform at least one axis")
+        expect_tensors(name, input=input)
+        if transform is _from_real:
+            check_kind(name, input, "fiub")
+        sizes, dims = dimensions(name, input, sizes, dim, transform is _to_real)
+        if transform is not _transform:
+            check_positive(name, "the number of dimensions", len(dims))
         return transform(input, sizes, dims, norm, inverse)
 
     def along_one(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -215,11 +202,9 @@ ihfftn = _define("ihfftn", "The inverse of `hfftn`.")
 
 def _frequencies(name: str, n: int, d: float, numbers: Callable[..., Any], out: Any, dtype: Any, options: dict[str, Any]) -> Tensor:
     dtype = get_default_dtype() if dtype is None else dtype
-    if not (dtype.is_floating_point or dtype.is_complex):
-        raise RuntimeError(f"{name} requires a floating point or complex dtype")
-    (n,) = _integers(f"fft_{name}", "n", n)
-    if n < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    check_kind(name, np.empty(0, dtype.numpy), "fc", "the result")
+    (n,) = _integers(name, "n", n)
+    check_range(name, "n", n, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         values = numbers(n) * (1 / np.float64(n * d))
     found = tensor(values, dtype=dtype, **options)
@@ -245,9 +230,8 @@ def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = 
 
 
 def _shifted(input: Any, dim: Integers, up: bool) -> Tensor:
-    if not input.ndim:
-        raise RuntimeError("`shifts` required")
-    dims = tuple(axis(d, input.ndim) for d in (range(input.ndim) if dim is None else _integers("fft_fftshift", "dim", dim)))
+    check_least_rank("fftshift", input, 1)
+    dims = tuple(axis(d, input.ndim) for d in (range(input.ndim) if dim is None else _integers("fftshift", "dim", dim)))
     return traced.roll(input, tuple((input.shape[d] + (not up)) // 2 for d in dims), dims)
 
 

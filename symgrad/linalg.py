@@ -11,13 +11,14 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from symgrad.arguments import check_range
 from symgrad.dtypes.dtype import finfo
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.errors import LinAlgError
 from symgrad.factories.random_tensors import randn
-from symgrad.ops.matrices import check_numbers, check_square
+from symgrad.ops.matrices import check_matrix, check_square
 from symgrad.ops.rules import every
 
 NAMES = """
@@ -58,9 +59,7 @@ def _count(name: str, what: str, value: Any, most: int | None = None) -> int:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name}: {what} must be an integer, not {type(value).__name__} ({value!r})") from None
-    if number < 0 or most is not None and number > most:
-        end = "" if most is None else f" and not greater than min(m, n)={most}"
-        raise ValueError(f"{name}: {what}(={number}) must be non-negative integer{end}")
+    check_range(name, what, number, 0, most, ValueError)
     return number
 
 
@@ -82,9 +81,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
 
     Source: N. Halko, P.-G. Martinsson and J. A. Tropp, Finding structure with randomness (2011), algorithms 4.4 and 5.1.
     """
-    if A.ndim < 2:
-        raise RuntimeError(f"svd_lowrank: The input tensor A must have at least 2 dimensions, but its shape is {list(A.shape)}")
-    check_numbers("svd_lowrank", A)
+    check_matrix("svd_lowrank", A)
     count, steps = _count("svd_lowrank", "q", 6 if q is None else q), _count("svd_lowrank", "niter", 2 if niter is None else niter)
     a: Any = A if M is None else A - traced.broadcast_to(M, tuple(A.shape))
     wide = a.shape[-2] < a.shape[-1]
@@ -109,9 +106,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
 
     Source: N. Halko, P.-G. Martinsson and J. A. Tropp, Finding structure with randomness (2011).
     """
-    if A.ndim < 2:
-        raise RuntimeError(f"pca_lowrank: The input tensor A must have at least 2 dimensions, but its shape is {list(A.shape)}")
-    check_numbers("pca_lowrank", A)
+    check_matrix("pca_lowrank", A)
     most = min(A.shape[-2:])
     count, steps = _count("pca_lowrank", "q", min(6, most) if q is None else q, most), _count("pca_lowrank", "niter", niter)
     return svd_lowrank(A, count, steps, traced.mean(A, -2, True) if center else None)
@@ -143,8 +138,7 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
     for matrix in (A,) if B is None else (A, B):
         check_square("lobpcg", matrix)
     count = _count("lobpcg", "k", k if k is not None else 1 if X is None else X.shape[-1])
-    if not 1 <= count <= A.shape[-1]:
-        raise ValueError(f"lobpcg: k(={count}) must be from 1 to the number of rows of A(={A.shape[-1]})")
+    check_range("lobpcg", "k", count, 1, A.shape[-1], ValueError)
     if B is None:
         values, vectors = eigh(A)
     else:

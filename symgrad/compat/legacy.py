@@ -187,7 +187,7 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
             return new_leaf(np.float64(data))
     if isinstance(data, Tensor):
         if not constant_made(data, "new_tensor()"):
-            warnings.warn(creation.COPY.format("tensor.new_tensor"), UserWarning, stacklevel=2)
+            warnings.warn("new_tensor: the data is a Tensor; x.detach().clone() copies it", UserWarning, stacklevel=2)
         data = as_value(data)
     return creation.tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
 

@@ -59,9 +59,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Any:
     Raises RuntimeError for a non-leaf.
     """
     if not self.is_leaf:
-        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
-                           "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
-                           "https://github.com/pytorch/pytorch/pull/103001")
+        raise RuntimeError("deepcopy: a tensor that was computed has a graph, which is not copied. Copy a leaf, or x.detach()")
     if id(self) in memo:
         return memo[id(self)]
     if special:

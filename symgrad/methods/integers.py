@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_kind
 from symgrad.carriers.duck import DuckArray
-from symgrad.dtypes.dtype import dtype_of
 from symgrad.dtypes.promotion import converted
 from symgrad.engine.data import as_value
 from symgrad.engine.method_table import MethodTable
@@ -24,17 +24,13 @@ METHODS = MethodTable()
 
 
 def _integer_function(name: str, ufunc: Any, what: str, booleans: bool = True) -> Callable[..., Tensor]:
-    kernel = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}.get(name, name)
-
     def function(input: Any, other: Any) -> Tensor:
         for x in (input, other):
-            value = as_value(x)
-            if value.dtype.kind not in "biu":
-                raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{dtype_of(value.dtype).scalar_type}'")
+            check_kind(name, as_value(x), "iub", "an operand")
         values = [x._value if isinstance(x, Tensor) else x for x in (input, other)]
         a, b = converted(values)
-        if not booleans and a.dtype.kind == "b":
-            raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for 'Bool'")
+        if not booleans:
+            check_kind(name, a, "iu", "an operand")
         if not isinstance(a, DuckArray) and not isinstance(b, DuckArray):
             broadcast(np.shape(a), np.shape(b))
         return wrap(ufunc(a, b))
@@ -55,8 +51,7 @@ lcm = _integer_function("lcm", np.lcm, "The least common multiple", False)
 
 def bitwise_not(input: Tensor) -> Tensor:
     """The bitwise not of integers, the logical not of booleans, elementwise."""
-    if input._value.dtype.kind not in "biu":
-        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{input.dtype.scalar_type}'")
+    check_kind("bitwise_not", input, "iub")
     return wrap(np.invert(input._value))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_least_rank
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.dtypes.dtype import ALIASES, DTYPES, DType, dtype_of
@@ -15,6 +16,7 @@ from symgrad.engine.recording import convert, core
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.errors import OUT_OF_RANGE
 from symgrad.graph.op import REGISTRY
 from symgrad.layouts.devices import CPU, FORMATS, LAYOUTS, check_cpu, device, unavailable_error
 from symgrad.layouts.memory_layout import IMAGE_AXES
@@ -50,8 +52,7 @@ def parse_to(args: tuple, device: Any = None, dtype: Any = None, tensor: Any = N
     of_tensor = isinstance(tensor, Tensor)
     if not (len(flags) == 2 and all(isinstance(flag, bool) for flag in flags) and isinstance(dtype, (DType, type, np.dtype, type(None)))
             and (of_tensor or tensor is None)):
-        raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(type(x).__name__ for x in args)}): {args}; call it as "
-                        f"to(device, dtype), to(dtype) or to(other), followed by the booleans non_blocking and copy")
+        raise TypeError(f"to: call it as to(device, dtype), to(dtype) or to(other), followed by the bools non_blocking and copy, not with {args}")
     return device, tensor.dtype if of_tensor else dtype, flags[1]
 
 
@@ -130,7 +131,7 @@ def _in_memory_format(t: Tensor, memory_format: Any) -> Tensor:
 def contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) -> Tensor:
     """The tensor itself if it is contiguous, else a contiguous copy."""
     if memory_format is FORMATS["preserve_format"] and not is_contiguous(self):
-        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+        raise RuntimeError("contiguous: memory_format must not be preserve_format")
     return _in_memory_format(self, memory_format)
 
 
@@ -163,15 +164,13 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
     """
     if dim is None:
         return strides(self._value)
-    if not -self.ndim <= dim < self.ndim:
-        raise _dim_error(dim, self.ndim)
+    _check_dim(dim, self.ndim)
     return strides(self._value)[dim]
 
 
-def _dim_error(dim: int, ndim: int) -> IndexError:
-    if not ndim:
-        return IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
+def _check_dim(dim: int, ndim: int) -> None:
+    if not -ndim <= dim < ndim:
+        raise IndexError(OUT_OF_RANGE.format(-ndim, ndim - 1, dim))
 
 
 @METHODS.define
@@ -182,8 +181,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     """
     if dim is None:
         return self.shape
-    if not -self.ndim <= dim < self.ndim:
-        raise _dim_error(dim, self.ndim)
+    _check_dim(dim, self.ndim)
     return self.shape[dim]
 
 
@@ -279,9 +277,9 @@ def _view_as_dtype(self: Tensor, dtype: Any) -> Tensor:
 def _reinterpreted(x: Any, dtype: DType) -> Any:
     """The memory of an array as elements of a dtype: the last dimension has more elements if they are smaller, and fewer if they are larger."""
     large, small = sorted((dtype.itemsize, x.dtype.itemsize), reverse=True)
-    ratio, what = large // small, f"to view {dtype_of(x.dtype).scalar_type} as {dtype.scalar_type} (different element sizes)"
-    if not x.ndim and ratio > 1:
-        raise RuntimeError(f"self.dim() cannot be 0 {what}")
+    ratio = large // small
+    if ratio > 1:
+        check_least_rank("view", x, 1)
     if type(x) is Batched:
         return x._with(_reinterpreted(x.data, dtype))
     if isinstance(x, DuckArray):
@@ -289,16 +287,10 @@ def _reinterpreted(x: Any, dtype: DType) -> Any:
     steps = strides(x)
     if ratio == 1:
         return x.view(dtype.numpy)
-    if dtype.itemsize > x.itemsize:
-        offset = (address(x) - address(owner(x))) // x.itemsize if x.size else 0
-        for words, number in (("size(-1)", x.shape[-1]), ("storage_offset()", offset)):
-            if number % ratio:
-                raise RuntimeError(f"self.{words} must be divisible by {ratio} {what}, but got {number}")
-    if steps[-1] != 1:
-        raise RuntimeError(f"self.stride(-1) must be 1 {what}, but got {steps[-1]}")
-    for i, step in enumerate(steps[:-1] if dtype.itemsize > x.itemsize else ()):
-        if step % ratio:
-            raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {what}, but got {step}")
+    offset = (address(x) - address(owner(x))) // x.itemsize if x.size else 0
+    if steps[-1] != 1 or dtype.itemsize > x.itemsize and any(n % ratio for n in (x.shape[-1], offset, *steps[:-1])):
+        raise RuntimeError(f"view: elements of {dtype} do not fit into the memory of {dtype_of(x.dtype)} with shape {list(x.shape)}, strides {steps} "
+                           f"and offset {offset}. Make the tensor contiguous first")
     return x.view(dtype.numpy)
 
 
@@ -313,24 +305,19 @@ def _T(self: Tensor) -> Tensor:
     if self._value.ndim == 2:
         return _permute(self, (1, 0))
     if self.ndim == 0:
-        warnings.warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.", UserWarning, stacklevel=2)
+        warnings.warn("T: it is deprecated for tensors without dimensions", UserWarning, stacklevel=2)
     else:
-        warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
-                      "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
-                      "reverse the dimensions of a tensor.", UserWarning, stacklevel=2)
+        warnings.warn("T: it is deprecated for tensors that are no matrices; use mT for batches of matrices, or permute", UserWarning, stacklevel=2)
     return traced.permute(self, tuple(reversed(range(self.ndim))))
 
 
 def _matrix_property(name: str, batches: bool) -> Any:
     def transposed(self: Tensor) -> Tensor:
         if not self.ndim:
-            advice = "This function is the identity in these cases." if name == "mT" else "Consider using x.conj()."
-            warnings.warn(f"Tensor.{name} is deprecated on 0-D tensors. {advice}", UserWarning, stacklevel=2)
+            warnings.warn(f"{name}: it is deprecated for tensors without dimensions", UserWarning, stacklevel=2)
             return traced.conj(self) if name.endswith("H") else self
         if self.ndim < 2 or self.ndim > 2 and not batches:
-            hint = ". For batches of matrices, consider using tensor.mH" if self.ndim > 2 else "."
-            allowed = "or batches of matrices" if batches else "(2-D tensors)"
-            raise RuntimeError(f"tensor.{name} is only supported on matrices {allowed}. Got {self.ndim}-D tensor{hint}")
+            raise RuntimeError(f"{name}: the tensor must be a matrix{' or a batch of them' * batches}, but its shape is {list(self.shape)}")
         out = traced.transpose(self, -2, -1)
         return traced.conj(out) if name.endswith("H") else out
 

@@ -196,5 +196,5 @@ def _part_without_tensors(index: Any) -> Any:
         value = np.asarray(as_value(index))
         return value.astype(int) if not value.size and value.dtype.kind == "f" else value
     if isinstance(index, float):
-        raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got float): {index!r}")
+        raise IndexError(f"an index must be of integers, slices, ..., None, tensors or arrays, not {index!r}")
     return index

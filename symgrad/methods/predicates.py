@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.dtypes.dtype import DType, dtype_of
 from symgrad.dtypes.promotion import NUMBERS, result_dtype
 from symgrad.engine.method_table import MethodTable
-from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import traced
 
@@ -25,12 +25,6 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
-def _tensor(name: str, word: str, place: int, x: Any) -> Tensor:
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name}(): argument '{word}' (position {place}) must be Tensor, not {type(x).__name__}")
-    return x
-
-
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape and the same elements; NaN equals nothing.
 
@@ -40,7 +34,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
     >>> symgrad.equal(symgrad.tensor([1, 2]), symgrad.tensor([1, 2]))
     True
     """
-    a, b = _tensor("equal", "input", 1, input), _tensor("equal", "other", 2, other)
+    expect_tensors("equal", input=input, other=other)
+    a, b = input, other
     if a._value.dtype != b._value.dtype:
         result_dtype((a._value, b._value))  # raises for dtypes that are not promoted
     return a.shape == b.shape and bool(np.all(a._value == b._value))
@@ -58,23 +53,26 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
 
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is a floating-point one."""
-    return _tensor("is_floating_point", "input", 1, input).is_floating_point()
+    expect_tensors("is_floating_point", input=input)
+    return input.is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
     """Whether the dtype is complex."""
-    return _tensor("is_complex", "input", 1, input).is_complex()
+    expect_tensors("is_complex", input=input)
+    return input.is_complex()
 
 
 def is_conj(input: Tensor) -> bool:
     """Whether conjugation is deferred; always False here."""
-    _tensor("is_conj", "input", 1, input)
+    expect_tensors("is_conj", input=input)
     return False
 
 
 def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made in inference mode."""
-    return bool(_tensor("is_inference", "input", 1, input).is_inference())
+    expect_tensors("is_inference", input=input)
+    return bool(input.is_inference())
 
 
 def is_nonzero(input: Tensor) -> bool:
@@ -82,17 +80,20 @@ def is_nonzero(input: Tensor) -> bool:
 
     Raises RuntimeError for a tensor of another number of elements.
     """
-    return bool(_tensor("is_nonzero", "input", 1, input))
+    expect_tensors("is_nonzero", input=input)
+    return bool(input)
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape."""
-    return _tensor("is_same_size", "input", 1, input).shape == _tensor("is_same_size", "other", 2, other).shape
+    expect_tensors("is_same_size", input=input, other=other)
+    return input.shape == other.shape
 
 
 def numel(input: Tensor) -> int:
     """The number of elements."""
-    return _tensor("numel", "input", 1, input).numel()
+    expect_tensors("numel", input=input)
+    return input.numel()
 
 
 def typename(obj: Any) -> str:
@@ -112,7 +113,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     """
     for x in (tensor1, tensor2):
         if not isinstance(x, Tensor) and type(x) not in NUMBERS:
-            raise TypeError(f"result_type(): arguments must be Tensors or numbers, not {type(x).__name__}")
+            raise TypeError(f"result_type: arguments must be Tensors or numbers, not {type(x).__name__}")
     return dtype_of(result_dtype(x._value if isinstance(x, Tensor) else x for x in (tensor1, tensor2)))
 
 
@@ -129,10 +130,9 @@ def broadcast_shapes(*shapes: Any) -> Size:
             if shape[i] in (1, common[i]):
                 continue
             if common[i] != 1:
-                raise RuntimeError(f"Attempting to broadcast a dimension of length {shape[i]} at {i}! Mismatching argument at index {k} had {shape}; "
-                                   f"but expected shape should be broadcastable to {common}")
+                raise RuntimeError(f"broadcast_shapes: the shape {shape} at index {k} does not broadcast with {common}")
             if shape[i] < 0:
-                raise ValueError(f"Attempting to broadcast a dimension with negative length! The argument at index {k} is {shape}")
+                raise ValueError(f"broadcast_shapes: the shape {shape} at index {k} has a negative size")
             common[i] = shape[i]
     return Size(common)
 
@@ -147,7 +147,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
         (given,) = given
     for i, t in enumerate(given):
         if not isinstance(t, Tensor):
-            raise TypeError(f"broadcast_tensors(): expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+            raise TypeError(f"broadcast_tensors: element {i} must be a Tensor, not {type(t).__name__}")
     shape = functools.reduce(broadcast_shapes, (t.shape for t in given), Size())
     return tuple(traced.expand(t, shape) for t in given)
 

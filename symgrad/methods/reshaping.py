@@ -80,8 +80,8 @@ def _resized_op(node_name: str) -> Op:
     def pull(xp: Any, g: Any, y: Any, args: Any, needs: Any) -> Any:
         if len(g.shape) >= args[0].ndim and all(m in (1, n) for m, n in zip(reversed(args[0].shape), reversed(g.shape))):
             return (xp.sum_to_size(g, args[0].shape),)
-        raise RuntimeError(f"Function {node_name} returned an invalid gradient at index 0 - got {list(g.shape)} but expected shape compatible with "
-                           f"{list(args[0].shape)}: the tensor was reshaped in place under no_grad; reshape it with grad mode enabled")
+        raise RuntimeError(f"{node_name}: a gradient of shape {list(g.shape)} does not fit the shape {list(args[0].shape)}: the tensor was reshaped "
+                           "in place under no_grad. Reshape it with grad mode enabled")
 
     return Op.of("outgrown", "linear", lambda xp, input, value: value, pull, pull, 1, ("input",), (), node_name=node_name, public=False, saves=False)
 
@@ -170,20 +170,18 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
             [3., 0., 0.]])
     """
     if memory_format is FORMATS["preserve_format"]:
-        raise RuntimeError("Unsupported memory format Preserve: resize_ takes contiguous_format, channels_last and channels_last_3d")
+        raise RuntimeError("resize_: memory_format must be contiguous_format, channels_last or channels_last_3d")
     if self.requires_grad and not thread.modes.inference:
-        raise RuntimeError("cannot resize variables that require grad")
+        raise RuntimeError("resize_: the tensor requires grad, and a change of its size has no derivative. Detach it")
     if not size:
-        raise TypeError('resize_() missing 1 required positional arguments: "size"')
+        raise TypeError("resize_: size is missing")
     x, shape = _check_in_place(self)[0], sizes(size)
     if shape == x.shape and memory_format is None:
         return self
-    if any(n < 0 for n in shape):
-        raise RuntimeError(f"numel: integer multiplication overflow: resize_ was called with the sizes {list(shape)}; none may be negative")
     order = order_of_format(shape, memory_format)
     block, count = _block(x), math.prod(shape)
-    if math.prod(n for n in shape if n) * x.itemsize >= 2**63:
-        raise RuntimeError(f"{'Storage size' if count else 'Stride'} calculation overflowed with sizes={list(shape)}")
+    if min(shape, default=0) < 0 or math.prod(n for n in shape if n) * x.itemsize >= 2**63:
+        raise RuntimeError(f"resize_: the sizes {list(shape)} are negative or larger than any memory")
     start = (address(x) - address(block)) // x.itemsize if np.may_share_memory(block, x) else 0
     kept = block[start:]
     if count > kept.size:
@@ -204,7 +202,7 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 
 
 def _no_derivative(*args: Any) -> Any:
-    raise RuntimeError("derivative for set_ is not implemented")
+    raise RuntimeError("set_: it has no derivative. Use copy_, or detach the tensor")
 
 
 _SET = Op.of("set_", "primitive", lambda xp, input, source: source, _no_derivative, _no_derivative, 2, ("input", "source"), (),
@@ -227,8 +225,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
     True
     """
     if source is not None and not isinstance(source, Tensor) and not hasattr(source, "untyped"):
-        raise TypeError(f"set_() received an invalid combination of arguments - got ({type(source).__name__}), but expected one of: a Tensor or an "
-                        f"storage, which storage_offset, size and stride may follow")
+        raise TypeError(f"set_: source must be a Tensor or a storage, not {type(source).__name__}")
     if getattr(source, "dtype", self.dtype) is not self.dtype:
         raise RuntimeError(f"set_: the tensor is of {self.dtype}, the source of {source.dtype}. Convert the source with .to({self.dtype}).")
     x, p = _check_in_place(self, source)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.dtypes.dtype import dtype_of
+from symgrad.arguments import check_kind, check_option
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
@@ -35,27 +35,18 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
     if reduce == "mean" and data.dtype.name in ("float16", "bfloat16"):  # neither the sum nor the count is rounded
         return segment_reduce(data.float(), reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis, unsafe=unsafe,
                               initial=initial).to(data.dtype)
-    if reduce not in EMPTY:
-        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if indices is not None:
-        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
-    if lengths is None and offsets is None:
-        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
-    if not data.is_floating_point():
-        raise NotImplementedError(f"\"_segment_reduce_cpu\" not implemented for '{data.dtype.scalar_type}'")
+    check_option("segment_reduce", "reduce", reduce, EMPTY)
+    if indices is not None or lengths is None and offsets is None:
+        raise RuntimeError("segment_reduce: the segments are given by lengths or by offsets, not by indices")
+    check_kind("segment_reduce", data, "f", "data")
     axis = axis % max(data.ndim, 1)
     word, given = ("offsets", offsets._value) if offsets is not None else ("lengths", lengths._value)  # type: ignore[union-attr]
-    if given.dtype.kind not in "iu":
-        raise NotImplementedError(f"\"_segment_reduce_{word}_cpu_kernel1\" not implemented for '{dtype_of(given.dtype).scalar_type}'")
+    check_kind("segment_reduce", given, "iu", word)
     counts = given if offsets is None else np.diff(given, axis=-1)
-    if axis != counts.ndim - 1:
-        raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {word} but got {axis}.")
+    check_option("segment_reduce", "axis", axis, (counts.ndim - 1,))
     n = data.shape[axis]
-    if not unsafe:
-        if (counts < 0).any():
-            raise RuntimeError("lengths contains negative value!")
-        if (counts.sum(-1) != n).any():
-            raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe.")
+    if not unsafe and ((counts < 0).any() or (counts.sum(-1) != n).any()):
+        raise RuntimeError(f"segment_reduce: lengths must not be negative, and have the sum {n} of the size of data along {axis}")
     segments = counts.shape[-1]
     ends = np.cumsum(counts, -1) + (0 if offsets is None else offsets._value[..., :1])
     place = (ends[..., None, :] <= np.arange(n)[:, None]).sum(-1)  # the segment of each element; beyond the last one, one more

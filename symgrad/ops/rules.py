@@ -168,7 +168,7 @@ def in_one_dtype(*xs):
 def check_not_empty(name, tensors):
     """The tensors of a sequence that has some."""
     if not isinstance(tensors, (tuple, list)) or not tensors:
-        raise RuntimeError(f"{name}: expected a list of one or more tensors, not {'an empty one' if isinstance(tensors, (tuple, list)) else type(tensors).__name__}")
+        raise RuntimeError(f"{name}: the tensors must be a list of one or more")
     return tensors
 
 

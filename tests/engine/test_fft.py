@@ -58,20 +58,14 @@ def test_formulas_and_batches():
 
 
 @pytest.mark.parametrize("kind, text, call", [
-    (RuntimeError, r"Invalid number of data points \(0\) specified", lambda x: fft.fft(x, 0)),
-    (RuntimeError, 'Invalid normalization mode: "x"', lambda x: fft.fft(x, norm="x")),
-    (IndexError, "Dimension out of range", lambda x: fft.fft(x, dim=3)),
-    (IndexError, "Dimension specified as -1 but tensor has no dimensions", lambda x: fft.fft(x[0, 0])),
-    (RuntimeError, "rfft expects a real input tensor, but got ComplexDouble", lambda x: fft.rfft(x + 1j)),
-    (RuntimeError, "FFT dims must be unique", lambda x: fft.fftn(x, dim=(0, -2))),
-    (RuntimeError, "Got shape with 3 values but input tensor only has 2 dimensions", lambda x: fft.fftn(x, s=(2, 2, 2))),
-    (RuntimeError, "dim and shape arguments must have the same length", lambda x: fft.fftn(x, s=(2, 2), dim=(0,))),
-    (RuntimeError, "rfftn must transform at least one axis", lambda x: fft.rfftn(x, dim=())),
-    (RuntimeError, "Unsupported dtype Half", lambda x: fft.fft(x.half())),
-    (TypeError, "n must be", lambda x: fft.fft(x, 2.0)),
-    (TypeError, "argument 'input' .* must be Tensor, not list", lambda x: fft.fft([1.0])),
+    (RuntimeError, "a size .* 0", lambda x: fft.fft(x, 0)), (RuntimeError, "norm .*'x'", lambda x: fft.fft(x, norm="x")),
+    (IndexError, "Dimension out of range", lambda x: fft.fft(x, dim=3)), (IndexError, r"\[\]", lambda x: fft.fft(x[0, 0])),
+    (RuntimeError, "rfft: .*complex128", lambda x: fft.rfft(x + 1j)), (RuntimeError, "fftn: .*distinct", lambda x: fft.fftn(x, dim=(0, -2))),
+    (RuntimeError, "fftn: .* 2, not 3", lambda x: fft.fftn(x, s=(2, 2, 2))), (RuntimeError, "fftn: .* not 2", lambda x: fft.fftn(x, s=(2, 2), dim=(0,))),
+    (RuntimeError, "rfftn: .* 0", lambda x: fft.rfftn(x, dim=())), (RuntimeError, "float16", lambda x: fft.fft(x.half())),
+    (TypeError, "fft: n must be", lambda x: fft.fft(x, 2.0)), (TypeError, "fft: input .*list", lambda x: fft.fft([1.0])),
 ])
-def test_errors_are_those_of_torch(kind, text, call):
+def test_errors_name_the_argument_and_the_value(kind, text, call):
     with pytest.raises(kind, match=text):
         call(symgrad.ones(2, 3))
 

@@ -190,7 +190,7 @@ def test_a_result_that_does_not_fit_is_not_written(name):
     x, other = (array(domain(ELEMENTWISE[name], i), np.random.default_rng(i), SHAPE) for i in range(2))
     y = tensor(x)
     for wrong in (np.stack([other, other]), other[None]):
-        with pytest.raises(RuntimeError, match=r"^output with shape \[3, 4\] doesn't match the broadcast shape \[[12], 3, 4\]"):
+        with pytest.raises(RuntimeError, match=rf"^{name}_: .*\[[12], 3, 4\].*\[3, 4\]"):
             getattr(y, f"{name}_")(tensor(wrong))
         assert same(y, x) and y._version == 0
 
@@ -208,7 +208,7 @@ def test_floats_are_not_written_into_integers(name):
 @pytest.mark.parametrize("name, args", [("float_power", (2,)), ("float_power", (2j,))])
 def test_float_power_refuses_a_narrower_dtype(name, args):
     y = symgrad.ones(2, dtype=symgrad.float32)
-    wide = "ComplexDouble" if args == (2j,) else "Double"
+    wide = "complex128" if args == (2j,) else "float64"
     with pytest.raises(RuntimeError, match=f"float_power_: .*{wide}"):
         y.float_power_(*args)
     assert y._version == 0
@@ -220,7 +220,7 @@ def test_integers_in_place(name):
     expected = getattr(symgrad, name)(tensor(x), tensor(other)).value
     y = tensor(x)
     assert getattr(y, f"{name}_")(tensor(other)) is y and same(y, expected) and y._version == 1
-    with pytest.raises(NotImplementedError, match=f"^\"{KERNELS.get(name, name)}_cpu\" not implemented for 'Double'"):
+    with pytest.raises(NotImplementedError, match=f"^{name}: .*float64"):
         tensor([1.0]).__getattribute__(f"{name}_")(tensor([1.0]))
     if INTEGER[name] is not None:
         z = w = tensor(x)
@@ -395,8 +395,7 @@ class TestReshaped:
         if shape == (2, 3):
             y.sum().backward()
             return
-        with pytest.raises(RuntimeError, match=r"^Function MulBackward0 returned an invalid gradient at index 0 - got \[.*\] but expected shape "
-                                               r"compatible with \[2, 3\]"):
+        with pytest.raises(RuntimeError, match=r"^MulBackward0: a gradient of shape \[.*\] does not fit the shape \[2, 3\]"):
             y.sum().backward()
 
 
@@ -440,11 +439,11 @@ class TestMemory:
     def test_resize_is_refused(self):
         x = symgrad.ones(2, requires_grad=True)
         for t in (x, x * 1):
-            with pytest.raises(RuntimeError, match="^cannot resize variables that require grad"), no_grad():
+            with pytest.raises(RuntimeError, match="^resize_: the tensor requires grad"), no_grad():
                 t.resize_(3)
-        with pytest.raises(RuntimeError, match="none may be negative"):
+        with pytest.raises(RuntimeError, match=r"resize_: the sizes \[-1\]"):
             symgrad.ones(2).resize_(-1)
-        with pytest.raises(TypeError, match='^resize_\\(\\) missing 1 required positional arguments: "size"'):
+        with pytest.raises(TypeError, match="^resize_: size"):
             symgrad.ones(2).resize_()
         assert x.shape == (2,) and x._version == 0
 
@@ -466,14 +465,14 @@ class TestMemory:
         assert x.is_leaf and x.requires_grad and x.shape == (3,)
         for y in ((x * 1).set_(symgrad.zeros(2)), symgrad.zeros(1).set_(x)):
             assert y.grad_fn.name() == "torch::autograd::NotImplemented"
-            with pytest.raises(RuntimeError, match="^derivative for set_ is not implemented"):
+            with pytest.raises(RuntimeError, match="^set_: it has no derivative"):
                 y.sum().backward()
 
     def test_set_is_refused(self):
         x = symgrad.ones(2)
         with pytest.raises(RuntimeError, match="set_: .* torch.float64, the source of torch.float32"):
             x.set_(symgrad.ones(2, dtype=symgrad.float32))
-        with pytest.raises(TypeError, match=r"^set_\(\) received an invalid combination of arguments - got \(list\)"):
+        with pytest.raises(TypeError, match="^set_: source .*list"):
             x.set_([1.0])
         with pytest.raises(RuntimeError, match="are out of bounds for storage of size 24"):
             x.set_(symgrad.ones(3), 0, (2, 2), (2, 1))

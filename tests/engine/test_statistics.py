@@ -124,7 +124,7 @@ def test_indices():
 @pytest.mark.parametrize("text, call", [
     ("quantile: q .* 2", lambda x: symgrad.quantile(x, 2)),
     ("quantile: input", lambda x: symgrad.quantile(x[:0], 0.5)),
-    (r"quantile\(\) input tensor must be either float or double", lambda x: symgrad.quantile(x.long(), 0.5)),
+    ("quantile: input .*int64", lambda x: symgrad.quantile(x.long(), 0.5)),
     ("cov: input .*3", lambda x: symgrad.cov(x[None])),
     ("renorm: input .*2 dimensions", lambda x: symgrad.renorm(x[0], 2, 0, 1.0)),
     ("gradient: edge_order .*3", lambda x: symgrad.gradient(x, edge_order=3)),

@@ -70,9 +70,9 @@ def test_weak_references_to_dead_views_are_pruned():
 
 def test_a_refused_division_does_not_increment_the_version():
     for x in (symgrad.arange(4), symgrad.arange(4).reshape(2, 2)):
-        with pytest.raises(RuntimeError, match="the result has the dtype torch.float64"):
+        with pytest.raises(RuntimeError, match="the result has the dtype"):
             x.div_(x.float() + 1)
-        with pytest.raises(RuntimeError, match="the result has the dtype torch.float64"):
+        with pytest.raises(RuntimeError, match="the result has the dtype"):
             x.div_(x + 1)
         assert x._version == 0
 

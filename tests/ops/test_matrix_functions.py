@@ -187,7 +187,7 @@ def test_factors_of_a_singular_matrix_have_values_and_no_derivative():
     a = symgrad.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 1.0, 1.0]])
     p, lower, upper = linalg.lu(a)
     assert symgrad.allclose(p @ lower @ upper, a)
-    with pytest.raises(RuntimeError, match="linalg.lu: The diagonal element 3 of U is zero"):
+    with pytest.raises(RuntimeError, match="linalg.lu: element 3 "):
         linalg.lu(a.requires_grad_())
 
 

@@ -137,7 +137,7 @@ def test_some_eigenvalues_are_those_of_torch(complex, largest):
 
 def test_some_eigenvalues_of_the_right_number():
     for k in (0, 4, -1):
-        with pytest.raises(ValueError, match=rf"lobpcg: k\(={k}\) must be"):
+        with pytest.raises(ValueError, match=f"lobpcg: k must be from 1 to 3, not {k}"):
             symgrad.lobpcg(symgrad.eye(3), k)
     assert symgrad.lobpcg(symgrad.eye(3), X=symgrad.ones(3, 2))[1].shape == (3, 2)
     with pytest.raises(NotImplementedError, match="tracker"):
@@ -179,8 +179,8 @@ def test_parts_of_a_decomposition_are_random_by_seed_and_refuse_what_is_not_uniq
     assert gradcheck(lambda a: (symgrad.manual_seed(3), symgrad.svd_lowrank(a, 2, 1)[1])[1], (a.requires_grad_(),))
     with pytest.raises(RuntimeError, match="rank of the matrix is less than q = 2.*smaller q"):
         symgrad.svd_lowrank(symgrad.ones(3, 3, requires_grad=True), 2)
-    for call, text in ((lambda: symgrad.pca_lowrank(a, 6), r"q\(=6\) must be non-negative integer and not greater than min\(m, n\)=5"),
-                       (lambda: symgrad.svd_lowrank(a, -1), r"q\(=-1\)"), (lambda: symgrad.pca_lowrank(a, 1, niter=-1), r"niter\(=-1\)")):
+    for call, text in ((lambda: symgrad.pca_lowrank(a, 6), "q must be from 0 to 5, not 6"),
+                       (lambda: symgrad.svd_lowrank(a, -1), "q .* -1"), (lambda: symgrad.pca_lowrank(a, 1, niter=-1), "niter .* -1")):
         with pytest.raises(ValueError, match=text):
             call()
 
@@ -236,5 +236,5 @@ def test_factors_in_a_vmap():
     a = symgrad.tensor(numbers((3, 4, 4), False))
     for f in (lambda a: symgrad.linalg.lu(a).P, lambda a: symgrad.linalg.lu_factor(a).LU, lambda a: symgrad.lu(a)[1], lambda a: symgrad.geqrf(a).tau):
         assert symgrad.allclose(symgrad.func.vmap(f)(a), f(a))
-    with pytest.raises(RuntimeError, match="Batch element 1"):
+    with pytest.raises(RuntimeError, match="in matrix 1"):
         symgrad.func.vmap(lambda a: symgrad.linalg.lu_factor(a).LU)(symgrad.tensor([GOOD, SINGULAR]))
