@@ -61,7 +61,8 @@ def test_formulas_and_batches():
     (RuntimeError, "a size .* 0", lambda x: fft.fft(x, 0)), (RuntimeError, "norm .*'x'", lambda x: fft.fft(x, norm="x")),
     (IndexError, "Dimension out of range", lambda x: fft.fft(x, dim=3)), (IndexError, r"\[\]", lambda x: fft.fft(x[0, 0])),
     (RuntimeError, "rfft: .*complex128", lambda x: fft.rfft(x + 1j)), (RuntimeError, "fftn: .*distinct", lambda x: fft.fftn(x, dim=(0, -2))),
-    (RuntimeError, "fftn: .* 2, not 3", lambda x: fft.fftn(x, s=(2, 2, 2))), (RuntimeError, "fftn: .* not 2", lambda x: fft.fftn(x, s=(2, 2), dim=(0,))),
+    (RuntimeError, "fftn: .* 2, not 3", lambda x: fft.fftn(x, s=(2, 2, 2))),
+    (RuntimeError, "fftn: .* not 2", lambda x: fft.fftn(x, s=(2, 2), dim=(0,))),
     (RuntimeError, "rfftn: .* 0", lambda x: fft.rfftn(x, dim=())), (RuntimeError, "float16", lambda x: fft.fft(x.half())),
     (TypeError, "fft: n must be", lambda x: fft.fft(x, 2.0)), (TypeError, "fft: input .*list", lambda x: fft.fft([1.0])),
 ])

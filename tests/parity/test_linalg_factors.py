@@ -137,7 +137,7 @@ def test_some_eigenvalues_are_those_of_torch(complex, largest):
 
 def test_some_eigenvalues_of_the_right_number():
     for k in (0, 4, -1):
-        with pytest.raises(ValueError, match=f"lobpcg: k must be from 1 to 3, not {k}"):
+        with pytest.raises(ValueError, match=f"lobpcg: k must be .*, not {k}"):
             symgrad.lobpcg(symgrad.eye(3), k)
     assert symgrad.lobpcg(symgrad.eye(3), X=symgrad.ones(3, 2))[1].shape == (3, 2)
     with pytest.raises(NotImplementedError, match="tracker"):
