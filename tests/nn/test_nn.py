@@ -42,6 +42,25 @@ def python(code):
     return ran.stdout.split()
 
 
+PLAIN = """
+import sys
+import symgrad
+x = symgrad.tensor([1.0, 2.0], requires_grad=True)
+(symgrad.sin(x) * x.exp() / 2).sum().backward()
+assert symgrad.func.grad(lambda v: (v**2).sum())(x.detach()).tolist() == [2.0, 4.0]
+heavy = "sympy mpmath scipy matplotlib logging concurrent hashlib pathlib urllib subprocess multiprocessing numpy.random".split()
+parts = "nn optim utils distributed linalg special sparse visual testing checks symbolic algebra codegen frameworks reference compiled".split()
+print(*(name for name in sys.modules if name.startswith((*(f"symgrad.{part}" for part in parts), "symgrad.methods.numpy_protocol")) or name in heavy))
+from symgrad.engine.method_table import Later
+print(sum(type(member) is not Later for member in vars(type(symgrad.engine.traced.traced)).values()))
+"""
+
+
+def test_the_plain_path_loads_and_lifts_only_what_it_uses():
+    *loaded, lifted = python(PLAIN)
+    assert loaded == [] and 20 < int(lifted) < 80
+
+
 @pytest.mark.sweep
 def test_packages_are_imported_on_first_use():
     loaded = "print(*(name for name in ('symgrad.nn', 'symgrad.optim', 'symgrad.utils.data', 'scipy.special') if name in sys.modules))"
