@@ -48,15 +48,3 @@ def test_an_orthogonal_weight_stays_as_it_was():
         assert symgrad.allclose(layer.weight, before)
         layer.weight = -before
         assert symgrad.allclose(layer.weight, -before)
-
-
-@pytest.mark.parametrize("call", [
-    "orthogonal(nn.Linear(2, 3), 'no')", "orthogonal(nn.Linear(2, 3), 'bias')", "orthogonal(nn.Linear(2, 3), orthogonal_map='no')",
-    "orthogonal(nn.Linear(2, 3, dtype=m.complex128), orthogonal_map='householder')"])
-def test_refused(call):
-    errors = []
-    for m in (symgrad, torch):
-        with pytest.raises(ValueError) as caught:
-            eval(call, {"m": m, "nn": m.nn, "orthogonal": m.nn.utils.parametrizations.orthogonal})
-        errors.append(str(caught.value))
-    assert errors[0] == errors[1]
