@@ -19,16 +19,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("symgrad", "symgrad: ops, attacked with every check of symgrad.testing")
     group.addoption("--symgrad-ops", action="append", default=[], metavar="MODULE[:NAME]",
                     help="attack the ops of a module, or one op of it; may be given several times, or with commas")
-    group.addoption("--symgrad-profile", metavar="NAME", help="how thoroughly: dev, ci or thorough (default: the ini option symgrad_profile, or dev)")
+    group.addoption("--symgrad-profile", choices=("dev", "ci", "thorough"), help="how thoroughly (default: the ini option symgrad_profile, or dev)")
     group.addoption("--symgrad-checks", metavar="NAMES", help="run these checks only, such as value,pullback")
     group.addoption("--symgrad-list", action="store_true", help="list the checks and exit")
-    group.addoption("--symgrad-orders", metavar="N", help="look at derivatives up to this order only: 0, 1, 2 or 3")
+    group.addoption("--symgrad-orders", type=int, choices=range(4), metavar="N", help="look at derivatives up to this order only: 0, 1, 2 or 3")
     group.addoption("--symgrad-dtypes", metavar="NAMES", help="look at these dtypes only, such as float64,float32")
-    group.addoption("--symgrad-ulp", metavar="N", help="the error allowed to ops that claim none, in units in the last place times the condition")
-    group.addoption("--symgrad-seed", metavar="N", help="seed of the examples (default 0)")
+    group.addoption("--symgrad-ulp", type=positive, metavar="N",
+                    help="the error allowed to ops that claim none, in units in the last place times the condition")
+    group.addoption("--symgrad-seed", type=int, metavar="N", help="seed of the examples (default 0)")
     group.addoption("--symgrad-accuracy", action="store_true", help="scan the floats of each domain for lost digits, too: one test more for each op")
     group.addoption("--symgrad-report", metavar="FILE", help="write what every check said to a file, as JSON")
     parser.addini("symgrad_profile", "how thoroughly ops are attacked: dev, ci or thorough", default="dev")
+
+
+def positive(text: str) -> float:
+    """A positive number. argparse makes a usage error of ValueError."""
+    if not 0 < (number := float(text)) < float("inf"):
+        raise ValueError
+    return number
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
@@ -45,7 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the mark, and read the options if one is given, so that a mistake is reported before any test runs."""
     config.addinivalue_line("markers", "symgrad: a check of an op, made by symgrad's plugin")
     config.pluginmanager.register(_Listener(config), "symgrad-listener")
-    asked = any(value for name, value in vars(config.option).items() if name.startswith("symgrad_"))
+    asked = any(value is not None and value is not False and value != [] for name, value in vars(config.option).items()
+                if name.startswith("symgrad_"))
     if asked or config.getini("symgrad_profile") != "dev" or any(argument.startswith("symgrad::") for argument in config.args):
         _plugin(config)
 

@@ -132,7 +132,7 @@ class OpItem(pytest.Item):
         words = [self.nodeid]
         for name in ("profile", "orders", "dtypes", "ulp", "seed"):
             given = self.config.getoption(f"symgrad_{name}")
-            words += [] if given is None else [f"--symgrad-{name}", given]
+            words += [] if given is None else [f"--symgrad-{name}", str(given)]
         if self.check == ACCURACY and not is_id(self.nodeid):
             words.append("--symgrad-accuracy")
         return shlex.join(["pytest", *words])
