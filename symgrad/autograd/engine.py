@@ -84,11 +84,11 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain:
         keep = frozenset([node for x in inputs if (node := x._node) is not None and type(node) is not UnrecordedLeaf])
         nodes = reached([node for node, _ in seeds], differentiable=True)
         if any([node.parents for node in keep]) or not keep.issuperset([node for node in nodes if not node.parents]):  # else all ends are asked for
-            calls = {id(node.origin) for node in keep if node.origin is not node and node.origin.flags & HOOKED} if all_threads.hooked else ()
-            wanted = _leading(nodes, keep if not calls else keep.union([node for node in nodes if id(node.origin) in calls]))  # hooks see all outputs
+            calls = {node.origin for node in keep if node.origin is not node and node.origin.flags & HOOKED} if all_threads.hooked else ()
+            wanted = _leading(nodes, keep if not calls else keep.union([node for node in nodes if node.origin in calls]))  # hooks see all outputs
             if len(seeds) > 1:  # of several outputs, those of calls that depend on no input take no part
-                calls = {id(node.origin) for node in wanted}
-                seeds = [seed for seed in seeds if id(seed[0].origin) in calls]
+                calls = {node.origin for node in wanted}
+                seeds = [seed for seed in seeds if seed[0].origin in calls]
     return run(seeds, keep, wanted, retain, create_graph, deliver, task)
 
 

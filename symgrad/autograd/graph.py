@@ -92,9 +92,9 @@ class _Gathered:
         with self.lock:
             first = run not in self.runs
             if first:
-                calls = {id(node.origin) for node in run.reached()}  # the hooks of all outputs of a call run
+                calls = {node.origin for node in run.reached()}  # the hooks of all outputs of a call run
                 held = [node() for node in self.nodes]
-                self.runs[run] = {k for k, node in enumerate(held) if node is not None and id(node.origin) in calls}, [None] * len(self.nodes)
+                self.runs[run] = {k for k, node in enumerate(held) if node is not None and node.origin in calls}, [None] * len(self.nodes)
             missing, grads = self.runs[run]
             missing.discard(i)
             grads[i] = grad

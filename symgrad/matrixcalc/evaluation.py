@@ -12,7 +12,7 @@ from symgrad.algebra.values import value
 from symgrad.carriers import numeric, precise, symbolic
 from symgrad.matrixcalc.form import MatrixForm
 from symgrad.matrixcalc.functions import ElementwiseFunction
-from symgrad.matrixcalc.terms import Applied, AxisLength, Delta, Dimension, Factor, Index, Pairing, Sum, Symbol, Term
+from symgrad.matrixcalc.terms import Applied, AxisLength, Delta, Dimension, Factor, Head, Index, Pairing, Sum, Symbol, Term
 
 __all__ = ["FLOATS", "PRECISE", "SYMPY", "Field", "of_form", "of_sum"]
 
@@ -59,7 +59,7 @@ MATRIX_FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "logdet": lambda xp, x: xp.log(xp.determinant(x)), "softmax": lambda xp, x: xp.softmax(x, tuple(range(x.ndim)))}
 
 
-def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any] | None = None) -> Any:
+def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[Head, Any] | None = None) -> Any:
     """The elements of a sum by its definition: products over all indices, added up."""
     memo = {} if memo is None else memo
     if not field.exact:
@@ -131,7 +131,7 @@ def _align(array: Any, indices: Sequence[Index], letters: Sequence[Index]) -> An
     return array.transpose(order)[tuple(slice(None) if i in indices else None for i in letters)]
 
 
-def _floats(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any]) -> Any:
+def _floats(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[Head, Any]) -> Any:
     """The elements of a sum in floats, by matrix products."""
     out = np.zeros(tuple(sizes(i.dimension) for i in total.out))
     for term in total.terms:
@@ -146,10 +146,10 @@ def _floats(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, m
     return out
 
 
-def _head_value(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any]) -> Any:
+def _head_value(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[Head, Any]) -> Any:
     head = f.head
-    if id(head) in memo:
-        return memo[id(head)]
+    if head in memo:
+        return memo[head]
     out: Any
     if isinstance(head, Symbol):
         out = field.lift(values[head.name])
@@ -166,7 +166,7 @@ def _head_value(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes
             out = inner if head.function is None else field.apply(head.function, inner)
         else:
             out = MATRIX_FUNCTIONS[head.kind](field.xp, inner)
-    memo[id(head)] = out
+    memo[head] = out
     return out
 
 

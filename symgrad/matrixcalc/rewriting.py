@@ -41,16 +41,16 @@ def without_minus(total: Sum) -> Sum:
     return Sum(total.out, tuple(terms))
 
 
-def with_softmax(total: Sum, memo: dict[int, Head] | None = None) -> Sum:
+def with_softmax(total: Sum, memo: dict[Head, Head] | None = None) -> Sum:
     """A sum in which every exp(x) / Σ exp(x) of a vector x is one factor."""
     memo, terms = {} if memo is None else memo, []
     for term in total.terms:
         factors = []
         for f in term.factors:
-            if isinstance(f.head, Applied) and id(f.head) not in memo:
+            if isinstance(f.head, Applied) and f.head not in memo:
                 inner = with_softmax(f.head.argument, memo)
-                memo[id(f.head)] = f.head if inner is f.head.argument else Applied(f.head.function, inner)
-            factors.append(Factor(memo.get(id(f.head), f.head), f.indices, f.power))
+                memo[f.head] = f.head if inner is f.head.argument else Applied(f.head.function, inner)
+            factors.append(Factor(memo.get(f.head, f.head), f.indices, f.power))
         terms.append(Term(term.coefficient, _softmaxes(factors)))
     unchanged = all(f.head is g.head for t, u in zip(terms, total.terms) for f, g in zip(t.factors, u.factors))
     return total if unchanged and all(len(t.factors) == len(u.factors) for t, u in zip(terms, total.terms)) else Sum(total.out, tuple(terms))

@@ -284,20 +284,20 @@ def _descriptions(term: Term, colours: Mapping[Index, str]) -> list[tuple[Factor
     return out
 
 
-def with_symbols(total: Sum, symbols: Mapping[str, Symbol], memo: dict[int, Head] | None = None) -> Sum:
+def with_symbols(total: Sum, symbols: Mapping[str, Symbol], memo: dict[Head, Head] | None = None) -> Sum:
     """A sum with symbols replaced by those of the same name."""
     memo = {} if memo is None else memo
 
     def replaced(head: Head) -> Head:
-        if id(head) not in memo:
+        if head not in memo:
             if isinstance(head, Symbol):
-                memo[id(head)] = symbols.get(head.name, head)
+                memo[head] = symbols.get(head.name, head)
             elif head.argument is None:
-                memo[id(head)] = head
+                memo[head] = head
             else:
                 inner = with_symbols(head.argument, symbols, memo)
-                memo[id(head)] = head.of(inner)
-        return memo[id(head)]
+                memo[head] = head.of(inner)
+        return memo[head]
 
     return Sum(total.out, tuple(Term(t.coefficient, tuple(Factor(replaced(f.head), f.indices, f.power) for f in t.factors)) for t in total.terms))
 
