@@ -190,7 +190,6 @@ DEFINITION = "\ndef "
 
 
 def _count(definition: str) -> int:
-    """How many parameters a helper has."""
     return definition.partition(")")[0].count(",") + 1
 
 
@@ -299,7 +298,6 @@ class Jax(_Python, JaxPrinter):
 
 
 def _static(declared: str, *statements: str) -> str:
-    """A helper in C."""
     body = "".join(f"    {statement}\n" for statement in statements)
     return f"\nstatic double symgrad_{declared}\n{{\n{body}}}\n"
 

@@ -53,7 +53,6 @@ def to_latex(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain:
 
 
 def _as_array(result: EquationResult) -> Any:
-    """A result as one SymPy object."""
     if not result.shape:
         return result.elements[0]
     array = sympy.ImmutableDenseNDimArray(result.elements, result.shape)
@@ -61,7 +60,6 @@ def _as_array(result: EquationResult) -> Any:
 
 
 def _labels(found: Equations, title: str, derivatives: int) -> list[str]:
-    """The left side of each result."""
     if not derivatives:
         return [title] if len(found.results) == 1 else [f"{title}_{{{i}}}" for i, _ in zip(count(1), found.results)]
     by = [sympy.latex(sympy.Symbol(p.name)) for p in found.parameters]

@@ -23,16 +23,17 @@ from symgrad.compiled.code import reads
 from symgrad.compiled.contents import MISSING, PLAIN, Check, Part, alike, cells_of, flattened, mapping_content
 from symgrad.compiled.kinds import State, is_library, kind_of, state_of
 from symgrad.compiled.outside import (
+    CHANGING,
     STATES_OF_RANDOM_NUMBERS,
     calls_outside,
     library_states,
     parts_of_libraries,
     settings_of_libraries,
+    signs_of_effects,
     tells,
     unknown_module,
     unseen,
 )
-from symgrad.compiled.signs import CHANGING, signs_of_effects
 from symgrad.compiled.unchanged import unchanged
 from symgrad.dtypes import dtype
 from symgrad.engine.tensor import Tensor
@@ -276,7 +277,6 @@ class Captures:
                 yield Part(f".{name}", module, functools.partial(sys.modules.get, name, MISSING), loose=True, uses=uses.get(("module", name))), place
 
     def _add_empty(self, value: Any, name: str) -> None:
-        """Note a container without elements."""
         self.empty.append(value)
         self.names_of_empty.append(name)
         self.undos.append(value.clear)
@@ -326,7 +326,6 @@ class Captures:
         return next((place for word in words for names in (self.places, self.names) if (place := names.get(word))), "")
 
     def undo(self) -> None:
-        """Put everything back as it was."""
         for undo in reversed(self.undos):
             undo()
         for state, before, _ in self.states:
@@ -334,7 +333,6 @@ class Captures:
                 state.write(before)
 
     def present(self) -> list[Any]:
-        """The captured tensors now."""
         return [_tried(read) for read in self.tensors]
 
 

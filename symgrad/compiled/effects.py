@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import functools
 import sys
 import threading
 import types
@@ -13,16 +14,19 @@ from typing import Any
 from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.carriers.recorded import Recorded
 from symgrad.compiled.captures import Captures, Unwatched
+from symgrad.compiled.code import reads
 from symgrad.compiled.contents import MISSING, cells_of
 from symgrad.compiled.kinds import is_library, kind_of, state_of
 from symgrad.compiled.outside import looking
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.generators import default_generator
-from symgrad.system.restoring import collection_paused
+from symgrad.graph.modes import UNCHANGED
+from symgrad.system.restoring import collection_paused, restored
 from symgrad.trees import Spec as Form
 from symgrad.trees import flatten
 
-__all__ = ["LASTING", "HasEffects", "MayHaveEffects", "OwnError", "effects_observed", "effects_undone", "is_own", "reaches_recorded"]
+__all__ = ["HasEffects", "LASTING", "MayHaveEffects", "OwnError", "Raised", "effects_observed", "effects_undone", "is_own", "reaches_recorded",
+           "watching_exceptions"]
 
 DRAWS = "Unrecordable: random numbers, which would be the same in every run"
 WRITES = "a write into an argument or a captured tensor"
@@ -207,3 +211,36 @@ def _effect(captures: Captures, tree: Any, before: Sequence[Any], form: Form, gi
         return "the gradient of an argument"
     after, form_after = flatten(tree)
     return "an argument" if form_after != form or any([x is not y for x, y in zip(before, after)]) else None
+
+
+# Exceptions that a function catches: a library may raise them for recorded values alone, and the function would take another branch
+Raised = list[tuple[str, str, int]]  # the type of an exception, the function that it reached, and the line
+
+
+@functools.lru_cache(4096)
+def _has_handler(code: types.CodeType, module: str) -> bool:
+    return not is_library(module) and reads(code).handles
+
+
+@contextlib.contextmanager
+def watching_exceptions() -> Iterator[Raised]:
+    """The exceptions of libraries that reach a user's function with a handler, in a `with` block; none under a debugger."""
+    found: Raised = []
+
+    def local(frame: types.FrameType, event: str, argument: Any) -> Any:
+        if event == "exception":
+            kind, _, trace = argument
+            while trace.tb_next is not None:
+                trace = trace.tb_next
+            if is_library(trace.tb_frame.f_globals.get("__name__") or "") and kind is not StopIteration:
+                found.append((kind.__name__, frame.f_code.co_qualname, frame.f_lineno))
+        return local
+
+    def called(frame: types.FrameType, event: str, argument: Any) -> Any:
+        if not _has_handler(frame.f_code, frame.f_globals.get("__name__") or ""):
+            return None
+        frame.f_trace_lines = False
+        return local
+
+    with restored(functools.partial(sys.settrace, None), functools.partial(sys.settrace, called)) if sys.gettrace() is None else UNCHANGED:
+        yield found

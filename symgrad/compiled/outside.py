@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import _io
 import abc
+import array
 import builtins
+import collections
 import contextlib
 import dataclasses
 import datetime
@@ -28,14 +30,16 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.compiled.code import ELSEWHERE
+from symgrad.compiled.code import ELSEWHERE, FILLED, WRITTEN, is_in_place
 from symgrad.compiled.contents import Part
 from symgrad.compiled.kinds import State, is_library, state_of
+from symgrad.engine.tensor import Tensor
+from symgrad.factories import random_tensors
 from symgrad.factories.generators import Generator, default_generator
 from symgrad.system.restoring import restored
 
-__all__ = ["STATES_OF_RANDOM_NUMBERS", "calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries", "tells",
-           "unknown_module", "unseen"]
+__all__ = ["CHANGING", "STATES_OF_RANDOM_NUMBERS", "calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries",
+           "signs_of_effects", "tells", "unknown_module", "unseen"]
 
 CLOCKS = tuple(f for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "time_ns", "perf_counter_ns", "monotonic_ns",
                               "process_time_ns", "thread_time_ns", "localtime", "gmtime", "ctime") if (f := getattr(time, name, None)) is not None)
@@ -255,3 +259,48 @@ def looking(error: type[Exception], effect: type[Exception] | None) -> Iterator[
     finally:
         if refused:
             raise refused[0]
+
+
+# Signs of effects in the code: no proof, but a function that has some runs as ever in its first call, and is recorded in one after it without effects
+CONTAINERS = (list, dict, set, collections.deque, bytearray, array.array, np.ndarray)
+FILLING = frozenset("""
+add append appendleft clear discard extend extendleft fill insert itemset move_to_end partition pop popitem popleft put remove resize reverse rotate
+setdefault sort update
+""".split())
+CHANGING = FILLING | {WRITTEN, FILLED}
+TELLING = ("print", "pprint", "stdout", "stderr", "warn", "warn_explicit")
+RANDOM = frozenset([*random_tensors.__all__, "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout",
+                    "gumbel_softmax", "rrelu", "sample", "rsample", "uniform_", "normal_", "exponential_", "manual_seed"])
+LIBRARIES = ("symgrad.nn.modules.", "symgrad.optim.")
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR, "exception": logging.ERROR,
+          "critical": logging.CRITICAL}
+
+
+def signs_of_effects(reached: Sequence[tuple[Part, str]], uses: Mapping[str, Mapping[str, str]], names: Mapping[str, str]) -> bool:
+    """Whether the code has signs that a function prints, logs, warns, draws random numbers, or changes what it reaches.
+
+    `reached` are all ways to the values that the function reaches, `uses` the attributes that are read of attributes, `names` those in the code.
+    """
+    if any(name in names for name in TELLING) or not RANDOM.isdisjoint(names):
+        return True
+    for part, _ in reached:
+        value = part.value
+        known: Any = part.uses if part.uses is not None else uses.get(part.attribute, ())
+        if isinstance(value, logging.Logger):
+            if any([name in known and value.isEnabledFor(level) for name, level in LEVELS.items()]):
+                return True
+        elif isinstance(value, Tensor):
+            if FILLED in known or WRITTEN in known or any(map(is_in_place, known)) or "backward" in names and value.requires_grad:
+                return True
+        elif isinstance(value, CONTAINERS) and not CHANGING.isdisjoint(known) or WRITTEN in known:
+            return True
+        elif type(value).__module__.startswith(LIBRARIES) and _has_state(value, known):
+            return True
+    return False
+
+
+def _has_state(value: Any, known: Any) -> bool:
+    """Whether an object of the library draws or writes when it is called: dropout and batch norms in training, and optimizers."""
+    if type(value).__module__.startswith(LIBRARIES[1]):
+        return "step" in known
+    return getattr(value, "training", False) and (type(value).__module__ == f"{LIBRARIES[0]}dropout" or getattr(value, "track_running_stats", False))

@@ -16,16 +16,17 @@ from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.carriers.recorded import Recorded
 from symgrad.compiled.arguments import KEYS, Given, has_attributes, kinds_of_arguments, looks_of, properties_read
 from symgrad.compiled.captures import Captures, Unwatched
-from symgrad.compiled.catching import Raised, watching_exceptions
 from symgrad.compiled.effects import (
     LASTING,
     HasEffects,
     MayHaveEffects,
     OwnError,
+    Raised,
     effects_observed,
     effects_undone,
     is_own,
     reaches_recorded,
+    watching_exceptions,
 )
 from symgrad.compiled.outside import looking
 from symgrad.compiled.variants import GUARDED, OUTPUT, Variant, swapping
@@ -218,7 +219,6 @@ class Specializer:
 
     @staticmethod
     def _remember(keys: set[Any], key: Any) -> None:
-        """Add a key to a few."""
         if len(keys) >= MOST_KEYS:
             keys.clear()
         keys.add(key)
@@ -250,11 +250,9 @@ class Specializer:
                     self._keep(key, [variant])
 
     def saved(self) -> list[tuple[Any, list[Any]]]:
-        """The programs as data, by the kind of the arguments."""
         return [(key[1:], [v.saved() for v in programs.get(key) or ()]) for key in self._keys]
 
     def restore(self, saved: Sequence[tuple[Any, list[Any]]]) -> None:
-        """Take programs over that were saved."""
         for key, variants in saved:
             for data in reversed(variants):
                 self._keep((self.key, *key), [Variant.restored(*data), *(programs.get((self.key, *key)) or ())])
@@ -285,7 +283,6 @@ class Specializer:
 
     @property
     def label(self) -> str:
-        """The name of the function, for messages."""
         return getattr(self.subject, "__name__", type(self.subject).__name__)
 
     def _record(self, leaves: Sequence[Any], form: Form, arguments: Sequence[Any], values: Sequence[Any] | None) -> Variant:

@@ -13,8 +13,8 @@ from symgrad.carriers.guarding import has_nan
 from symgrad.carriers.recorded import Recorded
 from symgrad.compiled.arguments import looks_of
 from symgrad.compiled.captures import Captures
-from symgrad.compiled.catching import Raised
 from symgrad.compiled.contents import same_bits
+from symgrad.compiled.effects import Raised
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.program.backends import Running
@@ -72,7 +72,6 @@ class Variant:
     @classmethod
     def restored(cls, program: Any, backend: str, reads: Any, form: Any, leaves: Any, guarded: bool, recorded: int,
                  left: Sequence[int] = (), looks: tuple[Sequence[str], Sequence[Any]] = ((), ())) -> Variant:
-        """The variant of saved data."""
         return cls(Running(program, backend), Captures(None), (), (), reads, form, leaves, guarded, 0.0, recorded, left, looks)
 
     def suits(self, leaves: Sequence[Any]) -> bool:

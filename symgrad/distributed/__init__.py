@@ -17,20 +17,26 @@ from symgrad.distributed.collectives import (
     Work,
     all_gather,
     all_gather_into_tensor,
+    all_gather_object,
     all_reduce,
     all_to_all,
     all_to_all_single,
     barrier,
     broadcast,
+    broadcast_object_list,
     gather,
+    gather_object,
     irecv,
     isend,
     recv,
+    recv_object_list,
     reduce,
     reduce_scatter,
     reduce_scatter_tensor,
     scatter,
+    scatter_object_list,
     send,
+    send_object_list,
 )
 from symgrad.distributed.communicators import ReduceOp
 from symgrad.distributed.groups import (
@@ -50,14 +56,6 @@ from symgrad.distributed.groups import (
     is_initialized,
     is_mpi_available,
     new_group,
-)
-from symgrad.distributed.objects import (
-    all_gather_object,
-    broadcast_object_list,
-    gather_object,
-    recv_object_list,
-    scatter_object_list,
-    send_object_list,
 )
 
 __all__ = ["GroupMember", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce",

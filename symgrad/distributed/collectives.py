@@ -13,8 +13,9 @@ from symgrad.distributed.groups import member_of, rank_in
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.system.errorstate import quiet
 
-__all__ = ["Work", "all_gather", "all_gather_into_tensor", "all_reduce", "all_to_all", "all_to_all_single", "average", "barrier", "broadcast",
-           "gather", "irecv", "isend", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor", "reducible", "scatter", "send"]
+__all__ = ["Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "average", "barrier",
+           "broadcast", "broadcast_object_list", "gather", "gather_object", "irecv", "isend", "recv", "recv_object_list", "reduce", "reduce_scatter",
+           "reduce_scatter_tensor", "reducible", "scatter", "scatter_object_list", "send", "send_object_list"]
 
 EXCHANGE = 32_001  # a tag that programs hardly use
 
@@ -274,3 +275,52 @@ def _only_in(function: str, name: str, role: str, tensors: Any, here: bool) -> A
 def _check_sizes(whole: np.ndarray, count: int, part: np.ndarray, message: str) -> None:
     if whole.size != count * part.size or whole.dtype != part.dtype:
         raise ValueError(f"{message}: {whole.shape} of {whole.dtype}, {count} processes, {part.shape} of {part.dtype}")
+
+
+# Calls on objects of Python, which are pickled
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+    """Write the objects of all processes into a list, in all processes."""
+    object_list[:] = member_of(group).communicator.objects(obj) or []
+
+
+def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None,
+                  group_dst: int | None = None) -> None:
+    """Write the objects of all processes into a list that the process of rank `dst` gives."""
+    found = member_of(group)
+    root = rank_in(found, dst, group_dst, 0)
+    if found.rank() == root and object_gather_list is None:
+        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+    objects = found.communicator.objects(obj, root)
+    if object_gather_list is not None and objects is not None:
+        object_gather_list[:] = objects
+
+
+def send_object_list(object_list: list[Any], dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None,
+                     use_batch: bool = False) -> None:
+    """Send a list of objects to the process of rank `dst`."""
+    found = member_of(group)
+    found.communicator.send_object(list(object_list), rank_in(found, dst, group_dst))
+
+
+def recv_object_list(object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None,
+                     use_batch: bool = False) -> int:
+    """Replace a list of objects by one that the process of rank `src`, or any, sends; returns the rank of the sender."""
+    found = member_of(group)
+    source, object_list[:] = found.communicator.receive_object(None if src is None and group_src is None else rank_in(found, src, group_src))
+    return found.ranks[source]
+
+
+def broadcast_object_list(object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None,
+                          group_src: int | None = None) -> None:
+    """Replace a list of objects in all processes by that of the process of rank `src`, which must have the same length."""
+    found = member_of(group)
+    object_list[:] = found.communicator.object_of(object_list, rank_in(found, src, group_src, 0), f" of {len(object_list)} objects")
+
+
+def scatter_object_list(scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int | None = None,
+                        group: Any = None, group_src: int | None = None) -> None:
+    """Write into the first place of a list of each process one of the objects that the process of rank `src` gives."""
+    found = member_of(group)
+    scatter_object_output_list[0] = found.communicator.object_from(scatter_object_input_list, rank_in(found, src, group_src, 0))

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.distributed.agreement import HEAD, CallComparison, described, packed, unpack
-from symgrad.distributed.waiting import Farewells, MessageProbe, Request
+from symgrad.distributed.agreement import HEAD, CallComparison, Farewells, MessageProbe, Request, described, packed, unpack
 
 __all__ = ["Alone", "Communicator", "OverMPI", "ReduceOp"]
 
@@ -125,7 +124,6 @@ class OverMPI(Alone):
         return f"all_{name}" if root is None else f"{name} {preposition} rank {self.ranks[root]}"
 
     def reduce(self, array: np.ndarray, op: ReduceOp, root: int | None = None) -> Any:
-        """Replace the array by that reduced over all processes: in all of them, or in one."""
         from mpi4py import MPI
 
         kind = {ReduceOp.SUM: MPI.SUM, ReduceOp.AVG: MPI.SUM, ReduceOp.PRODUCT: MPI.PROD, ReduceOp.MIN: MPI.MIN, ReduceOp.MAX: MPI.MAX,
@@ -138,35 +136,29 @@ class OverMPI(Alone):
         return self._all(self.comm.Ireduce(given, out, kind, root))
 
     def broadcast(self, array: np.ndarray, root: int) -> Any:
-        """Replace the array by that of one process."""
         self._agree(self._named("broadcast", root, "from"), array)
         return self._all(self.comm.Ibcast(_bytes(array), root))
 
     def gather(self, array: np.ndarray, out: np.ndarray | None, root: int | None = None) -> Any:
-        """Write the arrays of all processes into the rows of `out`: in all of them, or in one."""
         self._agree(self._named("gather", root, "to"), array)
         if root is None:
             return self._all(self.comm.Iallgather(_bytes(array), _bytes(out)))
         return self._all(self.comm.Igather(_bytes(array), _bytes(out), root))
 
     def scatter(self, rows: np.ndarray | None, out: np.ndarray, root: int) -> Any:
-        """Write the row of this process of an array that one has into `out`."""
         self._agree(self._named("scatter", root, "from"), out)
         return self._all(self.comm.Iscatter(_bytes(rows), _bytes(out), root))
 
     def send(self, array: np.ndarray, to: int, tag: int) -> Any:
-        """Send an array to one process."""
         return self._one(_Outgoing(self.comm, packed(array), to, tag), to, f"send of {described(array)}")
 
     def receive(self, array: np.ndarray, source: int | None, tag: int) -> Any:
-        """Write an array that one process sends."""
         from mpi4py import MPI
 
         incoming = _Incoming(self.comm, array, MPI.ANY_SOURCE if source is None else source, tag, self.ranks)
         return self._one(incoming, source, f"recv of {described(array)}")
 
     def receive_from_any(self, array: np.ndarray, tag: int) -> int:
-        """Write an array that some process sends; returns its rank."""
         probe = self._probe(None, tag, f"recv of {described(array)}")
         source, data = int(probe.status.Get_source()), np.empty(probe.status.Get_count(), np.uint8)
         probe.message.Recv(data)
@@ -174,7 +166,6 @@ class OverMPI(Alone):
         return source
 
     def _probe(self, source: int | None, tag: int, name: str) -> Any:
-        """Wait for a message."""
         from mpi4py import MPI
 
         probe = MessageProbe(self.comm, MPI.ANY_SOURCE if source is None else source, tag)
@@ -182,7 +173,6 @@ class OverMPI(Alone):
         return probe
 
     def barrier(self) -> Any:
-        """Wait until every process has come here."""
         self._agree("barrier")
         return self._all(self.comm.Ibarrier())
 
@@ -199,18 +189,15 @@ class OverMPI(Alone):
         return data
 
     def objects(self, x: Any, root: int | None = None) -> list[Any] | None:
-        """The objects of all processes: in all of them, or in one."""
         data = self._begin(self._named("gather_object", root, "to"), x)
         found = self.comm.allgather(data) if root is None else self.comm.gather(data, root)
         return None if found is None else [pickle.loads(each) for each in found]
 
     def object_of(self, x: Any, root: int, what: str = "") -> Any:
-        """The object of one process; `what` is compared across processes."""
         data = self.comm.bcast(self._begin(self._named("broadcast_object", root, "from") + what, x, self.rank == root), root)
         return x if self.rank == root else pickle.loads(data)
 
     def object_from(self, xs: Sequence[Any] | None, root: int) -> Any:
-        """The object of this process, of those that one has."""
         here = self.rank == root
         data, name = None, self._named("scatter_object", root, "from")
         self._begin(name, xs, here)
@@ -219,16 +206,13 @@ class OverMPI(Alone):
         return pickle.loads(self.comm.scatter(data, root))
 
     def send_object(self, x: Any, to: int) -> None:
-        """Send an object to one process."""
         self._one(self.comm.isend(x, to), to, "send_object").Wait()
 
     def receive_object(self, source: int | None) -> tuple[int, Any]:
-        """The rank of a sender, and the object it sends."""
         probe = self._probe(source, 0, "recv_object")
         return probe.status.Get_source(), probe.message.recv()
 
     def subset(self, ranks: Sequence[int], timeout: float | None = None) -> Alone | None:
-        """The communicator of some of the processes, None in the others."""
         from mpi4py import MPI
 
         self._begin(f"new_group {list(ranks)}")
@@ -239,7 +223,6 @@ class OverMPI(Alone):
         return OverMPI(comm, self.timeout if timeout is None else timeout, self.farewells, self.subsets, list(ranks))
 
     def leave(self) -> None:
-        """Tell the other processes that this one ends."""
         self.farewells.send()
 
     def free(self) -> None:
@@ -257,7 +240,6 @@ class _Outgoing:
         self.data, self.request = data, comm.Isend(data, to, tag)
 
     def Test(self) -> bool:
-        """Whether it is sent."""
         return bool(self.request.Test())
 
 

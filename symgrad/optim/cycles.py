@@ -96,12 +96,10 @@ class CyclicLR(_WithMomentum):
         return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """All attributes but the optimizer and a plain function."""
         scale = self._scale_fn_custom
         return {**super().state_dict(), "_scale_fn_custom": None if scale is None else without_functions([scale])[0]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the attributes that `state_dict` returned."""
         super().load_state_dict({name: value for name, value in state_dict.items() if name != "_scale_fn_custom"})
         if state_dict["_scale_fn_custom"] is not None:
             vars(self._scale_fn_custom).update(state_dict["_scale_fn_custom"])

@@ -11,8 +11,8 @@ import numpy as np
 from symgrad.autograd.modes import enable_grad
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.optim.declared import Declared
+from symgrad.optim.models import flat, gradients, write
 from symgrad.optim.optimizer import Group
-from symgrad.optim.vectors import flat, gradients, write
 from symgrad.system.errorstate import quietly
 
 __all__ = ["LBFGS"]

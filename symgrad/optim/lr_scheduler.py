@@ -33,11 +33,9 @@ class _OfFunctions(Schedule):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """All attributes but the optimizer and plain functions."""
         return {**super().state_dict(), "lr_lambdas": without_functions(self.lr_lambdas)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the attributes that `state_dict` returned."""
         super().load_state_dict({name: value for name, value in state_dict.items() if name != "lr_lambdas"})
         for function, attributes in zip(self.lr_lambdas, state_dict["lr_lambdas"]):
             if attributes is not None:

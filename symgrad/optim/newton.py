@@ -14,9 +14,8 @@ from symgrad.autograd.modes import enable_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.func.plans import Plans
 from symgrad.optim.declared import Declared
-from symgrad.optim.models import Model, checked, of_loss
+from symgrad.optim.models import Model, checked, flat, of_loss, write
 from symgrad.optim.optimizer import Group
-from symgrad.optim.vectors import flat, write
 from symgrad.system.errorstate import quiet, quietly
 
 __all__ = ["Newton", "NewtonCG"]
@@ -73,13 +72,11 @@ class _Problem:
         return loss + 0.5 * float(self.decay @ (x * x))
 
     def hessian(self) -> np.ndarray:
-        """The Hessian of the loss with the weight decay."""
         found = checked(lambda: self.model.hessian, "Hessian", self.name)
         found[np.diag_indices_from(found)] = quietly(operator.add, found.diagonal(), self.decay)
         return found
 
     def product(self, v: np.ndarray) -> np.ndarray:
-        """The product of that Hessian with a vector."""
         found = checked(lambda: self.model.product(v), "product of the Hessian with a vector", self.name)
         return quietly(_along, found, self.decay, v)
 
@@ -95,7 +92,6 @@ class _Problem:
         return value if np.isfinite(value) else float("inf")
 
     def restore(self) -> None:
-        """Write x into the parameters again."""
         write(self.params, self.x, f"{self.name}.step")
 
     @property

@@ -351,6 +351,5 @@ class ReduceLROnPlateau(LRScheduler):
                 set_option(group, "lr", new)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the attributes that `state_dict` returned."""
         super().load_state_dict(state_dict)
         self._choose(self.mode, self.threshold, self.threshold_mode)

@@ -26,7 +26,6 @@ class Blocks:
         self.arrays: dict[tuple[int, tuple[int, ...], np.dtype], str] = {}
 
     def take(self, spec: ArraySpec) -> int:
-        """A block for a value."""
         size = max(ALIGNMENT, -(-spec.dtype.itemsize * math.prod(spec.shape) // ALIGNMENT) * ALIGNMENT)
         if self._free.get(size):
             return self._free[size].pop()

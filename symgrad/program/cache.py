@@ -22,7 +22,6 @@ class Cache:
         self.budget, self._now, self.nbytes = budget, itertools.count().__next__, 0
 
     def get(self, key: Any) -> Any:
-        """The value of a key; None if there is none."""
         entry = self._entries.get(key)  # a single lookup, since the hash of a long key dominates the cost
         if entry is None:
             return None
@@ -30,7 +29,6 @@ class Cache:
         return entry[0]
 
     def put(self, key: Any, value: Any, nbytes: int = 0) -> Any:
-        """Store a value, and return it."""
         nbytes += LEAST
         if nbytes <= self.budget // 4:
             self._entries[key] = [value, nbytes, self._now()]
@@ -48,7 +46,6 @@ class Cache:
                 self.nbytes -= nbytes
 
     def discard(self, key: Any) -> None:
-        """Remove a value, if it is there."""
         self._entries.pop(key, None)
 
     def values(self) -> list[Any]:
@@ -56,7 +53,6 @@ class Cache:
         return [entry[0] for entry in sorted(list(self._entries.values()), key=lambda entry: entry[2])]
 
     def clear(self) -> None:
-        """Remove all values."""
         self._entries.clear()
 
 

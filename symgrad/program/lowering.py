@@ -133,7 +133,6 @@ class Lowered:
         return self.emit("where", "where", (condition, a, b), (), ArraySpec(np.broadcast_shapes(*shapes), self.step.dtype))
 
     def cast(self, x: int) -> int:
-        """A value in the dtype of the step."""
         return self.emit("copyto", "copyto", (x,), (), ArraySpec(self.specs[x].shape, self.step.dtype))
 
     def can_reduce(self, x: int, dim: Any) -> bool:

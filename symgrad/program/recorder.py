@@ -15,9 +15,8 @@ import numpy as np
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import Unrecordable
 from symgrad.carriers.recorded import Recorded
-from symgrad.program.failing import unused_failures
 from symgrad.program.program import ArraySpec, Operand, Program, Step, call
-from symgrad.program.rewrites import REWRITES, elementwise_operands
+from symgrad.program.rewrites import REWRITES, elementwise_operands, unused_failures
 from symgrad.program.shapes import result_dtype, spec_of
 from symgrad.system.restoring import changed
 

@@ -109,14 +109,12 @@ class CrossReport(BaseReport):
 
     @property
     def headline(self) -> str:
-        """The first line: the function, its framework and the verdict."""
         return f"{self.function} ({self.framework}): {self.verdict}"
 
     def __repr__(self) -> str:
         return f"<CrossReport {self.function}: {self.verdict}>"
 
     def parts(self) -> Iterator[Part]:
-        """What the report says, in order."""
         if self.counterexample is not None:
             yield Table("First wrong" if self.counterexample.wrong else "Digits are lost", ("at", "", f"by {self.framework}", "true", "error in ULP"),
                         [(at(self.counterexample.point), self.counterexample.where, *self.counterexample.cells())])

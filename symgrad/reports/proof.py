@@ -56,11 +56,9 @@ class Proof(BaseReport):
 
     @property
     def refuted(self) -> list[Statement]:
-        """The statements that are wrong."""
         return [s for s in self.statements if s.verdict == REFUTED]
 
     def parts(self) -> Iterator[Part]:
-        """What the proof says, part by part."""
         for s in self.refuted[:3]:
             values = [f"{name} = {_number(value)}" for name, value in (s.point or {}).items()]
             at = ", ".join([*values[:SHOWN], *(["..."] if len(values) > SHOWN else [])])

@@ -116,7 +116,6 @@ class Report(BaseReport):
         self.notes += comparison.notes
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain data that JSON can hold."""
         further = {name: plain(getattr(self, name)) for name in ("enclosures", "comparison") if getattr(self, name) not in (None, [])}
         return super().to_dict() | {"weighted_shape": plain(self.shape)} | further
 
@@ -134,7 +133,6 @@ class Report(BaseReport):
         return self._formulas(2)
 
     def parts(self) -> Iterator[Part]:
-        """What the report says, part by part."""
         if self.inputs:
             yield Line("at " + at(self.inputs, len(self.inputs)))
         if self.comparison is not None:

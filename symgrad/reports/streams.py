@@ -35,7 +35,6 @@ class Output:
         return len(text)
 
     def flush(self) -> None:
-        """Flush the stream."""
         if self.stream is not None:
             with self._dropping():
                 self.stream.flush()
@@ -54,7 +53,6 @@ class Output:
             os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
     def isatty(self) -> bool:
-        """Whether the stream is a terminal."""
         try:
             return bool(self.stream.isatty())
         except (AttributeError, OSError, ValueError):

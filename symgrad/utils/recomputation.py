@@ -57,7 +57,6 @@ class Frame:
         self.tasks: WeakKeys[Unpacking, bool] = WeakKeys()  # the passes that have made the call again
 
     def hooks(self) -> saved_tensors_hooks:
-        """The hooks for the first call."""
         return saved_tensors_hooks(self.pack, self.unpack_with_logs if self.logs else self.unpack)
 
     def pack(self, t: Tensor) -> Holder:

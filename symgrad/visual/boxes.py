@@ -71,7 +71,6 @@ class NodeBox:
         return "" if self.shape is None else f"{self.dtype}{list(self.shape)}"
 
     def describe(self, value: Any) -> None:
-        """Take the shape and the dtype of a value."""
         try:
             self.shape, self.dtype = tuple(np.shape(value) if value.shape is None else value.shape), dtype_of(value.dtype).name
         except (AttributeError, RuntimeError, KeyError, TypeError):  # a value that was freed, or none
@@ -144,7 +143,6 @@ class NodeLabels:
                    is_gradient=vertices[0] in self.of_gradients)
 
     def of_vertex(self, vertex: Vertex) -> NodeBox:
-        """The box of a vertex."""
         node, value = vertex.node, vertex.value
         kind = ("output" if vertex.operands else "leaf") if vertex.kind == IO else "constant" if vertex.kind == CONSTANT else \
             "leaf" if vertex.kind in MEMBERS or isinstance(node, Leaf) else "operation"

@@ -40,7 +40,6 @@ class Picture:
 
     @functools.cached_property
     def view(self) -> GraphView:
-        """The boxes and edges that are drawn."""
         return self._content.view(self._drawn)
 
     boxes = property(lambda self: self.view.boxes)

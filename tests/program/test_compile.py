@@ -370,7 +370,7 @@ def test_targets_of_a_loss_are_inputs():
             same(f(logits, t), loss(logits, t))
             same(f.gradient(logits, t), grad(loss)(logits, t))
             same(f.hessian(logits, t), hessian(loss)(logits, t))
-        with pytest.raises(IndexError, match="out of bounds"):
+        with pytest.raises(IndexError, match="nll_loss: .*4"):
             f(logits, symgrad.tensor([0, 1, 2, 3, 4]))
         assert [row["runs"] for row in f.report.programs] == [3, 3, 3] and not f.report.uncompiled, f.report
 

@@ -12,12 +12,11 @@ from symgrad import func
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.engine.recording import core
 from symgrad.graph.op import REGISTRY
-from symgrad.program.backends import has_compiler
+from symgrad.program.backends import has_compiler, numpy_source
 from symgrad.program.native import Unsupported, native
 from symgrad.program.native.keys import program_key
 from symgrad.program.native.lowering import lower
 from symgrad.program.program import interpreter
-from symgrad.program.source import numpy_source
 from tests.program.test_compiled_sums import BACKENDS
 from tests.support.points import examples, of_numbers
 

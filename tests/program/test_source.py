@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from symgrad.program.backends import numpy_source
 from symgrad.program.program import Operand, Program, Step, interpreter
 from symgrad.program.scalars import NAMES
-from symgrad.program.source import numpy_source
 from tests.support.programs import Builder, chain
 
 UNARY = ["neg", "abs", "sign", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "square", "reciprocal", "sin", "cos", "tan",

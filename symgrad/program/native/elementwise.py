@@ -38,7 +38,6 @@ class Elementwise:
         raise Unsupported(f"a value of the type {type(x).__name__}")
 
     def astype(self, x: Any, dtype: Any, source: Any = None) -> Ref:
-        """A value in another dtype."""
         if type(x) is Ref and x.node.dtype is dtype and x.node.op != "literal":  # as most are; the comparison of dtypes takes its time
             return x
         x, dtype = self.value(x), np.dtype(dtype)
@@ -52,7 +51,6 @@ class Elementwise:
         return self.truth(x) if dtype == BOOL else self.primitive("cast", (x,), dtype)
 
     def number(self, x: Ref) -> Any:
-        """The Python number of a literal."""
         return literal_array(x.node).item()
 
     def primitive(self, op: str, operands: tuple[Ref, ...], dtype: np.dtype) -> Ref:
@@ -85,7 +83,6 @@ class Elementwise:
         return self.primitive(op, tuple([self.astype(x, self.dtype) for x in operands]), self.dtype)
 
     def compare(self, op: str, a: Any, b: Any) -> Ref:
-        """A comparison, in the common dtype of its operands."""
         a, b = self.value(a), self.value(b)
         common = np.result_type(*[self.number(x) if is_weak(x) else x.dtype for x in (a, b)])
         return self.primitive(op, (self.astype(a, common), self.astype(b, common)), BOOL)

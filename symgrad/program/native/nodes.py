@@ -148,7 +148,6 @@ class KernelGraph:
         self._found: dict[Hashable, Ref] = {}
 
     def add(self, op: str, operands: tuple[Ref, ...], params: tuple, shape: tuple[int, ...], dtype: np.dtype) -> Ref:
-        """The value of a primitive operation."""
         key = op, operands, params, shape, dtype.char  # a dtype is slow to hash
         found = self._found.get(key)
         if found is None:

@@ -90,7 +90,6 @@ class StackDataset(Dataset[Any]):
         return self._example([dataset[index] for dataset in self._parts()])
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
-        """The examples at several indices."""
         columns = [_items(dataset, indices) for dataset in self._parts()]
         for column in columns:
             if len(column) != len(indices):
@@ -155,7 +154,6 @@ class Subset(Dataset[Any]):
         return self.dataset[[self.indices[i] for i in index] if isinstance(index, list) else self.indices[index]]
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
-        """The examples at several indices."""
         return _items(self.dataset, [self.indices[i] for i in indices])
 
     def __len__(self) -> int:

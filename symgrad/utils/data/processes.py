@@ -46,7 +46,6 @@ class _Worker:
                 end.close()
 
     def close(self) -> None:
-        """Tell the process to end."""
         if self.connection is None:
             return
         with contextlib.suppress(OSError):
@@ -114,7 +113,6 @@ class Workers:
 
     @property
     def closed(self) -> bool:
-        """Whether the processes were told to end."""
         return not self._finalizer.alive
 
     def start(self, indices: Iterator[Any]) -> Epoch:

@@ -1,22 +1,24 @@
-"""Pictures, figures, sounds and arrays for TensorBoard."""
+"""Pictures, figures, sounds, arrays, hyperparameters, and vectors with labels (embeddings) for TensorBoard."""
 
 from __future__ import annotations
 
 import io
 import math
+import os
 import struct
 import sys
 import wave
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 from symgrad.engine.tensor import Tensor
 from symgrad.utils.tensorboard.protocol import protocol
 
-__all__ = ["Media", "array_of", "as_bytes", "as_pixels", "png"]
+__all__ = ["Media", "array_of", "as_bytes", "as_pixels", "hyperparameters", "png", "write_embedding"]
 
 COLUMNS = 8  # pictures in a row of several
 TYPES = {"float16": "DT_HALF", "float32": "DT_FLOAT", "float64": "DT_DOUBLE", "int8": "DT_INT8", "int16": "DT_INT16", "int32": "DT_INT32",
@@ -187,3 +189,81 @@ def png(pixels: np.ndarray) -> bytes:
 
     header = struct.pack(">IIBBBBB", width, height, 8, {3: 2, 4: 6}[channels], 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows.tobytes())) + chunk(b"IEND", b"")
+
+
+def hyperparameters(settings: Mapping[str, Any], metrics: Mapping[str, Any], choices: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, bytes]]:
+    """The tag and the content of each summary: what there is to be varied, the settings of this run, and its end."""
+    given = {name: _plain(name, value) for name, value in settings.items() if value is not None}
+    if unknown := [name for name in choices if name not in given]:
+        raise TypeError(f"parameter: hparam_domain_discrete contains invalid key, {unknown[0]}, and has to be one of the settings")
+    infos = []
+    for name, (kind, _) in given.items():
+        info = protocol.HParamInfo(name=name, type=protocol.DataType.Value(kind))
+        if name in choices:
+            info.domain_discrete.extend([_plain(name, choice)[1] for choice in choices[name]])
+        infos.append(info)
+    named = [protocol.MetricInfo(name=protocol.MetricName(tag=tag)) for tag in metrics]
+    start = protocol.SessionStartInfo()
+    for name, (kind, value) in given.items():
+        field = {"DATA_TYPE_FLOAT64": "number_value", "DATA_TYPE_STRING": "string_value", "DATA_TYPE_BOOL": "bool_value"}[kind]
+        setattr(start.hparams[name], field, value)
+    for tag, part in (("experiment", {"experiment": protocol.Experiment(hparam_infos=infos, metric_infos=named)}),
+                      ("session_start_info", {"session_start_info": start}),
+                      ("session_end_info", {"session_end_info": protocol.SessionEndInfo(status=protocol.Status.Value("STATUS_SUCCESS"))})):
+        yield f"_hparams_/{tag}", protocol.HParamsPluginData(version=0, **part).SerializeToString()
+
+
+def _plain(name: str, value: Any) -> tuple[str, Any]:
+    """The type of a setting, and its value as one of Python."""
+    if isinstance(value, (Tensor, np.ndarray, np.generic)) and np.size(value) == 1:
+        value = value.item()
+    if isinstance(value, bool):
+        return "DATA_TYPE_BOOL", value
+    if isinstance(value, (int, float)):
+        return "DATA_TYPE_FLOAT64", float(value)
+    if isinstance(value, str):
+        return "DATA_TYPE_STRING", value
+    raise ValueError(f"value should be one of int, float, str, bool, or torch.Tensor: {name} is {type(value).__name__}")
+
+
+def _text(label: Any) -> str:
+    text = str(label.item() if hasattr(label, "item") else label)
+    if set(text) & set("\t\r\n"):
+        raise ValueError(f"add_embedding: {text!r} has a tab or a line break, which separate labels")
+    return text
+
+
+def _labels(metadata: Sequence[Any], header: Sequence[str] | None) -> str:
+    """The rows of labels; with a header there are several columns, and it is the first row."""
+    rows = [[label] for label in metadata] if not header else [header, *metadata]
+    if header and any(len(row) != len(header) for row in rows):
+        raise AssertionError("len of header must be equal to the number of columns in metadata")
+    return "".join("\t".join(map(_text, row)) + "\n" for row in rows)
+
+
+def write_embedding(root: str, tag: str, step: int, mat: Any, metadata: Sequence[Any] | None, label_img: Any, header: Sequence[str] | None) -> Any:
+    """Write the files of one embedding to a subfolder of `root`, and return its entry in the projector's configuration."""
+    vectors = array_of(mat)
+    if metadata is not None and len(vectors) != len(metadata):
+        raise AssertionError("#labels should equal with #data points")
+    if label_img is not None and len(vectors) != len(label_img):
+        raise AssertionError("#images should equal with #data points")
+    if vectors.ndim != 2:
+        raise AssertionError("mat should be 2D, where mat.size(0) is the number of data points")
+    folder = f"{str(step).zfill(5)}/{quote(tag, safe=' ').replace('.', '%2E')}"
+    info = protocol.EmbeddingInfo(tensor_name=f"{tag}:{str(step).zfill(5)}", tensor_path=f"{folder}/tensors.tsv")
+    files = {"tensors.tsv": "".join("\t".join(map(str, row)) + "\n" for row in vectors.tolist()).encode()}
+    if metadata is not None:
+        info.metadata_path, files["metadata.tsv"] = f"{folder}/metadata.tsv", _labels(metadata, header).encode()
+    if label_img is not None:
+        pictures = array_of(label_img)
+        pixels = as_bytes(as_pixels(pictures, "NCHW", math.ceil(len(vectors) ** 0.5)))
+        pixels = np.pad(pixels, ((0, max(0, pixels.shape[1] - pixels.shape[0])), (0, 0), (0, 0)))
+        info.sprite.image_path, files["sprite.png"] = f"{folder}/sprite.png", png(pixels)
+        info.sprite.single_image_dim.extend([pictures.shape[3], pictures.shape[2]])
+    gfile = protocol.tf.io.gfile  # writes to addresses of stores, too
+    gfile.makedirs(os.path.join(root, folder))
+    for name, content in files.items():
+        with gfile.GFile(os.path.join(root, folder, name), "wb") as file:
+            file.write(content)
+    return info

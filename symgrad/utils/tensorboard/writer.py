@@ -13,9 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from symgrad.utils.tensorboard.hyperparameters import hyperparameters
-from symgrad.utils.tensorboard.media import Media, array_of
-from symgrad.utils.tensorboard.projector import write_embedding
+from symgrad.utils.tensorboard.media import Media, array_of, hyperparameters, write_embedding
 from symgrad.utils.tensorboard.protocol import protocol
 
 __all__ = ["SummaryWriter"]
@@ -63,7 +61,6 @@ class SummaryWriter(Media):
         return self._writers[folder]
 
     def _add(self, folder: str, step: Any, walltime: float | None, **what: Any) -> None:
-        """Write one event."""
         event = protocol.Event(wall_time=time.time() if walltime is None else walltime, **what)
         if step is not None:
             event.step = int(step)
