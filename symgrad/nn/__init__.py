@@ -1,10 +1,12 @@
 """Neural networks, with torch's names: modules, parameters, layers, losses, and functions."""
 
+from typing import TYPE_CHECKING
+
 from symgrad.nn import common_types, functional, grad, init, modules, parallel, parameter, utils
 from symgrad.nn.modules import *
-from symgrad.nn.parallel import DataParallel
-from symgrad.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter, factory_kwargs
+from symgrad.nn.parallel import DataParallel as DataParallel
+from symgrad.nn.parameter import *
 
-__all__ = ["Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "common_types", "factory_kwargs", "functional",
-           "grad", "init", "modules", "parallel", "parameter", "utils"]
-__all__ += modules.__all__
+if not TYPE_CHECKING:  # a list that is computed hides all names from mypy
+    __all__ = ["DataParallel", "common_types", "functional", "grad", "init", "modules", "parallel", "parameter", "utils", *modules.__all__,
+               *parameter.__all__]

@@ -10,8 +10,7 @@ from symgrad.factories.creation import empty
 from symgrad.graph.node import Leaf
 from symgrad.methods.printing import text
 
-__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "factory_kwargs",
-           "is_lazy"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "factory_kwargs"]
 
 
 def _shared(cls: type, data: Any, requires_grad: bool) -> Any:

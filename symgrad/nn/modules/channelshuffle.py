@@ -1,8 +1,8 @@
 """The module that mixes the groups of channels."""
 
 from symgrad.nn import functional as F
-from symgrad.nn.modules.activation import REQUIRED, module_of
+from symgrad.nn.modules.declarations import module_of
 
 __all__ = ["ChannelShuffle"]
 
-ChannelShuffle = module_of("ChannelShuffle", __name__, F.channel_shuffle, "The channels in turn from each of `groups` groups.", groups=REQUIRED)
+ChannelShuffle = module_of("ChannelShuffle", F.channel_shuffle, "groups", module=__name__)

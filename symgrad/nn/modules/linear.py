@@ -13,7 +13,7 @@ from symgrad.nn.modules.lazy import LazyModuleMixin
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter, UninitializedParameter
 
-__all__ = ["Bilinear", "Identity", "LazyLinear", "Linear", "NonDynamicallyQuantizableLinear"]
+__all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
 class Identity(Module):

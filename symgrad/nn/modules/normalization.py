@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import empty
 from symgrad.nn import functional as F
 from symgrad.nn import init
-from symgrad.nn.modules.activation import REQUIRED, OfFunction, module_of
+from symgrad.nn.modules.declarations import OfFunction, module_of
 from symgrad.nn.modules.module import Module
+from symgrad.nn.modules.utils import _ntuple
 from symgrad.nn.normalization import cross_map_lrn2d
 from symgrad.nn.parameter import Parameter
 
@@ -50,7 +50,7 @@ class LayerNorm(_Affine):
     def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
                  device: Any = None, dtype: Any = None):
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = _ntuple(1)(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self._register(self.normalized_shape, device, dtype, weight=elementwise_affine, bias=elementwise_affine and bias)
 
@@ -72,7 +72,7 @@ class RMSNorm(_Affine):
     def __init__(self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True, device: Any = None,
                  dtype: Any = None):
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = _ntuple(1)(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self._register(self.normalized_shape, device, dtype, weight=elementwise_affine)
 
@@ -95,7 +95,7 @@ class GroupNorm(_Affine):
                  bias: bool = True):
         super().__init__()
         if num_channels % num_groups:
-            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+            raise ValueError(f"GroupNorm: num_groups={num_groups} must divide num_channels={num_channels}")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self._register(num_channels, device, dtype, weight=affine, bias=affine and bias)
 
@@ -111,13 +111,8 @@ class GroupNorm(_Affine):
 class _ResponseNorm(OfFunction):
     def extra_repr(self) -> str:
         """The parameters."""
-        size, *rest = (f"{name}={getattr(self, name)}" for name in self.names)
-        return ", ".join([size.removeprefix("size="), *rest])
+        return super().extra_repr().removeprefix("size=")
 
 
-_module = partial(module_of, module=__name__, base=_ResponseNorm)
-
-LocalResponseNorm = _module("LocalResponseNorm", function=F.local_response_norm, size=REQUIRED, alpha=1e-4, beta=0.75, k=1.0,
-                            doc="x / (k + alpha mean(x²))^beta, the mean over `size` neighbouring channels, with zeros beyond the ends.")
-CrossMapLRN2d = _module("CrossMapLRN2d", function=cross_map_lrn2d, size=REQUIRED, alpha=1e-4, beta=0.75, k=1,
-                        doc="x / (k + alpha Σx² / size)^beta for (N, C, H, W), the sum over the channels less than (size + 1) / 2 away.")
+LocalResponseNorm = module_of("LocalResponseNorm", F.local_response_norm, "size alpha beta k", module=__name__, base=_ResponseNorm)
+CrossMapLRN2d = module_of("CrossMapLRN2d", cross_map_lrn2d, "size alpha beta k", module=__name__, base=_ResponseNorm)

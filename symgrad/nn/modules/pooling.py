@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar
 
 from symgrad.engine.tensor import Tensor
 from symgrad.nn import functional as F
-from symgrad.nn.modules.activation import REQUIRED, OfFunction, module_of
-from symgrad.nn.modules.module import Module
+from symgrad.nn.modules.declarations import OfFunction, module_of
 from symgrad.nn.modules.utils import _ntuple
 
 __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d",
@@ -18,10 +15,10 @@ __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "Adapt
 
 
 class _Pool(OfFunction):
-    """A pooling whose stride is that of the kernel if none is given; `text` are the parameters that are shown."""
+    """A pooling whose stride is that of the kernel if none is given; `text` names the parameters that are shown."""
 
     rank: ClassVar[int | None] = None  # of sizes that are kept for each dimension
-    text: ClassVar[str] = ""
+    text: ClassVar[str] = "kernel_size stride padding"
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -34,98 +31,50 @@ class _Pool(OfFunction):
 
     def extra_repr(self) -> str:
         """The sizes."""
-        return self.text.format(**self.__dict__)
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self.text.split())
 
 
-_MaxPoolNd, _AvgPoolNd, _LPPoolNd, _MaxUnpoolNd, _AdaptiveAvgPoolNd, _AdaptiveMaxPoolNd = (
-    type(name, (_Pool,), {"__module__": __name__, "__doc__": "A pooling.", "text": text}) for name, text in {
-        "_MaxPoolNd": "kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, ceil_mode={ceil_mode}",
-        "_AvgPoolNd": "kernel_size={kernel_size}, stride={stride}, padding={padding}",
-        "_LPPoolNd": "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}",
-        "_MaxUnpoolNd": "kernel_size={kernel_size}, stride={stride}, padding={padding}",
-        "_AdaptiveAvgPoolNd": "output_size={output_size}", "_AdaptiveMaxPoolNd": "output_size={output_size}"}.items())
+class _Unpool(_Pool):
+    """The way back, to images of a size that the stride leaves open."""
 
-SHAPES = {1: "(N, C, L)", 2: "(N, C, H, W)", 3: "(N, C, D, H, W)"}
-
-
-def _define(base: Any, name: str, functions: dict[int, Callable[..., Any]], doc: str, **defaults: Any) -> list[Any]:
-    """The modules of some functions for so many dimensions."""
-    out = []
-    for rank, function in functions.items():
-        own = {k: v for k, v in defaults.items() if k != "divisor_override" or rank > 1}
-        text = f"{doc.format(SHAPES[rank])}\n\n    The parameters are those of `nn.functional.{function.__name__}`.\n    "
-        out.append(module_of(f"{name}{rank}d", __name__, function, text, base, **own))
-    return out
-
-
-_windows: Any = partial(dict, kernel_size=REQUIRED, stride=None)
-MaxPool1d, MaxPool2d, MaxPool3d = _define(
-    _MaxPoolNd, "MaxPool", {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}, "The largest element of each window of {}.",
-    **_windows(padding=0, dilation=1, return_indices=False, ceil_mode=False))
-AvgPool1d, AvgPool2d, AvgPool3d = _define(
-    _AvgPoolNd, "AvgPool", {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}, "The mean over each window of {}.",
-    **_windows(padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None))
-AvgPool1d.rank = 1
-LPPool1d, LPPool2d, LPPool3d = _define(
-    _LPPoolNd, "LPPool", {1: F.lp_pool1d, 2: F.lp_pool2d, 3: F.lp_pool3d}, "The root (Σ x^p)^(1/p) over each window of {}, p the `norm_type`.",
-    norm_type=REQUIRED, **_windows(ceil_mode=False))
-AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = _define(
-    _AdaptiveAvgPoolNd, "AdaptiveAvgPool", {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d},
-    "The mean over windows that cover {} evenly.", output_size=REQUIRED)
-AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = _define(
-    _AdaptiveMaxPoolNd, "AdaptiveMaxPool", {1: F.adaptive_max_pool1d, 2: F.adaptive_max_pool2d, 3: F.adaptive_max_pool3d},
-    "The largest element of windows that cover {} evenly.", output_size=REQUIRED, return_indices=False)
-
-
-class _Unpool(_MaxUnpoolNd):  # type: ignore[valid-type, misc]
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """The elements at their places, in images of a size that the stride leaves open."""
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:  # type: ignore[override]
+        """The elements at their places."""
         return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = _define(
-    _Unpool, "MaxUnpool", {1: F.max_unpool1d, 2: F.max_unpool2d, 3: F.max_unpool3d}, "The elements at the places that `MaxPool` took from {}.",
-    **_windows(padding=0))
-MaxUnpool1d.rank, MaxUnpool2d.rank, MaxUnpool3d.rank = 1, 2, 3
-
-
-class _FractionalMaxPool(Module):
-    """The largest elements of windows at pseudorandom distances."""
+class _FractionalMaxPool(OfFunction):
+    """The largest elements of windows at pseudorandom distances, with one of output_size and output_ratio."""
 
     rank: ClassVar[int]
-    function: ClassVar[Callable[..., Any]]
 
-    def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
-                 _random_samples: Tensor | None = None):
-        super().__init__()
-        name, each = type(self).__name__, _ntuple(self.rank)
-        self.kernel_size, self.return_indices = each(kernel_size), return_indices
-        self.register_buffer("_random_samples", _random_samples)
-        self.output_size = None if output_size is None else each(output_size)
-        self.output_ratio = None if output_ratio is None else each(output_ratio)
-        if output_size is None and output_ratio is None:
-            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
-        if output_size is not None and output_ratio is not None:
-            raise ValueError(f"only one of output_size and output_ratio may be specified, but they are {output_size} and {output_ratio}")
-        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
-            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
-
-    def forward(self, input: Tensor) -> Any:
-        """The largest elements, and with `return_indices` their positions."""
-        return type(self).function(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
-                                   _random_samples=self._random_samples)
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        size, ratio, name = self.output_size, self.output_ratio, type(self).__name__
+        self.register_buffer("_random_samples", self.__dict__.pop("_random_samples"))
+        if (size is None) is (ratio is None):
+            raise ValueError(f"{name}: give either output_size or output_ratio, not {size} and {ratio}")
+        for word in ("kernel_size", "output_size", "output_ratio"):
+            if (given := getattr(self, word)) is not None:
+                setattr(self, word, _ntuple(self.rank)(given))
+        if ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ValueError(f"{name}: output_ratio must lie between 0 and 1, but it is {ratio}")
 
 
-class FractionalMaxPool2d(_FractionalMaxPool):
-    """The largest elements of windows at pseudorandom distances, so that sizes shrink by any ratio: (N, C, H, W) gives (N, C, *output_size).
-
-    Raises ValueError unless one of output_size and output_ratio is given, and for a ratio that is not between 0 and 1.
-    """
-
-    rank, function = 2, staticmethod(F.fractional_max_pool2d)
+def _define(name: str, function: str, parameters: str, ranks: tuple[int, ...] = (1, 2, 3), base: Any = _Pool, **own: Any) -> list[Any]:
+    """The modules for so many dimensions."""
+    return [module_of(f"{name}{rank}d", getattr(F, f"{function}{rank}d"), parameters, module=__name__, base=base, **own) for rank in ranks]
 
 
-class FractionalMaxPool3d(_FractionalMaxPool):
-    """As `FractionalMaxPool2d`, for volumes (N, C, D, H, W)."""
-
-    rank, function = 3, staticmethod(F.fractional_max_pool3d)
+MaxPool1d, MaxPool2d, MaxPool3d = _define("MaxPool", "max_pool", "kernel_size stride padding dilation return_indices ceil_mode",
+                                          text="kernel_size stride padding dilation ceil_mode")
+[AvgPool1d] = _define("AvgPool", "avg_pool", "kernel_size stride padding ceil_mode count_include_pad", (1,), rank=1)
+AvgPool2d, AvgPool3d = _define("AvgPool", "avg_pool", "kernel_size stride padding ceil_mode count_include_pad divisor_override", (2, 3))
+LPPool1d, LPPool2d, LPPool3d = _define("LPPool", "lp_pool", "norm_type kernel_size stride ceil_mode", text="norm_type kernel_size stride ceil_mode")
+AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = _define("AdaptiveAvgPool", "adaptive_avg_pool", "output_size", text="output_size")
+AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = _define("AdaptiveMaxPool", "adaptive_max_pool", "output_size return_indices",
+                                                                  text="output_size")
+MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = (
+    _define("MaxUnpool", "max_unpool", "kernel_size stride padding", (rank,), _Unpool, rank=rank)[0] for rank in (1, 2, 3))
+FractionalMaxPool2d, FractionalMaxPool3d = (
+    _define("FractionalMaxPool", "fractional_max_pool", "kernel_size output_size output_ratio return_indices _random_samples", (rank,),
+            _FractionalMaxPool, shown="", rank=rank)[0] for rank in (2, 3))
