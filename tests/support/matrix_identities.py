@@ -28,7 +28,7 @@ def likelihood(A: symgrad.Tensor, y: symgrad.Tensor) -> symgrad.Tensor:
     return (solution**2).sum() / 2 + symgrad.diagonal(factor).log().sum()
 
 
-NAMES = {**vars(symgrad), "total": symgrad.sum, "det": det, "inv": inv, "logdet": logdet, "solve": solve,
+NAMES = {**{name: getattr(symgrad, name) for name in dir(symgrad)}, "total": symgrad.sum, "det": det, "inv": inv, "logdet": logdet, "solve": solve,
          "linalg": symgrad.linalg, "binary_cross_entropy_with_logits": binary_cross_entropy_with_logits, "likelihood": likelihood}
 
 
