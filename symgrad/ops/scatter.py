@@ -146,7 +146,8 @@ def _slices_index(name, xp, input, dim, index, source=None):
         vector = copies and input.ndim + source.ndim == 1  # torch takes one for the other
         alike = vector or source.ndim == input.ndim and (not input.ndim or _around(source, dim) == _around(input, dim))
         if not alike or count != len(index):
-            kind = IndexError if copies and (alike or input.ndim != source.ndim) else RuntimeError
+            mixed = source.ndim != input.ndim > 0 if source.ndim else len(index) != 1
+            kind = IndexError if copies and (alike or mixed) else RuntimeError
             raise kind(f"{name}: a source of shape {list(source.shape)} does not have {len(index)} slices of an input of shape {list(input.shape)} "
                        f"along dim {dim}")
     kind = RuntimeError if name == "index_add" else IndexError
