@@ -58,18 +58,6 @@ def test_matmul_is_reflected():
     assert isinstance(found, symgrad.Tensor) and found.tolist() == [[4.0, 6.0]] and found.requires_grad
 
 
-def test_augmented_operators_write_in_place():
-    """x += y changes the memory that x has, whoever else looks at it, and keeps its place in the graph."""
-    x = tensor([1.0, 2.0], requires_grad=True)
-    y = x * 1
-    z, shared = y, y.detach()
-    y += 1
-    y *= 3.0
-    assert z is y and z.tolist() == shared.tolist() == [6.0, 9.0] and y.grad_fn.name() == "MulBackward0"
-    y.sum().backward()
-    assert x.grad.tolist() == [3.0, 3.0]
-
-
 def test_python_protocols():
     assert (int(tensor(3.7)), float(tensor(3)), complex(tensor(2.0)), bool(tensor(0.0)), [1, 2, 3][tensor(2)]) == (3, 3.0, 2 + 0j, False, 3)
     assert list(range(3))[tensor(1):] == [1, 2] and abs(tensor(-2)).item() == 2 and round(float(tensor(2.5))) == 2
@@ -92,11 +80,6 @@ def test_copies():
 
 
 class TestMemory:
-    def test_tensor_copies(self):
-        a = np.array([1.0, 2.0])
-        x = tensor(a)
-        a[0] = 9.0
-        assert x.tolist() == [1.0, 2.0]
 
     def test_from_numpy_and_as_tensor_share(self):
         a = np.array([1.0, 2.0])
@@ -111,69 +94,8 @@ class TestMemory:
             x.detach().numpy()[...] = 7.0
             assert np.all(x.numpy() == 7.0)
 
-    @pytest.mark.parametrize("view", [lambda x: x[1], lambda x: x[:, 1:], lambda x: x.T, lambda x: x.reshape(6), lambda x: x.view(3, 2),
-                                      lambda x: x.unsqueeze(0), lambda x: x.expand(4, 2, 3), lambda x: x.transpose(0, 1), lambda x: x.split(1)[1]])
-    def test_views_share(self, view):
-        x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-        assert view(x).shares_memory_with(x)
-
-    @pytest.mark.parametrize("made", [lambda x: x[[0, 1]], lambda x: x[x > 0], lambda x: x + 0, lambda x: x.clone(), lambda x: x.flip(0),
-                                      lambda x: x.roll(1), lambda x: symgrad.cat([x]), lambda x: symgrad.stack([x]), lambda x: x.T.reshape(6),
-                                      lambda x: x.sum(()), lambda x: x.clamp(-9.0, 9.0), lambda x: x.tril(5), lambda x: symgrad.einsum("ij->ij", x)])
-    def test_ops_that_copy_do_not_share(self, made):
-        x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-        assert not made(x).shares_memory_with(x)
-
-    def test_writing_an_element(self):
-        x = tensor([[1.0, 2.0], [3.0, 4.0]])
-        row = x[0]
-        x[0, 1] = 7.0
-        x[1] = tensor([8.0, 9.0])
-        x[x > 8] = 0.0
-        assert x.tolist() == [[1.0, 7.0], [8.0, 0.0]] and row.tolist() == [1.0, 7.0]
-
-    def test_a_write_after_recording_does_not_reach_the_graph_by_a_copy(self):
-        x = tensor([1.0, 2.0], requires_grad=True)
-        y = x * 3
-        kept = y.detach().clone()
-        kept[0] = 100.0
-        assert y.tolist() == [3.0, 6.0]
-
-
-class TestLeaves:
-    def test_requires_grad(self):
-        x = tensor([1.0])
-        assert not x.requires_grad and x.requires_grad_() is x and x.requires_grad and x.is_leaf
-        x.requires_grad = False
-        assert not x.requires_grad and not (2 * x).requires_grad
-        assert symgrad.zeros(2, requires_grad=True).requires_grad and symgrad.eye(2, requires_grad=True).is_leaf
-
-    def test_data_can_be_replaced(self):
-        x = tensor([1.0, 2.0], requires_grad=True)
-        x.data = x.data - 0.5
-        (x * x).sum().backward()
-        assert x.tolist() == [0.5, 1.5] and x.grad.tolist() == [1.0, 3.0]
-
-    def test_grad_of_a_computed_tensor_warns(self):
-        y = tensor(1.0, requires_grad=True) * 2
-        with pytest.warns(UserWarning, match="not a leaf Tensor"):
-            assert y.grad is None
-
 
 class TestDtypes:
-    @pytest.mark.parametrize("name", ["float64", "float32", "float16", "bfloat16", "complex64", "complex128"])
-    def test_gradients_keep_the_dtype(self, name):
-        dtype = getattr(symgrad, name)
-        x = tensor([0.5, 2.0], dtype=dtype, requires_grad=True)
-        y = (x * x * 2 + x).sum()
-        assert y.dtype is dtype
-        (g,) = autograd.grad(y, x, tensor(1.0, dtype=dtype))
-        assert g.dtype is dtype and [complex(v).real for v in g.tolist()] == [3.0, 9.0]
-
-    def test_python_numbers_do_not_promote_the_dtype(self):
-        x = tensor([1.0, 2.0], dtype=symgrad.float32, requires_grad=True)
-        y = ((2 * x + 1.5) ** 2 / 3 - 1).exp().log().clamp(0.0, 99.0)
-        assert y.dtype is symgrad.float32 and autograd.grad(y.sum(), x)[0].dtype is symgrad.float32
 
     def test_the_default_dtype(self):
         try:
@@ -198,98 +120,6 @@ class TestNumPy:
         x = tensor([[1, 2], [3, 4]])
         assert np.asarray(x).tolist() == x.tolist() and np.array(x, dtype=float).dtype == np.float64
         assert np.linalg.det(tensor([[2.0, 0.0], [0.0, 3.0]])) == pytest.approx(6.0)
-
-
-class TestRandom:
-    def test_manual_seed_repeats_the_numbers(self):
-        def draw():
-            return [symgrad.rand(2, 3).tolist(), symgrad.randn(2).tolist(), symgrad.randint(0, 9, (4,)).tolist(), symgrad.randperm(5).tolist(),
-                    symgrad.normal(0.0, 2.0, (2,)).tolist(), symgrad.randn_like(symgrad.zeros(2)).tolist()]
-
-        symgrad.manual_seed(3)
-        first = draw()
-        symgrad.manual_seed(3)
-        assert draw() == first
-        assert draw() != first and symgrad.initial_seed() == 3
-
-    def test_distributions_of_random_numbers(self):
-        symgrad.manual_seed(0)
-        u, n = symgrad.rand(10_000), symgrad.randn(10_000)
-        assert 0 <= u.min().item() and u.max().item() < 1 and abs(u.mean().item() - 0.5) < 0.02
-        assert abs(n.mean().item()) < 0.05 and abs(n.std().item() - 1) < 0.05
-        assert sorted(symgrad.randperm(6).tolist()) == list(range(6)) and symgrad.randint(3, (5,)).max().item() <= 2
-
-
-def numeric_gradient(function, x, step=1e-6):
-    """Central differences, for functions made of ops that are each checked to sixty digits."""
-    out = np.zeros_like(x)
-    for i in np.ndindex(x.shape):
-        up, down = x.copy(), x.copy()
-        up[i] += step
-        down[i] -= step
-        out[i] = (function(tensor(up)).sum().item() - function(tensor(down)).sum().item()) / (2 * step)
-    return out
-
-
-def added(x):
-    out = x.copy()
-    out[0, 1] += x[1, 0] + x[1, 1]
-    return out
-
-
-COMPOSITES = {
-    "matmul vector": (lambda x: x @ x[0], lambda x: x @ x[0]),
-    "matmul batch": (lambda x: x.reshape(1, 3, 4) @ x.T, lambda x: x[None] @ x.T),
-    "matmul vector matrix": (lambda x: x[:, 0] @ x, lambda x: x[:, 0] @ x),
-    "outer": (lambda x: symgrad.outer(x[0], x[1]), lambda x: np.outer(x[0], x[1])),
-    "norm 1": (lambda x: x.norm(1, 0), lambda x: np.abs(x).sum(0)),
-    "norm 3": (lambda x: x.norm(3, 1), lambda x: (np.abs(x) ** 3).sum(1) ** (1 / 3)),
-    "norm inf": (lambda x: x.norm(math.inf, 1), lambda x: np.abs(x).max(1)),
-    "norm -inf": (lambda x: x.norm(-math.inf, 1), lambda x: np.abs(x).min(1)),
-    "max": (lambda x: x.max(0).values, lambda x: x.max(0)),
-    "min": (lambda x: x.min(), lambda x: x.min()),
-    "max of two": (lambda x: x.max(-x), lambda x: np.maximum(x, -x)),
-    "clamp": (lambda x: x.clamp(x.mean(), tensor(2.0)), lambda x: np.clip(x, x.mean(), 2)),
-    "sinc": (symgrad.sinc, np.sinc),
-    "select": (lambda x: x.select(1, 2) ** 2, lambda x: x[:, 2] ** 2),
-    "unbind": (lambda x: x.unbind(1)[1], lambda x: x[:, 1]),
-    "index_select": (lambda x: x.index_select(1, tensor([0, 0, 3])), lambda x: x[:, [0, 0, 3]]),
-    "masked_select": (lambda x: x.masked_select(x.detach() > 0), lambda x: x[x > 0]),
-    "masked_fill": (lambda x: x.masked_fill(x.detach() > 0, 2.0), lambda x: np.where(x > 0, 2.0, x)),
-    "index_put": (lambda x: x.index_put((tensor([0, 0]), tensor([1, 1])), x[1, :2], True), added),
-    "flatten": (lambda x: x.flatten() ** 2, lambda x: x.ravel() ** 2),
-    "split": (lambda x: x.split([1, 2])[1] * x[0], lambda x: x[1:] * x[0]),
-    "chunk": (lambda x: x.chunk(2, 1)[1], lambda x: x[:, 2:]),
-    "view": (lambda x: x.view(2, 6)[1] ** 3, lambda x: x.reshape(2, 6)[1] ** 3),
-    "std": (lambda x: x.std(), lambda x: x.std(ddof=1)),
-    "mse_loss": (lambda x: symgrad.mse_loss(x, x.T.reshape(3, 4)), lambda x: np.mean((x - x.T.reshape(3, 4)) ** 2)),
-    "cat": (lambda x: symgrad.cat([x, x[:1] * 2]), lambda x: np.concatenate([x, x[:1] * 2])),
-    "t": (lambda x: x.t() * x.t(), lambda x: (x * x).T),
-    "floor division": (lambda x: x // 0.7, lambda x: x // 0.7),
-    "einsum diagonal": (lambda x: symgrad.einsum("ii->i", x[:, :3]), lambda x: np.diag(x[:, :3])),
-    "einsum ellipsis": (lambda x: symgrad.einsum("...i,i->...", x, x[0]), lambda x: x @ x[0]),
-    "einsum trace": (lambda x: symgrad.einsum("ii", x[:, :3] * x[:, :3]), lambda x: np.trace(x[:, :3] ** 2)),
-}
-
-
-@pytest.mark.parametrize("name", COMPOSITES)
-def test_composite_functions(name):
-    function, reference = COMPOSITES[name]
-    x = np.random.default_rng(0).normal(0.3, 1.5, (3, 4))
-    leaf = tensor(x, requires_grad=True)
-    y = function(leaf)
-    np.testing.assert_allclose(y.detach().numpy(), reference(x), rtol=1e-14, atol=1e-14)
-    weights = tensor(np.cos(np.arange(y.numel())).reshape(y.shape))
-    (g,) = autograd.grad(y, leaf, weights, create_graph=True)
-    np.testing.assert_allclose(g.detach().numpy(), numeric_gradient(lambda v: function(v) * weights, x), rtol=1e-7, atol=1e-7)
-    direction = tensor(np.sin(np.arange(12.0)).reshape(3, 4))
-    (second,) = autograd.grad((g * direction).sum(), leaf)
-
-    def slope(v):
-        v = v.requires_grad_()
-        return autograd.grad(function(v), v, weights, create_graph=True)[0].detach() * direction
-
-    np.testing.assert_allclose(second.numpy(), numeric_gradient(slope, x), rtol=1e-6, atol=1e-6)
 
 
 @given(st.lists(st.integers(1, 3), min_size=0, max_size=4), st.data())
@@ -317,9 +147,3 @@ def test_indexing_matches_numpy(shape, data):
     (g,) = autograd.grad(found, leaf, tensor(np.ones(expected.shape)))
     counts = np.bincount(expected.reshape(-1).astype(int) - 1, minlength=x.size)  # the elements of x are 1, 2, 3, ...
     assert g.tolist() == counts.reshape(x.shape).tolist()
-
-
-def test_gradients_of_indexing_keep_the_dtype():
-    x = tensor([1.0, 2.0, 3.0], dtype=symgrad.float32, requires_grad=True)
-    (g,) = autograd.grad(x[[0, 0, 2]].sum() + x[1:].sum(), x)
-    assert g.dtype is symgrad.float32 and g.tolist() == [2.0, 1.0, 2.0]

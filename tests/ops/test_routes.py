@@ -150,21 +150,6 @@ def test_a_hook_receives_the_guarded_cotangent():
     assert seen == [1.0]
 
 
-def test_a_singular_branch_that_was_not_selected():
-    """The derivative of what was chosen, and not NaN, by every route."""
-    f = lambda z: where(z > 0, z**1.5, 0 * z).sum()  # noqa: E731
-    x = tensor([0.0, 1.0], requires_grad=True)
-    (g,) = symgrad.autograd.grad(f(x), x, create_graph=True)
-    (h,) = symgrad.autograd.grad(g.sum(), x, create_graph=True)
-    (third,) = symgrad.autograd.grad(h.sum(), x)
-    assert h.tolist() == [0.0, 0.75] and third.tolist() == [0.0, -0.375]
-    for a in (symgrad.func.jacrev, symgrad.func.jacfwd):
-        for b in (symgrad.func.jacrev, symgrad.func.jacfwd):
-            for c in (symgrad.func.jacrev, symgrad.func.jacfwd, symgrad.func.hessian):
-                found = a(b(c(f)) if c is not symgrad.func.hessian else c(f))(x.detach())
-                assert np.allclose(found.numpy()[1, 1, 1], -0.375) and np.count_nonzero(found.numpy()) == 1
-
-
 def test_nan_of_a_selected_branch_is_kept():
     """Only what is not chosen is dropped: a singular derivative that counts is NaN or infinite by every route, as in a graph without a choice."""
     x = tensor([0.0, 1.0], requires_grad=True)
@@ -262,16 +247,6 @@ def test_the_vmap_of_a_function_is_honoured_by_jacobians(name):
     assert np.allclose(getattr(func, name)(getattr(func, name)(lambda z: f(z).sum()))(tensor(x)).numpy(), np.diag(2 * np.cos(x) - x * np.sin(x)))
     found = func.vmap(getattr(func, name)(f))(tensor(np.stack([x, 2 * x])))
     assert np.allclose(found[1].numpy(), np.diag(np.sin(2 * x) + 2 * x * np.cos(2 * x)))
-
-
-def test_the_vmap_of_a_function_is_honoured_by_hessians():
-    f, x, func = lambda z: Product.apply(z, z.sin()).sum(), np.array([0.5, 1.0, 2.0]), symgrad.func
-    second = np.diag(2 * np.cos(x) - x * np.sin(x))
-    for h in (func.hessian(f), func.hessian(f, chunk_size=2), func.jacfwd(func.jacrev(f)), func.jacrev(func.grad(f)), func.jacfwd(func.grad(f))):
-        before = Product.calls
-        assert np.allclose(h(tensor(x)).numpy(), second) and Product.calls > before
-    assert np.allclose(func.laplacian(f)(tensor(x)).numpy(), np.trace(second))
-    assert np.allclose(symgrad.autograd.functional.hessian(f, tensor(x), vectorize=True).numpy(), second)
 
 
 # Random programs
