@@ -8,23 +8,33 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["AMBIGUOUS", "BROADCAST", "DIFFERENTIATED_TWICE", "LEAF_WRITTEN", "LinAlgError", "MODIFIED", "NOT_SCALAR", "NO_GRAPH", "NUMPY",
-           "ONE_ELEMENT", "OUT_OF_RANGE", "PRODUCT", "RESHAPE", "UNUSED", "UnsupportedDtype", "kind_name"]
+__all__ = ["AMBIGUOUS", "BROADCAST", "FREED", "GRADIENT_SHAPE", "GRAD_OF_NON_LEAF", "LEAF_WRITTEN", "LinAlgError", "MODIFIED", "NOT_SCALAR",
+           "NO_DERIVATIVE", "NO_GRAPH", "NUMPY", "ONE_ELEMENT", "OUT_OF_RANGE", "PRODUCT", "RESHAPE", "TARGET_SIZE", "UNUSED", "UnsupportedDtype",
+           "kind_name"]
 
 AMBIGUOUS = "Boolean value of Tensor with more than one value is ambiguous"
 BROADCAST = "The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton dimension {}"
-DIFFERENTIATED_TWICE = "Trying to backward through the graph a second time"
+FREED = "Trying to backward through the graph a second time, or to read saved values, after they have been freed. Specify retain_graph=True in the " \
+        "first pass."
+GRADIENT_SHAPE = "Mismatch in shape: grad_output[{}] has a shape of {} and output[{}] has a shape of {}."
 LEAF_WRITTEN = "a leaf Variable that requires grad is being used in an in-place operation."
-MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation: [{}], which is output {} of {}, is at " \
-           "version {}; expected version {} instead."
+MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation: [{} {}]{} is at version {}; expected " \
+           "version {} instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with " \
+           "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+NO_DERIVATIVE = "the derivative for '{}' is not implemented."
+GRAD_OF_NON_LEAF = "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during " \
+                   "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the " \
+                   "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead."
 NO_GRAPH = "element {} of tensors does not require grad and does not have a grad_fn"
 NOT_SCALAR = "grad can be implicitly created only for scalar outputs"
-NUMPY = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+NUMPY = "Can't call numpy() on Tensor that requires grad"
 ONE_ELEMENT = "a Tensor with {} elements cannot be converted to Scalar"
 OUT_OF_RANGE = "Dimension out of range (expected to be in range of [{}, {}], but got {})"
 PRODUCT = "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})"
 RESHAPE = "shape '{}' is invalid for input of size {}"
-UNUSED = "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
+TARGET_SIZE = "Using a target size ({}) that is different to the input size ({}). This will likely lead to incorrect results due to broadcasting. " \
+              "Please ensure they have the same size."
+UNUSED = "The differentiated Tensor at index {} appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
 
 
 class LinAlgError(RuntimeError):

@@ -24,16 +24,11 @@ def batched(differentiate: Callable[..., Any], ys: Sequence[Tensor], xs: Sequenc
     gs = [g if g is None or isinstance(g, Tensor) else wrap(as_value(g, y.dtype)) for g, y in zip(given, ys)]
     for i, (g, y) in enumerate(zip(gs, ys)):
         if g is not None and (not g.ndim or g.shape[1:] != y.shape):
-            raise RuntimeError(f"If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes "
-                               f"of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
-                               f"grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}. If you only want some tensors "
-                               f"in `grad_output` to be considered batched, consider using vmap.")
+            raise RuntimeError(f"grad: with is_grads_batched=True grad_outputs[{i}] must have one dimension before the shape {list(y.shape)} of its "
+                               f"output, but its shape is {list(g.shape)}")
     counts = {g.shape[0] for g in gs if g is not None}
-    if not counts:
-        raise RuntimeError("vmap: Expected at least one Tensor to vmap over: with is_grads_batched=True give at least one grad_output")
-    if len(counts) > 1:
-        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-                         f"{[g.shape[0] for g in gs if g is not None]} for the mapped dimension of grad_outputs")
+    if len(counts) != 1:
+        raise (ValueError if counts else RuntimeError)(f"grad: the batches of grad_outputs must have one size, not {sorted(counts)}")
     level, count = new_level(), counts.pop()
     with in_mode(grad=create_graph, batches=(*thread.modes.batches, (level, count, REFUSED))):
         found = differentiate(ys, xs, [None if g is None else traced.batch(g, 0, level) for g in gs] + [None] * (len(given) - len(gs)), retain_graph,

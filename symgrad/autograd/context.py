@@ -28,7 +28,7 @@ from symgrad.engine.tasks import note_node
 from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.common import Bundle
-from symgrad.graph.freed import FREED
+from symgrad.graph.freed import DETACHED_SINCE, FREED
 from symgrad.graph.handles import RemovableHandle, add_hook
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.names import Metadata
@@ -54,15 +54,14 @@ class FunctionCtx:
         """
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}; keep other things as "
-                                f"attributes of ctx")
+                raise TypeError(f"save_for_backward: argument {i} must be a Tensor or None, not {type(t).__name__}. Keep it as an attribute of ctx")
         self._node.to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Save tensors for `jvp`, which reads them from `saved_tensors`."""
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
-                raise AssertionError("save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx.")
+                raise AssertionError(f"save_for_forward: an argument must be a Tensor or None, not {type(t).__name__}")
         self._node.to_save_for_forward = tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
@@ -191,8 +190,7 @@ class Saved:
         current = None if tensor is None or tensor._node_slot is None else tensor._node_slot.current(True)
         node = current if tensor is not None else self.node if self.output is None else owner.output_node(self.output)
         if node is None and self.node is not None and not isinstance(self.node, Leaf):
-            raise RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please use "
-                               "out-of-place `.detach()` instead")
+            raise RuntimeError(DETACHED_SINCE)
         found = first_write_after(self.value, self.since)
         if found is not None:
             raise changed(self.value, *found, node if node is not None and node.requires_grad else None)
@@ -334,13 +332,12 @@ class FunctionNode(Node):
     def _fitted(self, found: tuple, needs: Sequence) -> tuple[Tensor | None, ...]:
         count = len(self.needs)
         if len(found) < count or any(c is not None for c in found[count:]):
-            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {count}, got {len(found)})")
+            raise RuntimeError(f"{self.name()}: backward must return {count} gradients, one for each argument of forward, not {len(found)}")
         for i, c in enumerate(found[:count]):
             if i not in self.places and c is not None:
-                raise RuntimeError(f"function {self.name()} returned a gradient different than None at position {i + 1}, but the corresponding "
-                                   f"forward input was not a Variable")
+                raise RuntimeError(f"{self.name()}: gradient {i + 1} must be None, since that argument of forward is not a Tensor")
             if c is not None and not isinstance(c, Tensor):
-                raise RuntimeError(f"expected Variable or None (got {type(c).__name__}) for the gradient at position {i + 1} of {self.name()}")
+                raise RuntimeError(f"{self.name()}: gradient {i + 1} must be a Tensor or None, not {type(c).__name__}")
         shown = bool(self.flags & HOOKED)  # posthooks see what is not needed, too, and unfitted what no tensor in a graph would receive
         return tuple(None if (c := found[i]) is None or need is None and not shown else
                      c if need is None and (p is None or p.origin is None or not p.requires_grad) else self._fitted_to(c, a, i)
@@ -352,14 +349,12 @@ class FunctionNode(Node):
         if c._value.shape != shape:
             have = c._value.shape
             if len(have) < len(shape) or any(n not in (1, m) for n, m in zip(shape[::-1], have[::-1])):
-                raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {list(have)} but expected shape "
-                                   f"compatible with {list(shape)}")
+                raise RuntimeError(f"{self.name()}: gradient {i + 1} must have the shape {list(shape)}, not {list(have)}")
             widest = max(self.value if self.many else (self.value,), key=lambda v: len(levels_of(v)))
             c = fitted(traced, c, widest, like)  # an argument without the batch dimension gets the sum over the members
         if c._value.dtype != like.dtype:
             if c._value.dtype.kind == "c" and like.dtype.kind != "c":
-                raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {c.dtype} for a real input: return its "
-                                   f"real part")
+                raise RuntimeError(f"{self.name()}: gradient {i + 1} of a real argument must be real, not {c.dtype}. Return its real part")
             c = convert(c, like.dtype)
         return c
 

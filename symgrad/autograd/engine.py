@@ -26,6 +26,7 @@ from symgrad.engine.storage.views import UnrecordedLeaf
 from symgrad.engine.tasks import GraphTask
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.errors import UNUSED
 from symgrad.graph.derivative import DerivativeNode, joined_inputs, sources
 from symgrad.graph.freed import freed
 from symgrad.graph.modes import in_mode, special, thread
@@ -171,11 +172,11 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     outputs = tensors_of(tensors, "tensors")
     asked = None if inputs is None else tensors_of(inputs, "inputs")
     if asked is not None and not asked:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        raise RuntimeError("backward: `inputs` must not be empty")
     seeds = seeds_of(outputs, grad_tensors, create_graph)
     for i, x in enumerate(asked or ()):
         if not x.requires_grad:
-            raise RuntimeError(f"can't retain_grad on Tensor that has requires_grad=False: inputs[{i}] cannot receive a gradient")
+            raise RuntimeError(f"backward: inputs[{i}] does not require grad, and gets no gradient")
         current(x)
         if not x.is_leaf:  # as in PyTorch, it keeps its gradient from now on
             x.retain_grad()
@@ -233,8 +234,7 @@ def _deliver(seeds: Sequence[tuple[Node, Any]], create_graph: bool, leaf: Any, g
     for hook in list(leaf.hooks.accumulated.values()) if holder is not None else ():
         found = hook(holder)
         if found is not None:
-            raise (RuntimeError("Tensor post accumulate grad hooks should return None.") if isinstance(found, Tensor) else
-                   TypeError(f"expected Variable, but hook returned '{type(found).__name__}'"))
+            raise (RuntimeError if isinstance(found, Tensor) else TypeError)(f"a hook of a leaf must return None, not {type(found).__name__}")
 
 
 def _derivative(g: Tensor | None, x: Tensor, inputs: Sequence[Node]) -> Tensor:
@@ -269,10 +269,9 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     (tensor(12.),)
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError("grad: allow_unused=False contradicts materialize_grads=True, which gives zeros for unused inputs")
     if not only_inputs:
-        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the "
-                      "graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)
+        warnings.warn("grad: only_inputs has no effect; backward accumulates gradients", FutureWarning, stacklevel=2)
     if isinstance(inputs, dict):
         found = grad(outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, True, allow_unused, is_grads_batched,
                      materialize_grads)
@@ -285,7 +284,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     seeds = seeds_of(ys, grad_outputs, create_graph)
     for i, x in enumerate(xs):
         if not x.requires_grad:
-            raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{i}]; make it with requires_grad=True")
+            raise RuntimeError(f"grad: inputs[{i}] does not require grad; make it with requires_grad=True")
         current(x)
     retain = create_graph if retain_graph is None else bool(retain_graph)
     task = None
@@ -313,14 +312,13 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             results.append(result)
         elif materialize_grads:
             if type(inputs) is GradientEdge or type(inputs) in (list, tuple) and type(inputs[i]) is GradientEdge:
-                raise RuntimeError(f"materialize_grads cannot be used when the given input is a GradientEdge: inputs[{i}] is not part of the outputs")
+                raise RuntimeError(f"grad: materialize_grads has no shape for the unused GradientEdge inputs[{i}]")
             zeros = wrap(np.zeros_like(x._value))
             results.append(zeros.requires_grad_() if create_graph else zeros)
         elif allow_unused:
             results.append(None)
         else:
-            raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is "
-                               f"the desired behavior: inputs[{i}] is not part of the outputs.")
+            raise RuntimeError(f"{UNUSED.format(i)} inputs[{i}] is no part of the outputs")
     return tuple(results)
 
 

@@ -194,9 +194,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
     """
     modes = thread.modes
     if modes.level is None and level is None:
-        raise RuntimeError("Dual level must be a positive number.")
+        raise RuntimeError(f"exit_dual_level: the level must be 0, not {level}")
     if level not in (None, 0) or modes.level is None:
-        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+        raise RuntimeError("exit_dual_level: that level is not the open one")
     opened: Level = modes.level
     opened.tangents.clear()
     thread.modes = modes.changed({"level": None, "recorder": opened.outer if modes.recorder is opened else modes.recorder})
@@ -221,7 +221,7 @@ class dual_level(in_mode):
 
     def _changed(self, state: Modes) -> Modes:
         if state.level is not None:
-            raise RuntimeError("Nested forward mode AD is not supported at the moment")
+            raise RuntimeError("dual_level: the levels are not nested; nest symgrad.func.jvp")
         level = Level(state.recorder)
         return state.changed({"level": level, "recorder": level})
 
@@ -293,19 +293,16 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     """
     tangents = _open_tangents(level, "make_dual")
     if tangents is None:
-        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+        raise RuntimeError("make_dual: no level is open; enter dual_level() first")
     for each, name in (tensor, "primal"), (tangent, "tangent"):
         if not isinstance(each, Tensor):
             raise TypeError(f"make_dual: the {name} must be a Tensor, not {type(each).__name__}")
         if not (each.is_floating_point() or each.is_complex()):
-            raise ValueError(f"Expected {name} to be floating point or complex, but got: {each.dtype}")
+            raise ValueError(f"make_dual: the {name} must be floating-point or complex, not {each.dtype}")
     if tensor.shape != tangent.shape:
-        raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
-                           f"Tensor is of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}.")
-    if unpack_dual(tensor).tangent is not None:
-        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
-    if unpack_dual(tangent).tangent is not None:
-        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
+        raise RuntimeError(f"make_dual: the tangent must have the shape {list(tensor.shape)} of the tensor, not {list(tangent.shape)}")
+    if unpack_dual(tensor).tangent is not None or unpack_dual(tangent).tangent is not None:
+        raise RuntimeError("make_dual: the tensor and the tangent must not have tangents of this level")
     if not _same_layout(tensor, tangent):
         tangent = _in_layout_of(tensor, tangent)
     value, source = tensor._array(), tensor._node
@@ -374,7 +371,7 @@ def _open_tangents(level: int | None, caller: str) -> Any:
     """The table of tangents of the open level; None if no level is open and none was given."""
     opened = thread.modes.level
     if level is not None and (level != 0 or opened is None):
-        raise RuntimeError(f"Invalid level given to {caller}: {level}")
+        raise RuntimeError(f"{caller}: there is no level {level}")
     return None if opened is None else opened.tangents
 
 

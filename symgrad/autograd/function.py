@@ -23,6 +23,7 @@ from symgrad.engine.storage.copyslices import rebase_history
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import CUSTOM, MANY, base_of, is_leaf_unrefreshed, refuse_in_place, register_view
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.errors import LEAF_WRITTEN
 from symgrad.graph.classes import derived
 from symgrad.graph.modes import in_mode, observed, thread
 from symgrad.graph.node import CALLS, IN_FORWARD, INFERENCE, NAMED, PACKED, TANGENT, TRACKED, Node, next_sequence
@@ -73,29 +74,25 @@ class Function(metaclass=_Meta):
     generate_vmap_rule = False
 
     def __init__(self, *args: Any, **kwargs: Any):
-        warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the "
-                      f"class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
-                      DeprecationWarning, stacklevel=2)
+        warnings.warn(f"{type(self).__name__}: a Function has no instances; call its apply", DeprecationWarning, stacklevel=2)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
-                           "static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)")
+        raise RuntimeError(f"{type(self).__name__}: a Function has no instances that are called; call its apply")
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """The values of the outputs."""
-        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+        raise NotImplementedError("Function: forward is not implemented")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
         """Save on `ctx` what the backward needs, for a forward without the argument `ctx`."""
-        raise NotImplementedError("setup_context is not implemented.")
+        raise NotImplementedError("Function: setup_context is not implemented")
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradients of the arguments from those of the outputs; `vjp` is another name for it."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
-                                  "mode AD.")
+        raise NotImplementedError("Function: backward is not implemented")
 
     vjp = backward
 
@@ -103,7 +100,7 @@ class Function(metaclass=_Meta):
     @_undefined
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The tangents of the outputs from those of the arguments."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError("Function: jvp is not implemented")
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
@@ -111,15 +108,14 @@ class Function(metaclass=_Meta):
 
         `info` has `batch_size` and `randomness`; `in_dims` has the batch dimension of each argument. Without this rule the forward is batched.
         """
-        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
-                                  "generate_vmap_rule=True.")
+        raise NotImplementedError("Function: vmap is not implemented; define it, or set generate_vmap_rule=True")
 
     @classmethod
     def _backward_rule(cls) -> Callable[..., Any]:
         if cls.vjp is Function.vjp:
             return cls.backward
         if cls.backward is not Function.backward:
-            raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.")
+            raise RuntimeError(f"{cls.__name__}: backward and vjp are one method; define one of them")
         return cls.vjp
 
     @classmethod
@@ -160,12 +156,10 @@ class Function(metaclass=_Meta):
                 node.inner = tuple(y._node if isinstance(y, Tensor) else None for y in outputs)
         for t in node.dirty:
             if not any(t is x for x in inputs):
-                warnings.warn("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed "
-                              "to ctx.mark_dirty().", UserWarning, stacklevel=2)
+                warnings.warn("mark_dirty: a tensor is no input of the Function", UserWarning, stacklevel=2)
             stamp(t._array(), "mark_dirty")
         if not all(any(t is y for y in outputs) for t in node.dirty):
-            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
-                               "inplace must all be outputs of the Function.")
+            raise RuntimeError(f"{cls.__name__}: what mark_dirty names must be returned by forward")
         if recorder is None:
             finished = tuple(_fresh(y, inputs, node.dirty) for y in outputs)
         else:
@@ -242,14 +236,10 @@ def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many
     """The outputs with their nodes in the graph."""
     for t in node.dirty if thread.modes.grad else ():
         if t.requires_grad and is_leaf_unrefreshed(t):
-            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+            raise RuntimeError(LEAF_WRITTEN)
         refuse_in_place(t)
         if len(outputs) > 1 and base_of(t) is not None:
-            raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than "
-                               "one Tensor. This is not supported by the current autograd engine. You should either make sure the input is not a "
-                               "view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it into two "
-                               "Functions: one doing the inplace that returns a single Tensor and a second one that does the other operations). "
-                               "You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change.")
+            raise RuntimeError(f"{node.name()}: a Function that writes to a view must return one Tensor; clone the view before, or use two Functions")
     held = None if thread.modes.level is None else held_tangents(node, inputs)
     many = many or not isinstance(outputs[0], Tensor)
     values = tuple(y._value if isinstance(y, Tensor) else None for y in outputs)

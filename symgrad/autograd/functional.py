@@ -47,10 +47,9 @@ def _tupled(given: Any, what: str, caller: str) -> tuple[Tensors, bool]:
     was_tuple = isinstance(given, tuple)
     for i, x in enumerate(given if was_tuple else (given,)):
         if not isinstance(x, Tensor):
-            which = f"value at index {i}" if was_tuple else f"given {what}"
-            raise TypeError(f"The {what} given to {caller} must be either a Tensor or a tuple of Tensors but the {which} has type {type(x)}.")
+            raise TypeError(f"{caller}: {what} must be a Tensor or a tuple of Tensors, but number {i} is {type(x).__name__}")
     if was_tuple and not given:
-        raise ValueError(f"The {what} given to {caller} are an empty tuple; give at least one Tensor.")
+        raise ValueError(f"{caller}: {what} are an empty tuple; give at least one Tensor")
     return (given if was_tuple else (given,)), was_tuple
 
 
@@ -58,7 +57,7 @@ def _evaluated(func: Callable, inputs: Any, create_graph: bool, strict: bool, ca
     """The function at its inputs, and whether these and its outputs were tuples."""
     given, inputs_tuple = _tupled(inputs, "inputs", caller)
     if not all(x.is_floating_point() or x.is_complex() for x in given):
-        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        raise RuntimeError(f"{caller}: inputs must be floating-point or complex")
     outputs_tuple = False
 
     def checked(*xs: Tensor) -> Tensors:
@@ -66,8 +65,7 @@ def _evaluated(func: Callable, inputs: Any, create_graph: bool, strict: bool, ca
         outputs, outputs_tuple = _tupled(func(*xs), "outputs of the user-provided function", caller)
         for i, y in enumerate(outputs):
             if strict and not y.requires_grad:
-                raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
-                                   "differentiable manner from the input when running in strict mode.")
+                raise RuntimeError(f"{caller}: in strict mode output {i} must depend on the inputs")
         return outputs
 
     with in_mode(grad=create_graph):  # without create_graph the inputs have no graph outside
@@ -79,32 +77,28 @@ def _scalar(func: Callable, inputs: Any, create_graph: bool, strict: bool, calle
     """A function that has a Hessian at its inputs, its one element, and whether the inputs were a tuple."""
     ev, inputs_tuple, outputs_tuple = _evaluated(func, inputs, create_graph, strict, caller)
     if outputs_tuple:
-        raise RuntimeError(f"The function given to {caller} should return a single Tensor")
+        raise RuntimeError(f"{caller}: the function must return one Tensor, not a tuple")
     (y,) = ev.outputs
     if y.numel() != 1:
-        raise RuntimeError(f"The Tensor returned by the function given to {caller} should contain a single element")
-    _real(y)
+        raise RuntimeError(f"{caller}: the function must return one element, not the shape {list(y.shape)}")
+    _real(y, caller)
     return ev, y, inputs_tuple
 
 
-def _real(y: Tensor) -> None:
+def _real(y: Tensor, caller: str) -> None:
     if y.is_complex() and y.requires_grad:
-        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {y.dtype}")
+        raise RuntimeError(f"{caller}: the function must return real numbers, not {y.dtype}")
 
 
-def _direction(v: Any, like: Sequence[Tensor], like_is_tuple: bool, create_graph: bool, caller: str, otherwise: str) -> list[Tensor]:
+def _direction(v: Any, like: Sequence[Tensor], create_graph: bool, caller: str) -> list[Tensor]:
     """The vector `v` for tensors of these shapes; for a single element it may be left out, and is 1."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            raise RuntimeError(f"The vector v can only be None if {otherwise} a single Tensor with a single element.")
+            raise RuntimeError(f"{caller}: v may be left out for one Tensor of one element alone")
         return [wrap(one(like[0]._value))]
     given, _ = _tupled(v, "v", caller)
-    if len(given) != len(like):
-        raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}." if like_is_tuple
-                           else "The given v should contain a single Tensor.")
-    for i, (t, x) in enumerate(zip(given, like)):
-        if t.shape != x.shape:
-            raise RuntimeError(f"{f'Entry {i} in ' if like_is_tuple else ''}v has invalid size: should be {x.shape} but got {t.shape}.")
+    if [t.shape for t in given] != [x.shape for x in like]:
+        raise RuntimeError(f"{caller}: v must have the shapes {[list(x.shape) for x in like]}, not {[list(t.shape) for t in given]}")
     with in_mode(grad=create_graph):
         return [(t if create_graph else t.detach()).to(x.dtype) for t, x in zip(given, like)]
 
@@ -180,8 +174,8 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     """
     ev, inputs_tuple, outputs_tuple = _evaluated(func, inputs, create_graph, strict, "vjp")
     if v is None and len(ev.outputs) == 1:
-        _real(ev.outputs[0])
-    vs = _direction(v, ev.outputs, outputs_tuple, create_graph, "vjp", "the user-provided function returns")
+        _real(ev.outputs[0], "vjp")
+    vs = _direction(v, ev.outputs, create_graph, "vjp")
     if strict:
         _refuse(_depends(ev.outputs, ev), OUTPUT_INDEPENDENT)
     product = unshared_results(ev, input_cotangents(ev, list(zip(ev.outputs, vs)), True), vs)
@@ -204,7 +198,7 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     (tensor([1., 4.]), tensor([ 6., 16.]))
     """
     ev, inputs_tuple, outputs_tuple = _evaluated(func, inputs, create_graph, strict, "jvp")
-    ts = _direction(v, ev.inputs, inputs_tuple, create_graph, "jvp", "the input to the user-provided function is")
+    ts = _direction(v, ev.inputs, create_graph, "jvp")
     if strict:
         _refuse(_depends(ev.outputs, ev), OUTPUT_INDEPENDENT)
         _refuse([any(_depends([y], ev)) for y in ev.outputs], TANGENT_INDEPENDENT)
@@ -245,8 +239,7 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
             [0., 4.]]), tensor([1., 1.]))
     """
     if strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
-                             '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".')
+        raise AssertionError(f"jacobian: strategy must be 'forward-mode' or 'reverse-mode', not {strategy!r}")
     _refuse_strict_batches(strict, vectorize)
     ev, inputs_tuple, outputs_tuple = _evaluated(func, inputs, create_graph, strict, "jacobian")
     if strict:
@@ -256,15 +249,14 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
 
 def _refuse_strict_batches(strict: bool, vectorize: bool) -> None:
     if strict and vectorize:
-        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
-                           "`strict=False` or `vectorize=False`.")
+        raise RuntimeError("jacobian: strict=True and vectorize=True are not supported together; set one of them to False")
 
 
 def _blocks(ev: Evaluation, forward: bool, vectorize: bool, strict: bool) -> list[list[Tensor]]:
     """The Jacobian of every output by every input."""
     if not forward and not vectorize:
         for y in ev.outputs:
-            _real(y)
+            _real(y, "jacobian")
     with recording(ev.tracked):
         found = jacobian_blocks(ev, forward, None if vectorize else ONE_BY_ONE, _pushed)
     if strict and ev.tracked:
@@ -297,7 +289,7 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
             [ 0., 12.]])
     """
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+        raise AssertionError(f"hessian: outer_jacobian_strategy must be 'forward-mode' or 'reverse-mode', not {outer_jacobian_strategy!r}")
     _refuse_strict_batches(strict, vectorize)
     ev, y, inputs_tuple = _scalar(func, inputs, create_graph, strict, "hessian")
     if strict:
@@ -345,7 +337,7 @@ def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 def _with_hessian(func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool, caller: str) -> tuple[Any, Any]:
     """The product of a Hessian, which is symmetric, with a vector."""
     ev, y, inputs_tuple = _scalar(func, inputs, create_graph, strict, caller)
-    vs = _direction(v, ev.inputs, inputs_tuple, create_graph, caller, "the input to the user-provided function is")
+    vs = _direction(v, ev.inputs, create_graph, caller)
     if not strict:
         product = gradient_tangents(ev, y, vs)
     elif caller == "vhp":

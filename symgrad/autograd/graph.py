@@ -71,10 +71,10 @@ def register_multi_grad_hook(tensors: Sequence[Tensor | GradientEdge], fn: Calla
     [tensor(3.), tensor(2.)]
     """
     if mode not in ("all", "any"):
-        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+        raise ValueError(f"register_multi_grad_hook: mode must be 'all' or 'any', not {mode!r}")
     nodes: list[Any] = [t.place if isinstance(t, GradientEdge) else t._node for t in tensors]
     if any(node is None or not node.flags & GRADIENT or node.public_node is None for node in nodes):
-        raise AssertionError("Expected gradient function to be set")
+        raise AssertionError("register_multi_grad_hook: a tensor has no graph")
     gathered = _Gathered([weakref.ref(node) for node in nodes], fn, mode == "any")  # a hook must not hold its own node
     return _Handle([add_hook(attach(node).tensor, functools.partial(gathered.arrive, i)) for i, node in enumerate(nodes)])
 
@@ -150,9 +150,9 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     ('MulBackward0', 0)
     """
     if not tensor.requires_grad:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+        raise RuntimeError("get_gradient_edge: the tensor does not require grad")
     place: Any = current(tensor)
     node = tensor.grad_fn or place
     if place is None or place.public_node is None:
-        raise AssertionError("Expected gradient function to be set: the tensor is a view that no operation recorded")
+        raise AssertionError("get_gradient_edge: the tensor is a view that no operation recorded")
     return GradientEdge(node, place.output_nr, None if node is place else place)

@@ -34,9 +34,7 @@ class _Switch(in_mode):
 
     def __call__(self, function: F) -> F:
         if inspect.isclass(function):
-            warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. "
-                          "To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and nothing else.",
-                          FutureWarning, stacklevel=2)
+            warnings.warn(f"{type(self).__name__}: decorating a class is deprecated; decorate its __init__", FutureWarning, stacklevel=2)
         if inspect.isasyncgenfunction(function):
             raise TypeError(f"{type(self).__name__}: an asynchronous generator cannot be decorated; use the context manager inside of it")
         return _decorated(function, self.fields)
@@ -218,7 +216,7 @@ def is_inference_mode_enabled() -> bool:
 def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     marked = is_inference(self)
     if marked and requires_grad and not thread.modes.inference:
-        raise InferenceError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        raise InferenceError("requires_grad_: an inference tensor is changed inside inference mode alone")
     requires_grad_(self, requires_grad)
     return made_in_inference(self) if marked else self
 
@@ -226,7 +224,7 @@ def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 def _version(self: Tensor) -> int:
     """The version counter: the number of writes in place to the memory."""
     if is_inference(self):
-        raise InferenceError("Inference tensors do not track version counter.")
+        raise InferenceError("_version: an inference tensor has none")
     if type(self._value) is Recorded:
         raise Unrecordable("the version of a tensor")
     return version(self._value)

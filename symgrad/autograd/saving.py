@@ -19,7 +19,7 @@ from symgrad.engine.saved import _needed, changed, saved_as
 from symgrad.engine.storage.versions import Alias, first_write_after, owner, version
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.classes import become, derived
-from symgrad.graph.freed import released
+from symgrad.graph.freed import FREED, released
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
 from symgrad.graph.node import CALLS, GRADIENT, NAMED, PACKED, RELEASED, TANGENT, Leaf, Node, all_threads, next_sequence
 from symgrad.graph.op import Op
@@ -50,15 +50,13 @@ class Packed:
         with in_mode(grad=False):
             self.content = pack(tensor)
         if version(tensor._value) != since:
-            raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified "
-                               "by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform "
-                               "in-place operations on the input to a pack hook.")
+            raise RuntimeError("a pack hook of a saved tensor wrote to the tensor in place; let it compute a new one")
 
     def tensor(self) -> Tensor:
         """The tensor that the unpack hook returns."""
         found = self.hook(self.content)
         if not isinstance(found, Tensor):
-            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(found).__name__}")
+            raise TypeError(f"an unpack hook of a saved tensor must return a Tensor, not {type(found).__name__}")
         return found
 
     def unpack(self) -> Any:
@@ -218,7 +216,7 @@ class SavedTensor:
     _position: int
 
     def __init__(self) -> None:
-        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
+        raise RuntimeError("SavedTensor: it has no constructor; read an attribute _raw_saved_... of a node")
 
     def register_hooks(self, *hooks: Any) -> None:
         """Replace this saved tensor by the result of the first hook, `pack`; the second one, `unpack`, restores it.
@@ -226,18 +224,10 @@ class SavedTensor:
         Raises TypeError for anything but two functions, RuntimeError after the graph was freed, for None, and if the tensor is packed already.
         """
         if len(hooks) != 2 or not all(map(callable, hooks)):
-            raise TypeError("register_hooks(): incompatible function arguments. The following argument types are supported: (pack, unpack), two "
-                            f"functions of one argument, not ({', '.join(type(hook).__name__ for hook in hooks)})")
+            raise TypeError(f"register_hooks: give two functions, pack and unpack, not ({', '.join(type(hook).__name__ for hook in hooks)})")
         state = self._state()
-        if state == "freed":
-            raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed "
-                               "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph "
-                               "a second time or if you need to access saved variables after calling backward.")
-        if state == "None":
-            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
-        if state == "packed":
-            raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed "
-                               "at a time.")
+        if state != "saved":
+            raise RuntimeError(FREED if state == "freed" else f"register_hooks: the tensor is {state}; one pair of hooks is registered on a value")
         self._set(*hooks)
         all_threads.hooked = True  # the flags of nodes that were made already do not tell of these hooks
 
@@ -324,8 +314,7 @@ class _Originals(Recorder):
 
     def unpack(self, original: _Original) -> Tensor:
         if not self.active:
-            raise AssertionError("Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
-                                 "in which the graph was originally recorded.")
+            raise AssertionError("allow_mutation_on_saved_tensors: a graph that was recorded in the context is differentiated in it, too")
         value = original.value
         if isinstance(value, np.ndarray) and (found := first_write_after(value, original.since)) is not None:
             raise changed(value, *found, None)
@@ -360,7 +349,7 @@ def allow_mutation_on_saved_tensors() -> Iterator[Any]:
     tensor([4., 6.])
     """
     if any(isinstance(o, _Originals) for o in thread.modes.observers):
-        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        raise RuntimeError("allow_mutation_on_saved_tensors: the contexts are not nested")
     originals = _Originals()
 
     def end() -> None:

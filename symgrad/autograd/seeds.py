@@ -13,6 +13,7 @@ from symgrad.engine.data import as_value
 from symgrad.engine.passes import ONE
 from symgrad.engine.storage.views import UnrecordedLeaf
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.errors import GRADIENT_SHAPE, NO_GRAPH, NOT_SCALAR
 from symgrad.graph.modes import special
 from symgrad.graph.node import GRADIENT, Leaf, Node
 
@@ -97,26 +98,23 @@ def seeds_of(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> 
     for i, (y, g) in enumerate(zip(outputs, cotangents)):
         if g is None and y.requires_grad:
             if y._value.size != 1:
-                raise RuntimeError(f"grad can be implicitly created only for scalar outputs; this one has shape {list(y.shape)}: give a "
-                                   f"gradient of that shape, or reduce it with .sum()")
+                raise RuntimeError(f"{NOT_SCALAR}; this one has shape {list(y.shape)}: give a gradient of that shape, or reduce it with .sum()")
             if y._value.dtype.kind == "c":
-                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(y.dtype))
+                raise RuntimeError(f"output[{i}] is complex: give a gradient, for only that of a real number is 1 without asking")
         elif g is not None and g.shape != y.shape:
-            raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}.")
+            raise RuntimeError(GRADIENT_SHAPE.format(i, g.shape, i, y.shape))
     seeds = []
     for i, (y, g) in enumerate(zip(outputs, cotangents)):
         node = current(y)
         if special and not create_graph:
             y._escape()
         if node is None or not node.flags & GRADIENT or isinstance(node, UnrecordedLeaf):
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn; make an input with "
-                               f"requires_grad=True and compute it outside no_grad()")
+            raise RuntimeError(f"{NO_GRAPH.format(i)}; make an input with requires_grad=True and compute it outside no_grad()")
         if g is None:
             g = wrap(one(y._value))
         else:
             if g.is_complex() and not y.is_complex():  # a real gradient of a complex output is a complex one
-                raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-                                   f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {y.dtype}.")
+                raise RuntimeError(f"grad_output[{i}] of a real output must be real, but it has {g.dtype} and the output {y.dtype}")
             if g._value.dtype != y._value.dtype:
                 g = g.to(y.dtype)
         if type(y._value) is Batched and not set(levels_of(y._value)) <= set(levels_of(g._value)):

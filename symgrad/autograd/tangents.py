@@ -50,17 +50,12 @@ def set_tangents(node: FunctionNode, inputs: Sequence[Tensor], outputs: Sequence
     for k, (y, t) in enumerate(zip(outputs, found)):
         if constant[k]:
             if t is not None:
-                raise RuntimeError(f"Function's jvp returned a gradient at position {k}, but  the corresponding forward output is not a "
-                                   "differentiable Tensor.You should return None at that position instead.")
+                raise RuntimeError(f"{node.name()}: jvp must return None for output {k}, which is not differentiable")
             continue
         i = next((i for i, x in enumerate(inputs) if y is x), None)
         if i is not None and given[i] is not None:
-            if t is None or version(t._value) == versions[i]:
-                raise RuntimeError("An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an "
-                                   "input inplace, then the jvp function must modify the corresponding gradient inplace.")
-            if t is not given[i]:
-                raise RuntimeError("An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying an "
-                                   "input inplace, then the jvp function must modify the gradient inplace and return it as-is.")
+            if t is not given[i] or version(t._value) == versions[i]:
+                raise RuntimeError(f"{node.name()}: where forward writes to an input, jvp must write to its tangent and return it")
             if graph:  # its tangent may have no graph
                 thread.modes.level.renew(y._node, node.parents[i])
         viewed = i is None and _check_view(y, t, inputs, given)
@@ -78,7 +73,7 @@ def _returned(node: FunctionNode, inputs: Sequence[Tensor], held: Sequence[Tenso
         found = node.push(tangents)
     found = found if isinstance(found, tuple) else (found,)
     if len(found) != count:
-        raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {count} but got {len(found)})")
+        raise RuntimeError(f"{node.name()}: jvp must return {count} tangents, one for each output, not {len(found)}")
     for k, t in enumerate(found):
         if t is not None and not isinstance(t, Tensor):
             raise TypeError(f"{node.name()}: jvp must return Tensors or None, but returned {type(t).__name__} at position {k}")
@@ -91,10 +86,9 @@ def _check_view(y: Tensor, t: Tensor | None, inputs: Sequence[Tensor], held: Seq
     if given is None:
         return False
     if t is None or base_of(t) is None:
-        raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
+        raise RuntimeError("jvp: where forward returns a view of an input, jvp must return a view of its tangent")
     if base_of(t) is not _whole(given):
-        what = "the given grad input" if base_of(given) is None else "the same base as the given grad input"
-        raise RuntimeError(f"A custom Function is returning a view but the jvp is not returning a view of {what}.")
+        raise RuntimeError("jvp: where forward returns a view of an input, jvp must return a view of the tangent that it was given")
     return True
 
 

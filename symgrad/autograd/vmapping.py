@@ -13,7 +13,6 @@ from symgrad.trees import flatten
 
 __all__ = ["VmapInfo", "apply_to_batch"]
 
-RETURNS = "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output."
 
 
 class VmapInfo(NamedTuple):
@@ -40,22 +39,18 @@ def apply_to_batch(cls: Any, args: Sequence[Any]) -> Any:
         return NotImplemented
     name = cls.__name__
     if cls.generate_vmap_rule:
-        raise RuntimeError(f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please set "
-                           f"generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity.")
+        raise RuntimeError(f"{name}: it has generate_vmap_rule=True and a vmap of its own; remove one of them")
     in_dims = form.unflatten([0 if b else None for b in batched])
     given = form.unflatten([traced.unbatch(x, 0, level, count) if b else x for x, b in zip(leaves, batched)])
     with in_mode(batches=entered[:at]):
         found = cls.vmap(VmapInfo(count, randomness), in_dims, *given)
-    if not isinstance(found, tuple):
-        raise RuntimeError(f"{RETURNS} Got a {type(found)} instead")
-    if len(found) != 2:
-        raise RuntimeError(f"{RETURNS} Got {len(found)} returns instead")
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise RuntimeError(f"{name}: vmap must return the pair (output, out_dims), not {type(found).__name__}")
     output, out_dims = found
     outputs = output if isinstance(output, tuple) else (output,)
     dims = out_dims if isinstance(out_dims, tuple) else (out_dims,) * len(outputs)
     if len(dims) != len(outputs):
-        raise RuntimeError(f"The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
-                           f"out_dims={out_dims} to be compatible with the structure of `output`, which is {flatten(output)[1]!r}: {name}.vmap")
+        raise RuntimeError(f"{name}.vmap: out_dims={out_dims} must have one entry for each of the {len(outputs)} outputs")
     finished = []
     for y, d in zip(outputs, dims):
         if d is not None and isinstance(y, Tensor) and (not -y.ndim <= d < y.ndim or y.shape[d] != count):

@@ -33,14 +33,14 @@ ARITIES = dict.fromkeys(MATRIX_WORDS, 1) | {"solve_system": 2, "solve_triangle":
 OF_VECTORS = ("eigenvalue_gaps", "order_of_rows")
 ROWS = 64  # up to which LAPACK, with its threads, takes longer than a loop over rows
 COLUMNS = 8  # up to which BLAS, called for each column, takes less time than that loop; for several columns at once it inverts the diagonal first
-NOT_INVERTED = ("linalg.inv: {batch}The diagonal element {order} is zero, the inversion could not be completed because the input matrix is "
-                "singular. Use linalg.pinv, or add a small multiple of the identity.")
-NO_SLOPE = ("linalg.slogdet: {batch}log |det A| is -inf for a singular matrix and has no derivative there, as logdet: the diagonal element {order} "
-            "of its triangular factor is zero. Differentiate linalg.det, or add a small multiple of the identity.")
-NOT_SOLVED = ("torch.linalg.solve: {batch}The solver failed because the input matrix is singular. Use linalg.lstsq or linalg.pinv for a "
-              "least-squares answer, or add a small multiple of the identity.")
-NOT_POSITIVE = ("linalg.cholesky: {batch}The factorization could not be completed because the input is not positive-definite (the leading minor of "
-                "order {order} is not positive-definite). Add a small multiple of the identity if rounding is the reason.")
+NOT_INVERTED = ("linalg.inv: {batch}the matrix is singular: element {order} of the diagonal of its triangular factor is zero. Use linalg.pinv, or "
+                "add a small multiple of the identity.")
+NO_SLOPE = ("linalg.slogdet: {batch}log |det A| is -inf for a singular matrix and has no derivative there, as logdet: element {order} of the "
+            "diagonal of its triangular factor is zero. Differentiate linalg.det, or add a small multiple of the identity.")
+NOT_SOLVED = ("linalg.solve: {batch}the matrix is singular. Use linalg.lstsq or linalg.pinv for a least-squares answer, or add a small multiple of "
+              "the identity.")
+NOT_POSITIVE = ("linalg.cholesky: {batch}the matrix is not positive definite: its leading minor of order {order} is not. Add a small multiple of "
+                "the identity if rounding is the reason.")
 
 
 def _word(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -228,9 +228,9 @@ BOOL = np.dtype(bool)
 
 
 def _refuse_zero(a: Any, b: Any) -> None:
-    """Raise torch's error for whole numbers divided by zero."""
+    """Refuse whole numbers divided by zero."""
     if np.result_type(a, b).kind in "biu" and not np.all(raw(b)):
-        raise RuntimeError("ZeroDivisionError")
+        raise RuntimeError("integers are divided by zero (ZeroDivisionError); convert them with .double()")
 
 
 def remainder(a: Any, b: Any) -> Any:

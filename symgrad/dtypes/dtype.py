@@ -47,7 +47,7 @@ class DType:
         if self.is_complex:
             return self
         if not self.is_floating_point:
-            raise RuntimeError(f"Unknown Complex ScalarType for {self.scalar_type}")
+            raise RuntimeError(f"to_complex: {self} has no complex dtype; only floating-point ones have")
         return DTYPES["complex128" if self.name == "float64" else "complex64"]
 
     def to_real(self) -> DType:
@@ -99,7 +99,7 @@ def set_default_dtype(d: DType) -> None:
     global _default
     d = dtype_of(d)
     if not d.is_floating_point:
-        raise TypeError(f"only floating-point types are supported as the default type, not {d}")
+        raise TypeError(f"set_default_dtype: the default must be a floating-point dtype, not {d}")
     _default = d
 
 
@@ -140,7 +140,7 @@ class finfo:
     def __init__(self, type: Any = None):
         d = (_default if type is None else dtype_of(type)).to_real()
         if not d.is_floating_point:
-            raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
+            raise TypeError(f"finfo: the dtype must be floating-point, not {d}; use iinfo")
         info = _limits(d)
         self.bits, self.dtype = d.itemsize * 8, d.name
         self.eps, self.max, self.min, self.tiny = float(info.eps), float(info.max), float(info.min), float(info.tiny)
@@ -178,12 +178,10 @@ class iinfo:
 
     def __init__(self, type: Any):
         if not isinstance(type, (DType, np.dtype)) and type is not int:
-            raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}")
+            raise TypeError(f"iinfo: type must be a dtype, not {type.__class__.__name__}")
         d = dtype_of(type)
-        if d.name == "bool":
-            raise TypeError("torch.bool is not supported by torch.iinfo")
-        if d.is_floating_point or d.is_complex:
-            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
+        if d.numpy.kind not in "iu":
+            raise TypeError(f"iinfo: the dtype must be an integer one, not {d}; use finfo")
         info = np.iinfo(d.numpy)
         self.bits, self.dtype, self.max, self.min = info.bits, d.name, int(info.max), int(info.min)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.dtypes.dtype import SCALAR_TYPES, DType, dtype_of, get_default_dtype, numpy_dtype
+from symgrad.dtypes.dtype import DType, dtype_of, get_default_dtype, numpy_dtype
 
 __all__ = ["can_cast", "category", "common", "common_dtype", "converted", "promote_types", "promoted", "result_dtype"]
 
@@ -36,8 +36,7 @@ def promoted(a: np.dtype, b: np.dtype) -> np.dtype:
         return a
     low, high = sorted((a, b), key=category)
     if (a in _WIDE_UNSIGNED or b in _WIDE_UNSIGNED) and category(high) != 2:
-        names = " and ".join(SCALAR_TYPES[dtype_of(d).name] for d in (a, b))
-        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {names}")
+        raise RuntimeError(f"{dtype_of(a)} and {dtype_of(b)} are not promoted to one dtype; convert one with .to()")
     if category(low) != category(high):
         return _complex(low) if high == np.complex64 and low == np.float64 else high
     if high.kind != low.kind and "V" in (low.kind, high.kind):  # bfloat16 with float16, float32 or float64
@@ -127,7 +126,7 @@ def promote_types(type1: DType, type2: DType) -> DType:
     """
     for place, d in ((1, type1), (2, type2)):
         if not isinstance(d, (DType, type, np.dtype)):
-            raise TypeError(f"promote_types(): argument 'type{place}' (position {place}) must be torch.dtype, not {type(d).__name__}")
+            raise TypeError(f"promote_types: type{place} must be a dtype, not {type(d).__name__}")
     return dtype_of(promoted(numpy_dtype(type1), numpy_dtype(type2)))
 
 

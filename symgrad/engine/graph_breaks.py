@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.recorded import Recorded
+from symgrad.errors import NUMPY
 from symgrad.graph.modes import DEFAULT, Recorder, Scope, in_mode, special, thread
 from symgrad.graph.node import GRADIENT, TRACKED, TRANSFORMED, Leaf, Node
 from symgrad.graph.order import upstream
@@ -40,7 +41,7 @@ CONVERSIONS = tuple([os.path.join(PACKAGE, *path) for path in (("engine", "graph
                                                                 ("methods", "layout.py"))])  # whose frames are part of a conversion
 REMEDY = ("Compute with tensors: symgrad.stack in place of filling an array, symgrad.where in place of choosing by a number, symgrad.func.foreign "
           "for a function of arrays. Where the number is meant to be a constant, write .detach() before it")
-REFUSALS = {"Can't call numpy() on Tensor that requires grad": "has a graph, since the derivative is differentiated again",
+REFUSALS = {NUMPY: "has a graph, since the derivative is differentiated again",
             "__array_ufunc__": "is no array", "no op computes it for": "is no array",
             "vmap: the plain array": "is a batch, with a value for each member"}
 
@@ -202,8 +203,7 @@ def refuse_array(tensor: Any, what: str) -> None:
 
 def array_refusal(what: str) -> RuntimeError:
     """The error for an array of a tensor that requires grad."""
-    return RuntimeError(f"Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n    {line_of(outer_frame(1))}\n    "
-                        f"{what} would lose the derivative. {REMEDY}")
+    return RuntimeError(f"{NUMPY}.\n    {line_of(outer_frame(1))}\n    {what} would lose the derivative. {REMEDY}")
 
 
 def _refused(gate: Any, message: str) -> RuntimeError:

@@ -124,9 +124,9 @@ def _all_replaced(values: list[Tensor | None], found: Any, hook: Hook) -> list[T
     if found is None:
         return values
     if not isinstance(found, tuple):
-        raise TypeError(f"expected tuple, but hook returned '{type(found).__name__}'")
+        raise TypeError(f"{_name(hook)}: a hook must return a tuple or None, not {type(found).__name__}")
     if len(found) != len(values):
-        raise RuntimeError(f"{_name(hook)} has returned an incorrect number of values (got {len(found)}, but expected {len(values)})")
+        raise RuntimeError(f"{_name(hook)}: the hook must return {len(values)} values, not {len(found)}")
     return [None if new is None else _replaced(old, new, hook) for old, new in zip(values, found)]
 
 
@@ -135,14 +135,12 @@ def _replaced(value: Tensor | None, found: Any, hook: Hook) -> Tensor | None:
     if found is None:
         return value
     if not isinstance(found, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
+        raise TypeError(f"{_name(hook)}: a hook must return a Tensor or None, not {type(found).__name__}")
     if value is None:
-        raise RuntimeError(f"can't replace a None gradient with a non-None value: {_name(hook)} was called with None, since no gradient reached it; "
-                           f"let it return None then")
-    if found._value.dtype != value._value.dtype:
-        raise RuntimeError(f"{_name(hook)} has changed the type of value (was {value.type()} got {found.type()})")
-    if found._value.shape != value._value.shape:
-        raise RuntimeError(f"{_name(hook)} has changed the size of value: from {list(value.shape)} to {list(found.shape)}")
+        raise RuntimeError(f"{_name(hook)}: a hook that is called with None, since no gradient reached it, must return None")
+    if found._value.dtype != value._value.dtype or found._value.shape != value._value.shape:
+        raise RuntimeError(f"{_name(hook)}: a hook must keep the shape {list(value.shape)} and the dtype {value.dtype} of the gradient, but it "
+                           f"returned {list(found.shape)} and {found.dtype}")
     return found
 
 
@@ -229,7 +227,7 @@ def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
     >>> handle.remove()
     """
     if not self.requires_grad:
-        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        raise RuntimeError("register_hook: the tensor does not require grad, and gets no gradient")
     assert self._node is not None
     return add_hook(attach(self._node).tensor, hook)
 
@@ -240,9 +238,9 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Hook) -> RemovableHan
     Raises RuntimeError for a non-leaf, and for a tensor that does not require a gradient.
     """
     if not self.requires_grad:
-        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        raise RuntimeError("register_post_accumulate_grad_hook: the tensor does not require grad, and gets no gradient")
     if not isinstance(self._node, Leaf):
-        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        raise RuntimeError("register_post_accumulate_grad_hook: the tensor is no leaf, and accumulates no gradient")
     return add_hook(attach(self._node).accumulated, hook)
 
 
@@ -260,7 +258,7 @@ def retain_grad(self: Tensor) -> None:
     tensor(2.)
     """
     if not self.requires_grad:
-        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        raise RuntimeError("retain_grad: the tensor does not require grad")
     if not self._is_leaf_unrefreshed() and not self.retains_grad:
         assert self._node is not None
         attach(self._node).retained = weakref.ref(self)
@@ -297,11 +295,11 @@ def _set_backward_hooks(self: Tensor, hooks: Any) -> None:
 
 
 def _delete_backward_hooks(self: Tensor) -> None:
-    raise RuntimeError("Deletion of _backwards_hooks not allowed!")
+    raise RuntimeError("_backward_hooks is not deleted")
 
 
 def _delete_grad_fn(self: Tensor) -> None:
-    raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+    raise RuntimeError("_grad_fn is not deleted; use detach()")
 
 
 METHODS["_backward_hooks"] = property(_backward_hooks, _set_backward_hooks, _delete_backward_hooks)

@@ -18,9 +18,7 @@ from symgrad.graph.op import Op
 
 __all__ = ["CANNOT_BE_SAVED", "InferenceError", "is_inference", "made_in_inference", "recorded"]
 
-CANNOT_BE_SAVED = ("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
-                   "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
-                   "instead of `torch.inference_mode()`.")
+CANNOT_BE_SAVED = "an inference tensor is not saved for a derivative; clone() it first, or use no_grad() in place of inference_mode()"
 COPIES = frozenset(("clone", "to_copy"))  # these write into a new tensor, which is an ordinary one
 _leaves: weakref.WeakSet[Leaf] = weakref.WeakSet()  # of inference tensors that require grad
 

@@ -16,8 +16,9 @@ from symgrad.dtypes.dtype import SCALAR_TYPES, dtype_of
 from symgrad.engine.living_tensors import tensors_with
 from symgrad.engine.storage.versions import Write, first_write_after, written_since
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.freed import FREED, Released
-from symgrad.graph.modes import UNCHANGED, in_mode, thread
+from symgrad.errors import MODIFIED
+from symgrad.graph.freed import DETACHED_SINCE, FREED, Released
+from symgrad.graph.modes import UNCHANGED, in_mode
 from symgrad.graph.node import DETACHED, GRADIENT, PACKED, RELEASED, TANGENT, Leaf, Node, all_threads
 from symgrad.graph.op import Op
 
@@ -166,18 +167,11 @@ class Changed(RuntimeError):
 
 def changed(value: Any, write: Write, now: int, expected: int, source: Node | None) -> Changed:
     """The error for a modified saved value, with the line of the write."""
-    kind = SCALAR_TYPES.get(dtype_of(value.dtype).name, dtype_of(value.dtype).name)
-    origin = ""
+    kind, origin = SCALAR_TYPES.get(dtype_of(value.dtype).name, dtype_of(value.dtype).name), ""
     if source is not None and not isinstance(source, Leaf) and source.origin is not None:
         origin = f", which is output {source.output_nr} of {source.origin.short_name()},"
-    hint = ("Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True, check_nan=False)." if thread.modes.anomaly is None else
-            "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
-            "there or anywhere later. Good luck!")
     kind = f"CPU{kind}Type" if value.dtype.kind == "c" else f"torch.{kind}Tensor"
-    return Changed(f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind} "
-                   f"{list(value.shape)}]{origin} is at version {now}; expected version {expected} instead. {hint}\nIt was changed by "
-                   f"{write.operation} at {write.line}")
+    return Changed(f"{MODIFIED.format(kind, list(value.shape), origin, now, expected)}\nIt was changed by {write.operation} at {write.line}")
 
 
 def _saved_tensor(value: Any, node: Node | None) -> Tensor:
@@ -227,8 +221,7 @@ def verify(node: Node, parents: Sequence[Node | None]) -> None:
         value, source = (node.value, node) if place < 0 else (node.args[place], node.parents[place])
         result_needed |= place < 0
         if place >= 0 and source is not None and source.flags & DETACHED and isinstance(value, VALUES):
-            raise RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please use "
-                               "out-of-place `.detach()` instead")
+            raise RuntimeError(DETACHED_SINCE)
         if isinstance(value, VALUES) and (found := first_write_after(value, node.sequence_nr)) is not None:
             raise changed(value, *found, source if place < 0 else _current(value, source))
     if numerics.inverse is not None and first_write_after(node.args[0], node.sequence_nr) is not None:

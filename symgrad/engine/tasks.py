@@ -98,7 +98,7 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     Raises RuntimeError outside of every backward that calls a user's code.
     """
     if thread.modes.task is None:
-        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+        raise RuntimeError("queue_callback: no backward is running")
     thread.modes.task.callbacks.append(callback)
 
 
@@ -107,7 +107,7 @@ def queue_callback(callback: Callable[[], Any]) -> None:
 
 def _task(function: str) -> GraphTask:
     if thread.modes.task is None:
-        raise RuntimeError(f"{function} should only be called during the backward pass")
+        raise RuntimeError(f"{function}: no backward is running")
     return thread.modes.task
 
 
@@ -128,8 +128,7 @@ def current_graph_task_execution_order() -> list[Any]:
     Raises RuntimeError outside of every pullback, and where `set_multithreading_enabled` does not forbid that it depends on threads.
     """
     if thread.modes.task is not None and thread.modes.multithreading:
-        raise RuntimeError("_current_graph_task_execution_order expects the current backward to be executed with multithreading disabled, e.g. by "
-                           "running: with torch.autograd.set_multithreading_enabled(False): ...")
+        raise RuntimeError("_current_graph_task_execution_order: the order is known with set_multithreading_enabled(False) alone")
     nodes = _task("_current_graph_task_execution_order").reached()
     last: dict[Node, list[Node]] = {}
     seen = set[Node | None]()
@@ -149,9 +148,8 @@ def will_engine_execute_node(node: Any) -> bool:
     """
     place = getattr(node, "_node", node) if hasattr(node, "next_functions") else None  # the node of a `ctx`
     if place is None:
-        raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
+        raise RuntimeError(f"_will_engine_execute_node: node must be a grad_fn, not {type(node).__name__}")
     task = _task("_will_engine_execute_node")
     if isinstance(place, Leaf) and not task.accumulates:
-        raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not "
-                           "supported.")
+        raise RuntimeError("_will_engine_execute_node: in autograd.grad() no gradient reaches a leaf")
     return any(each is place or each.origin is place for each in task.reached())

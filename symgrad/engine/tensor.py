@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.dtypes.dtype import SPOKEN, DType, dtype_of
+from symgrad.dtypes.dtype import DType, dtype_of
 from symgrad.engine.storage.versions import promote
-from symgrad.errors import kind_name
+from symgrad.errors import GRAD_OF_NON_LEAF, kind_name
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, INFERENCE, Leaf, Node
 
 __all__ = ["NOT_A_LEAF", "Size", "Tensor", "wrap"]
 
 new = object.__new__
-NOT_A_LEAF = ("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require "
-              "differentiation use var_no_grad = var.detach().")
+NOT_A_LEAF = "requires_grad is changed of leaves alone; use detach() where a computed tensor is meant as a constant"
 
 
 class Size(tuple):
@@ -94,7 +93,7 @@ class Tensor:
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
-        raise RuntimeError("requires_grad must be a bool: set it to False instead")
+        raise RuntimeError("requires_grad is not deleted; set it to False")
 
     @property
     def is_leaf(self) -> bool:
@@ -121,10 +120,7 @@ class Tensor:
         except AttributeError:
             pass
         if not self._is_leaf_unrefreshed() and not hasattr(self, "_retained"):
-            warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
-                          "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
-                          ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
-                          "Tensor instead.", UserWarning, stacklevel=2)
+            warnings.warn(GRAD_OF_NON_LEAF, UserWarning, stacklevel=2)
         return None
 
     @grad.setter
@@ -134,16 +130,12 @@ class Tensor:
                 del self._grad
             return
         if not isinstance(other, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {kind_name(other)}")
-        if other.shape != self.shape:
-            raise RuntimeError(f"attempting to assign a gradient of size '{list(other.shape)}' to a tensor of size '{list(self.shape)}'. Please "
-                               "ensure that the gradient and the tensor are the same size; reshape the gradient, or set .grad to None")
-        if other._value.dtype != self._value.dtype:
-            raise RuntimeError(f"attempting to assign a gradient with dtype '{SPOKEN[other.dtype.name]}' to a tensor with grad_dtype "
-                               f"'{self.dtype.scalar_type}'. The gradient must match the tensor's grad_dtype, but they are "
-                               f"{other.dtype} and {self.dtype}; convert the gradient with .to()")
+            raise TypeError(f"grad must be a Tensor or None, not {kind_name(other)}")
+        if other.shape != self.shape or other._value.dtype != self._value.dtype:
+            raise RuntimeError(f"grad must have the shape and dtype of the tensor, {list(self.shape)} and {self.dtype}, not {list(other.shape)} and "
+                               f"{other.dtype}; reshape it, or convert it with .to()")
         if other is self:
-            raise RuntimeError("can't assign Variable as its own grad")
+            raise RuntimeError("grad must be another tensor than the tensor itself")
         self._grad = other
 
     @grad.deleter
@@ -156,8 +148,7 @@ class Tensor:
         if not self.is_leaf:
             raise RuntimeError(NOT_A_LEAF)
         if requires_grad and not (self.is_floating_point() or self.is_complex()):
-            raise RuntimeError(f"only Tensors of floating point dtype can require gradients; this one is {self.dtype}: convert it with "
-                               f".to(symgrad.float64) first")
+            raise RuntimeError(f"requires_grad: a tensor of {self.dtype} has no gradient. Convert it with .to(symgrad.float64)")
         self._make_leaf(requires_grad, self._node.symbol if isinstance(self._node, Leaf) else None)
 
     def _make_leaf(self, requires_grad: bool, symbol: Any = None) -> None:

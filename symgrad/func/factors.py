@@ -169,7 +169,7 @@ def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node], plans: Plans) -> 
 
 def _linear_part(ev: Evaluation, node: Node) -> Any:
     """∂z/∂x of a node at the cut, as a linear map of all elements of the inputs."""
-    from symgrad.func.linear import Kronecker, LinearGraph, Matrix, Selection  # imports SciPy's sparse matrices
+    from symgrad.func.linear import Kronecker, LinearGraph, MatrixMap, Selection  # imports SciPy's sparse matrices
 
     starts, at = {}, 0
     for x, place in zip(ev.inputs, ev.nodes):
@@ -184,11 +184,11 @@ def _linear_part(ev: Evaluation, node: Node) -> Any:
     alone = ev.with_outputs([wrap(node.value, node)])
     plan = plan_jacobian(node, ev.nodes)
     if plan.seeds is not None:
-        return Matrix(plan.recover(_map_columns(alone, plan.seeds)))
+        return MatrixMap(plan.recover(_map_columns(alone, plan.seeds)))
     if node.value.size * at > MAX_ENTRIES:
         return LinearGraph(alone)
     (blocks,) = jacobian_blocks(alone, at <= node.value.size, None)
-    return Matrix(np.concatenate([b._value.reshape(node.value.size, -1) for b in blocks], 1))
+    return MatrixMap(np.concatenate([b._value.reshape(node.value.size, -1) for b in blocks], 1))
 
 
 def _product(node: Node, starts: dict[Node, int]) -> tuple[Node, np.ndarray, bool, bool] | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["FREED", "Released", "freed", "released"]
+from symgrad.errors import FREED
+
+__all__ = ["DETACHED_SINCE", "FREED", "Released", "freed", "released"]
 
 
 class _Freed:
@@ -17,9 +19,7 @@ class _Freed:
         raise RuntimeError(FREED)
 
 
-FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
-         "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
-         "backward through the graph a second time or if you need to access saved tensors after calling backward.")
+DETACHED_SINCE = "a saved tensor was detached in place since, by detach_(); use detach()"
 freed = _Freed()
 
 

@@ -187,7 +187,7 @@ class Leaf(Node):
         if t is None or t._node_slot is self or type(t._node_slot) is Leaf or t._node is self:  # another leaf: the tensor got other memory by set_
             return t
         if t.requires_grad and not t.is_leaf:
-            raise RuntimeError("leaf variable has been moved into the graph interior")
+            raise RuntimeError("a leaf was written in place after it was used, and is no leaf any more")
         return None
 
     def release(self) -> None:

@@ -71,7 +71,7 @@ def order_of_format(shape: Sequence[int], memory_format: Any) -> tuple[int, ...]
     """
     order = IMAGE_AXES.get(repr(memory_format), tuple(range(len(shape))))
     if len(order) != len(shape):
-        raise RuntimeError(f"required rank {len(order)} tensor to use {str(memory_format)[6:]} format, not the sizes {list(shape)}")
+        raise RuntimeError(f"memory_format {str(memory_format)[6:]} is for {len(order)} dimensions, not for the shape {list(shape)}")
     return order
 
 

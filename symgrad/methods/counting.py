@@ -19,6 +19,7 @@ from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.storage.writes import into, taking_out
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.errors import NO_DERIVATIVE
 from symgrad.graph import return_types
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.op import Op
@@ -44,7 +45,7 @@ def _as_array(value: Any) -> Tensor:
 def _without_derivative(name: str, node: str) -> Callable[..., Tensor]:
     """A function whose node has a derivative that is not implemented, as in torch."""
     def refuse(*args: Any) -> Any:
-        raise NotImplementedError(f"{name}: it has no derivative. Detach the tensor")
+        raise NotImplementedError(NO_DERIVATIVE.format(name))
 
     op = Op.of(name, "primitive", lambda xp, input, index: xp.getitem(input, index), refuse, refuse, 1, ("input",),
             (inspect.Parameter("index", inspect.Parameter.POSITIONAL_OR_KEYWORD),), node_name=node, public=False)

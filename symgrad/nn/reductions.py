@@ -11,6 +11,7 @@ from typing import Any, ParamSpec
 from symgrad.dtypes.dtype import get_default_dtype
 from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.tensor import Tensor
+from symgrad.errors import TARGET_SIZE
 from symgrad.nn.validation import check_option
 
 __all__ = ["difference", "floating", "loss", "reduced", "reduction_of", "warn_about_sizes"]
@@ -56,8 +57,7 @@ def loss(function: Callable[P, Tensor], *more: str) -> Callable[P, Tensor]:
 def warn_about_sizes(name: str, input: Tensor, target: Tensor) -> None:
     """Warn if two tensors that should have one size will broadcast."""
     if input.shape != target.shape:
-        warnings.warn(f"{name}: the target has the shape {list(target.shape)} and the input {list(input.shape)}. They broadcast, which is seldom "
-                      f"meant; give both one shape", UserWarning, stacklevel=5)
+        warnings.warn(TARGET_SIZE.format(target.shape, input.shape), UserWarning, stacklevel=5)
 
 
 def floating(x: Any) -> Any:

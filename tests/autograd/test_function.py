@@ -42,7 +42,7 @@ def test_ctx_accepts_every_attribute_name_that_torch_accepts():
 
 def test_errors_whose_text_differs_from_pytorch():
     x, z = leaf(1.0, 2.0), tensor([1.0 + 1.0j], requires_grad=True)
-    with pytest.raises(RuntimeError, match=r"BadBackward returned an invalid gradient at index 0 - got torch.complex128 for a real input"):
+    with pytest.raises(RuntimeError, match="BadBackward: gradient 1 .*complex128"):
         grad(function_of(lambda ctx, x: x * 1, lambda ctx, g: g * 1j).apply(x).sum(), x)
     Real = function_of(lambda ctx, z: z * 1, lambda ctx, g: g.abs())
     assert grad(Real.apply(z), z, symgrad.ones(1, dtype=z.dtype))[0].dtype is z.dtype
@@ -52,7 +52,7 @@ def test_errors_whose_text_differs_from_pytorch():
         ctx.mark_dirty(y)
         return y
 
-    with pytest.warns(UserWarning, match=r"ctx.mark_dirty\(\) received a tensor that was not an input"):
+    with pytest.warns(UserWarning, match="mark_dirty"):
         function_of(forward, lambda ctx, g: g).apply(x)
 
 
@@ -235,5 +235,5 @@ def test_names_of_old_programs():
     y = Double.apply(leaf(1.0))
     assert type(y.grad_fn) is Double._backward_cls and issubclass(Double._backward_cls, autograd.function.BackwardCFunction)
     y.backward()
-    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+    with pytest.warns(DeprecationWarning, match="no instances"):
         assert Double(inplace=True).inplace

@@ -17,7 +17,7 @@ def test_an_edge_that_is_not_reached_has_no_zeros():
     found = autograd.grad(x.exp().sum(), iter([reached, y]), materialize_grads=True)
     assert found[0].tolist() == x.exp().tolist() and found[1].tolist() == 0.0
     for inputs in ((x, other), other):
-        with pytest.raises(RuntimeError, match="^materialize_grads cannot be used when the given input is a GradientEdge"):
+        with pytest.raises(RuntimeError, match="^grad: materialize_grads .*GradientEdge"):
             autograd.grad(x.exp().sum(), inputs, materialize_grads=True)
 
 
@@ -103,11 +103,11 @@ def test_attributes_that_cannot_be_deleted_or_set():
     for name in ("data", "requires_grad", "_grad_fn", "_backward_hooks"):
         with pytest.raises(RuntimeError):
             delattr(x, name)
-    with pytest.raises(TypeError, match="Variable data has to be a tensor, but got NoneType"):
+    with pytest.raises(TypeError, match="Tensor, not NoneType"):
         x.data = None
     with pytest.raises(RuntimeError, match="floating-point or complex"):
         x.data = tensor([1, 2])
-    with pytest.raises(RuntimeError, match="can't assign Variable as its own grad"):
+    with pytest.raises(RuntimeError, match="another tensor"):
         x.grad = x
     with pytest.warns(UserWarning, match="volatile was removed"):
         assert not x.volatile
@@ -138,7 +138,7 @@ def test_dir_names_what_is_there():
 
 def test_gradients_of_another_kind_of_number():
     x, z = leaf(1.0, 2.0), symgrad.tensor([1j, 2.0], requires_grad=True)
-    words = r"^For complex Tensors, .* in dtype: grad_output\[0\] has a dtype of torch.complex128 and output\[0\] has a dtype of torch.float64"
+    words = r"^grad_output\[0\] .*complex128.*float64"
     with pytest.raises(RuntimeError, match=words):
         (x * 2).backward(tensor([1j, 1.0]))
     (z * 2).backward(tensor([1.0, 1.0]))

@@ -87,7 +87,7 @@ SHAPES = {
 
 DTYPES = {
     "a gradient of integers": (lambda: tensor([1, 2], requires_grad=True), RuntimeError, "int64", "dtype=float64"),
-    "a gradient asked of integers": (lambda: tensor([1, 2]).requires_grad_(), RuntimeError, "floating point", "int64", ".to(symgrad.float64)"),
+    "a gradient asked of integers": (lambda: tensor([1, 2]).requires_grad_(), RuntimeError, "int64", ".to(symgrad.float64)"),
     "a gradient of booleans": (lambda: tensor([True], requires_grad=True), RuntimeError, "bool"),
     "mean of integers": (lambda: tensor([1, 2]).mean(), RuntimeError, "mean", "int64"),
     "std of integers": (lambda: tensor([1, 2]).std(), RuntimeError, "std", "int64"),
@@ -140,9 +140,9 @@ GRADIENTS = {
     "of integers": (lambda: leaf(1.0).to(symgrad.int64).sum().backward(), RuntimeError, "does not require grad"),
     "of a comparison": (lambda: (leaf(1.0) > 0).sum().backward(), RuntimeError, "does not require grad"),
     "set to a number": (lambda: setattr(leaf(1.0), "grad", 1.0), TypeError, "Tensor or None", "float"),
-    "set to another shape": (lambda: setattr(leaf(1.0), "grad", tensor([1.0, 2.0])), RuntimeError, "the same size", "reshape", "[2]", "[1]"),
+    "set to another shape": (lambda: setattr(leaf(1.0), "grad", tensor([1.0, 2.0])), RuntimeError, "reshape", "[2]", "[1]"),
     "set to another dtype": (lambda: setattr(leaf(1.0), "grad", tensor([1.0], dtype=symgrad.float32)), RuntimeError, "float32", "float64"),
-    "taken from a computed tensor": (lambda: (leaf(1.0) * 2).requires_grad_(False), RuntimeError, "leaf variables", "detach()"),
+    "taken from a computed tensor": (lambda: (leaf(1.0) * 2).requires_grad_(False), RuntimeError, "detach()"),
 }
 
 
@@ -236,9 +236,9 @@ def test_errors_of_dtypes_have_the_name_that_was_called():
 
 def test_batch_norm_without_channels_or_statistics():
     v, norm = symgrad.ones(3), symgrad.nn.functional.batch_norm
-    with pytest.raises(RuntimeError, match="running_mean must be defined in evaluation mode"):
+    with pytest.raises(RuntimeError, match="batch_norm: .*running_mean"):
         norm(v, None, None)
-    with pytest.raises(IndexError, match="batch_norm needs channels"):
+    with pytest.raises(IndexError, match="batch_norm: .*channels"):
         norm(v, None, None, training=True)
 
 

@@ -133,8 +133,8 @@ def assignment_of_a_stale_value_to_a_leaf(x):
     (changed_constant_and_divisor, rf"{CHANGED}: \[torch.DoubleTensor \[\]\], which is output 0 of Sum"),
     (changed_above_an_undefined_gradient, f"{CHANGED}.*output 0 of Reciprocal"),
     (changed_view_of_a_function, CHANGED),
-    (changed_divisor_without_history, "A view was created in no_grad mode and its base or another view of its base has been modified inplace"),
-    (stale_value_of_an_assignment, "Output 1 of Split is a view and its base or another view of its base has been modified inplace"),
+    (changed_divisor_without_history, "the view was made under no_grad"),
+    (stale_value_of_an_assignment, "output 1 of Split, is one of several"),
     (assignment_of_a_stale_value_to_a_leaf, "a leaf Variable that requires grad is being used in an in-place operation"),
 ])
 def test_a_program_is_refused(program, message):
@@ -147,7 +147,7 @@ def test_an_input_that_a_function_returns_is_a_view_that_it_made_in_every_mode(m
     x = symgrad.ones(2)
     with mode():
         y = Same.apply(x)
-    with pytest.raises(RuntimeError, match="being modified inplace with grad mode enabled. This view was created inside a custom Function"):
+    with pytest.raises(RuntimeError, match="made by a custom Function"):
         y.mul_(leaf(1.0, 2.0))
 
 

@@ -175,5 +175,5 @@ def test_the_posthook_of_a_leaf_sees_the_memory_of_its_new_gradient():
 def test_a_hook_after_accumulation_returns_nothing(result, error):
     x = symgrad.tensor(1.0, requires_grad=True)
     x.register_post_accumulate_grad_hook(lambda t: result)
-    with pytest.raises(error, match="hooks should return None|expected Variable, but hook returned"):
+    with pytest.raises(error, match="must return None"):
         x.exp().backward()

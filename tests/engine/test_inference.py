@@ -41,7 +41,7 @@ def test_no_graph_ever_holds_the_node_of_inference_tensors():
 def test_inference_tensors_are_constants_in_formulas():
     x, t = symgrad.tensor(2.0, requires_grad=True, symbol="x"), made(5.0)
     assert str((x + t)[0].expr) == "x + 5"
-    with pytest.raises(RuntimeError, match="cannot be saved"):
+    with pytest.raises(RuntimeError, match="not saved"):
         x * t
 
 
@@ -63,10 +63,10 @@ def test_a_graph_made_outside_is_pulled_back_inside():
 
 def test_saved_tensor_hooks_do_not_allow_saving_inference_tensors():
     x, t = symgrad.ones(2, requires_grad=True), made(1.0, 2.0)
-    with symgrad.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError, match="cannot be saved"):
+    with symgrad.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError, match="not saved"):
         x * t
     with symgrad.autograd.set_detect_anomaly(True):
-        with pytest.raises(RuntimeError, match="cannot be saved"):
+        with pytest.raises(RuntimeError, match="not saved"):
             x * t
         assert (x + t).requires_grad
 
@@ -115,7 +115,7 @@ def test_leaves_that_require_grad():
     alone = [t * t, t.sin(), t**2, symgrad.cat([t, t]), t.detach(), t * 2.0, t + 1, 1 - t, t / 2, t.clone(), t.float()]
     assert [(x.is_inference(), x.requires_grad) for x in alone] == [(False, False)] * 4 + [(True, False)] + [(False, True)] * 6  # as in torch
     for call in (lambda: t * s, lambda: s * t):
-        with pytest.raises(RuntimeError, match="^Inference tensors cannot be saved for backward. Please do not use Tensors created in"):
+        with pytest.raises(RuntimeError, match="^an inference tensor is not saved"):
             call()
     y = (t + s) * 3
     y.sum().backward()

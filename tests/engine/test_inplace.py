@@ -333,7 +333,7 @@ class TestReshaped:
             getattr(x, name)(*args)
         with pytest.raises(RuntimeError, match="^a view of a leaf Variable that requires grad is being used in an in-place operation."):
             getattr(x[:], name)(*args)
-        with pytest.raises(RuntimeError, match="^Output 0 of Split is a view and is being modified inplace."):
+        with pytest.raises(RuntimeError, match="output 0 of Split, is one of several"):
             getattr((x * 1).split(2)[0], name)(*args)
         assert x.shape == (2, 3) and x._version == 0
         with no_grad():
@@ -431,7 +431,7 @@ class TestMemory:
             x.set_(symgrad.ones(2, dtype=symgrad.float32))
         with pytest.raises(TypeError, match="^set_: source .*list"):
             x.set_([1.0])
-        with pytest.raises(RuntimeError, match="are out of bounds for storage of size 24"):
+        with pytest.raises(RuntimeError, match="the storage has 24"):
             x.set_(symgrad.ones(3), 0, (2, 2), (2, 1))
         assert x.tolist() == [1.0, 1.0] and x._version == 0
 

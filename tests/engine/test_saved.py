@@ -25,7 +25,7 @@ from tests.support.exemptions import exempt
 from tests.support.points import arrays, examples
 from tests.support.threads import run_in_threads
 
-pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")  # of kl_div, as in torch
+pytestmark = pytest.mark.filterwarnings("ignore:(reduction|kl_div). 'mean' divides:UserWarning")  # of kl_div, as in torch
 
 TESTS = Path(__file__).parents[1]
 RECORDED = json.loads((TESTS / "support" / "data" / "saved.json").read_text())

@@ -171,21 +171,21 @@ def test_hooks_on_what_a_function_saved():
     y = Saving.apply(x)
     first, second = y.grad_fn._raw_saved_tensors
     assert isinstance(first, symgrad.autograd.SavedTensor) and isinstance(second, symgrad.autograd.SavedTensor)
-    with pytest.raises(RuntimeError, match="Trying to create a SavedTensor object from Python is forbidden"):
+    with pytest.raises(RuntimeError, match="no constructor"):
         symgrad.autograd.SavedTensor()
-    with pytest.raises(RuntimeError, match="with value None is forbidden"):
+    with pytest.raises(RuntimeError, match="the tensor is None"):
         second.register_hooks(abs, abs)
     for given in ((abs,), (1, 1), (abs, abs, abs)):
-        with pytest.raises(TypeError, match="^register_hooks\\(\\): incompatible function arguments"):
+        with pytest.raises(TypeError, match="^register_hooks: give two functions"):
             first.register_hooks(*given)
     first.register_hooks(lambda t: calls.append("pack") or 10 * t.detach(), lambda t: calls.append("unpack") or t)
-    with pytest.raises(RuntimeError, match="have already been set"):
+    with pytest.raises(RuntimeError, match="the tensor is packed"):
         first.register_hooks(abs, abs)
     y.sum().backward()
     assert x.grad.tolist() == [20.0, 40.0] and calls == ["pack", "unpack"]
-    with pytest.raises(RuntimeError, match="after it has been freed"):
+    with pytest.raises(RuntimeError, match="after they have been freed"):
         first.register_hooks(abs, abs)
-    with pytest.raises(RuntimeError, match="after they have already been freed"):
+    with pytest.raises(RuntimeError, match="after they have been freed"):
         y.grad_fn._raw_saved_tensors
 
 

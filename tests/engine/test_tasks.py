@@ -107,7 +107,7 @@ def test_queued_functions_run_once_after_their_own_backward(way, call):
     call(2 * y, x)
     accumulated = None if x.grad is None else x.grad.item()
     assert log == ["queue outer", "queue inner", ("inner", None), "inner is done", ("outer", accumulated)]
-    with pytest.raises(RuntimeError, match="Final callbacks can only be installed during backward pass"):
+    with pytest.raises(RuntimeError, match="no backward is running"):
         queue_callback(print)
 
 
@@ -143,9 +143,9 @@ def test_the_running_backward(way):
         seen.append((tasks.current_graph_task_id(), [tasks.will_engine_execute_node(node) for node in nodes]))
         with autograd.set_multithreading_enabled(False):
             order.extend(tasks.current_graph_task_execution_order())
-        with pytest.raises(RuntimeError, match="expects an grad_fn, but got Tensor"):
+        with pytest.raises(RuntimeError, match="a grad_fn, not Tensor"):
             tasks.will_engine_execute_node(x)
-        with pytest.raises(RuntimeError, match="with multithreading disabled"):
+        with pytest.raises(RuntimeError, match="multithreading"):
             tasks.current_graph_task_execution_order()
 
     x, z, order = leaf(1.0), leaf(2.0), []
@@ -160,7 +160,7 @@ def test_the_running_backward(way):
     assert seen[1][1] == [False, True, True, True] and seen[1][0] > seen[0][0]
     assert tasks.current_graph_task_id() == -1
     for ask in (tasks.current_graph_task_execution_order, lambda: tasks.will_engine_execute_node(nodes[0])):
-        with pytest.raises(RuntimeError, match="should only be called during the backward pass"):
+        with pytest.raises(RuntimeError, match="no backward is running"):
             ask()
 
 
@@ -169,7 +169,7 @@ def test_a_leaf_is_not_run_by_grad():
     node = (x * 1).grad_fn.next_functions[0][0]
 
     def look():
-        with pytest.raises(RuntimeError, match="A leaf node was passed .* currently running autograd.grad()"):
+        with pytest.raises(RuntimeError, match="no gradient reaches a leaf"):
             tasks.will_engine_execute_node(node)
 
     autograd.grad(acting(look)(x), x)

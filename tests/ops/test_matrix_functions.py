@@ -68,11 +68,11 @@ def test_empty_batches_and_empty_matrices_have_many_digits():
 
 def test_singular_and_indefinite_matrices_are_refused():
     ones = symgrad.ones(2, 2)
-    with pytest.raises(RuntimeError, match=r"linalg.inv: The diagonal element 2 is zero"):
+    with pytest.raises(RuntimeError, match="linalg.inv: .*element 2 "):
         linalg.inv(ones)
-    with pytest.raises(RuntimeError, match=r"torch.linalg.solve: The solver failed because the input matrix is singular"):
+    with pytest.raises(RuntimeError, match="linalg.solve: the matrix is singular"):
         linalg.solve(ones, ones)
-    with pytest.raises(RuntimeError, match=r"linalg.cholesky: The factorization could not be completed because the input is not positive-definite"):
+    with pytest.raises(RuntimeError, match="linalg.cholesky: the matrix is not positive definite"):
         linalg.cholesky(-ones)
     with pytest.raises(RuntimeError, match=r"\(...,n,n\).*\[2, 3\]"):
         linalg.det(symgrad.ones(2, 3))
@@ -178,7 +178,7 @@ def test_factors_eliminated_by_steps_are_those_of_lapack():
 
 @pytest.mark.parametrize("strict", [np.errstate(all="raise"), warnings.catch_warnings(action="error")], ids=["errors", "warnings"])
 def test_a_singular_matrix_is_refused_where_numpy_is_strict(strict):
-    with strict, pytest.raises(RuntimeError, match="linalg.inv: The diagonal element 2 is zero"):
+    with strict, pytest.raises(RuntimeError, match="linalg.inv: .*element 2 "):
         linalg.inv(symgrad.tensor([[1.0, 2.0], [2.0, 4.0]]))
 
 

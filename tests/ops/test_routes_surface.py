@@ -61,7 +61,7 @@ def test_dimensions_of_numbers_inside_vmap(name):
 
 
 def test_positions_beyond_a_member_of_a_batch_are_refused():
-    with pytest.raises(RuntimeError, match="out of bounds for storage of size 32"):
+    with pytest.raises(RuntimeError, match="the storage has 32"):
         vmap(lambda x: x.as_strided((2,), (4,)))(symgrad.ones(3, 4))
     with pytest.raises(RuntimeError, match=r"\[3\].*\[2\]"):
         vmap(lambda x: symgrad.as_strided_scatter(x, x[:3], (2,), (2,)))(symgrad.ones(3, 4))

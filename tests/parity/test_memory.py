@@ -94,7 +94,7 @@ def test_views_in_modes():
         with t.inference_mode():
             view = y.view(2, 2)
         assert view._base is y and not view.is_inference()
-        with pytest.raises(RuntimeError, match="Output 0 of Select.* is a view of a view which was created in inference mode and is being modified"):
+        with pytest.raises(RuntimeError, match="(?i)inference"):
             view[0] = 5.0
         with t.no_grad():
             assert not t.unsafe_split(t.ones(2, requires_grad=True), 1)[0].requires_grad

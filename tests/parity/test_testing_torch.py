@@ -215,7 +215,7 @@ def test_once_differentiable_is_found_out_and_a_claimed_second_order_is_a_failur
 def test_what_a_function_has_no_rule_for_does_not_apply_and_says_why():
     old = Attack(Old)
     assert old.names == ["x", "y"] and not (old.order and old.subject.forward)
-    with pytest.raises(NotApplicable, match="no forward mode: You must implement the jvp function"):
+    with pytest.raises(NotApplicable, match="no forward mode: .*jvp"):
         old.subject.tangent([np.ones(2)] * 2, [np.ones(2)] * 2)
     with pytest.raises(NotApplicable, match="no rule for vmap: .*must override the setup_context"):
         old.subject.batch([np.ones((2, 3))] * 2, [0, 0])

@@ -160,7 +160,7 @@ def test_a_backward_that_ignores_its_cotangent():
 
 
 def test_a_backward_of_another_shape():
-    with pytest.raises(RuntimeError, match="returned an invalid gradient at index 0 - got .3. but expected shape compatible with .2, 2."):
+    with pytest.raises(RuntimeError, match=r"gradient 1 must have the shape \[2, 2\], not \[3\]"):
         gradcheck(function(lambda ctx, x: x * 2, lambda ctx, g: symgrad.ones(3)), leaf(X))
 
 

@@ -25,9 +25,7 @@ def detach_(self: Tensor) -> Tensor:
     Raises RuntimeError for a view: its node follows from its base.
     """
     if base_of(self) is not None:
-        raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
-                           "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
-                           "called on these gradients.")
+        raise RuntimeError("detach_: a view is not detached in place, since its graph is that of its base; use detach()")
     _leave_graph(self)
     return self
 
@@ -56,7 +54,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     Raises RuntimeError for integers and booleans, and for False on a non-leaf.
     """
     if not isinstance(requires_grad, bool):
-        raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
+        raise TypeError(f"requires_grad_: requires_grad must be a bool, not {type(requires_grad).__name__}")
     node = self._node_slot
     if isinstance(node, Stale):  # requires grad as its base does
         if not requires_grad and node.recorded is not None:

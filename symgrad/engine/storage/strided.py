@@ -57,18 +57,13 @@ def member_geometry(input: Tensor, size: Any, stride: Any, storage_offset: int |
 def _checked(size: Any, stride: Any, offset: int, room: int, item: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The sizes and strides as tuples; raises unless they fit into a storage of `room` elements."""
     size, stride = tuple(map(int, size)), tuple(map(int, stride))
-    if len(size) != len(stride):
-        raise RuntimeError(f"mismatch in length of strides and shape: as_strided was called with sizes {list(size)} and strides {list(stride)}")
-    if any(n < 0 for n in stride):
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
-    if any(n < 0 for n in size):
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}: no size may be negative")
-    if offset < 0:
-        raise RuntimeError(f"Tensor: invalid storage offset {offset}: it may not be negative")
+    if len(size) != len(stride) or min(*stride, *size, offset, 0) < 0:
+        raise RuntimeError(f"as_strided: there must be one stride for each size, and no negative number, in the sizes {list(size)}, the strides "
+                           f"{list(stride)} and the offset {offset}")
     last = offset + sum(s * (n - 1) for n, s in zip(size, stride)) if all(size) else 0
     if last >= room and all(size):
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {item} requiring a "
-                           f"storage size of {(last + 1) * item} are out of bounds for storage of size {room * item}")
+        raise RuntimeError(f"as_strided: sizes {list(size)}, strides {list(stride)} and offset {offset} need {(last + 1) * item} bytes, but the "
+                           f"storage has {room * item}")
     return size, stride
 
 

@@ -19,6 +19,7 @@ from symgrad.engine.hooks import move_retained
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.storage.versions import counter_of
 from symgrad.engine.tensor import Tensor
+from symgrad.errors import LEAF_WRITTEN
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, GRADIENT, IN_FORWARD, INFERENCE, TRACKED, Leaf, Node, all_threads, make_node
 from symgrad.graph.op import REGISTRY
@@ -30,7 +31,12 @@ __all__ = ["CUSTOM", "MANY", "Base", "RefusedView", "Stale", "UnrecordedLeaf", "
 
 ref = weakref.ref
 NO_GRAD, MANY, CUSTOM, INFERRED = "no_grad", "many", "custom", "inference"
-REMEDY = " Write under no_grad(), which keeps it a leaf, or compute a new tensor."
+REMEDY = "Write under no_grad(), which keeps it a leaf, or compute a new tensor."
+REFUSED = {
+    CUSTOM: "was made by a custom Function, whose backward would not see the write; clone the output of the Function",
+    MANY: "is one of several that a function returned; compute a new tensor",
+    INFERRED: "was made in inference mode, and is written outside of it; do both inside or both outside, or clone it",
+    NO_GRAD: "was made under no_grad(), and is written with grad mode enabled; do both inside or both outside, or clone it"}
 _lock = reentrant_lock()  # guards the creation of the metadata of a base
 
 
@@ -152,7 +158,7 @@ class Stale(Node):
         meta, base = view._view, view._view.base
         parent, recorded, node = base._node, self.recorded, None
         if meta.made and (recorded is not None or parent is not None and parent.requires_grad) and not recorder.restores_nodes:
-            raise _refused(meta, view, "its base or another view of its base has been modified inplace")
+            raise _refused(meta, view, "the base of a view was written in place")
         flags = ((0 if recorded is None else recorded.flags) | (0 if parent is None else parent.flags)) & TRACKED
         if recorder.restores_nodes and not grad:
             flags = IN_FORWARD * recorder.tracks(parent)
@@ -257,20 +263,20 @@ def own(out: Any, given: Sequence[Any]) -> Any:
 
 
 def refuse_in_place(t: Tensor) -> None:
-    """Raise torch's error if this tensor cannot be written in a graph.
+    """Refuse a tensor that cannot be written in a graph.
 
     Raises RuntimeError for a leaf that requires grad, for views of one, and for views made under no_grad or by an op with several views.
     """
     meta = t._view
     if type(meta) is View:
         if meta.made:
-            raise _refused(meta, t, "is being modified inplace")
+            raise _refused(meta, t, "a view is written in place")
         if t.requires_grad and (meta.base.is_leaf or _has_memory_of_leaf(meta.base)):
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation." + REMEDY)
+            raise RuntimeError(f"a view of {LEAF_WRITTEN} {REMEDY}")
     elif t.requires_grad and _has_memory_of_leaf(t):
-        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation." + REMEDY)
+        raise RuntimeError(f"a view of {LEAF_WRITTEN} {REMEDY}")
     if t.requires_grad and is_leaf_unrefreshed(t):
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation." + REMEDY)
+        raise RuntimeError(f"{LEAF_WRITTEN} {REMEDY}")
 
 
 def _has_memory_of_leaf(t: Tensor) -> bool:
@@ -284,26 +290,10 @@ def _has_memory_of_leaf(t: Tensor) -> bool:
 
 
 def _refused(meta: View, t: Tensor, what: str) -> RefusedView:
-    """torch's error for a view made under no_grad, by a custom Function, or by an op with several views."""
+    """The error for a write to a view made under no_grad, by a custom Function, or by an op with several views."""
     node = t._node_slot.last if isinstance(t._node_slot, Stale) else t._node_slot
-    source = "" if node is None or isinstance(node, Leaf) else f"Output {node.output_nr} of {node.short_name()} is a view"
-    if meta.made in (INFERRED, NO_GRAD) or not source:
-        made = f"{source} of a view which was created in" if source else "A view was created in"
-        modes = f"inference mode and {what} in normal mode." if meta.made == INFERRED else f"no_grad mode and {what} with grad mode enabled."
-        message = f"{made} {modes}"
-    else:
-        message = f"{source} and {what}."
-    if meta.made == CUSTOM:
-        return RefusedView(f"{message} This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
-                            f"logic to handle view+inplace would override the custom backward associated with the custom Function, leading to "
-                            f"incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.")
-    if meta.made == MANY:
-        return RefusedView(f"{message} This view is the output of a function that returns multiple views. Such functions do not allow the output "
-                            f"views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
-    block = "inference_mode" if meta.made == INFERRED else "no_grad"
-    return RefusedView(f"{message} Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
-                        f"the view and the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both "
-                        f"outside (if you want the inplace to be tracked).")
+    source = "" if node is None or isinstance(node, Leaf) else f", output {node.output_nr} of {node.short_name()},"
+    return RefusedView(f"{what}: the view{source} {REFUSED[meta.made]}")
 
 
 def recast(array: np.ndarray, node: Node | None, dtype: np.dtype, flags: int = 0, value: Any = None) -> tuple[np.ndarray, Node | None]:
