@@ -29,24 +29,14 @@ FLOAT64, INT64 = np.dtype(np.float64), np.dtype(np.int64)
 def _legacy_value(target: DType, args: tuple, device: Any) -> Any:
     """The value of an old-style constructor: uninitialized elements, or data in the dtype."""
     if device is not None and device_of(device).type != "cpu":
-        raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {device_of(device).type} was passed; symgrad computes "
-                           f"on the CPU")
+        raise RuntimeError(f"new: the device is {device}. symgrad computes on the CPU; leave it out.")
     if not args:
         return np.empty(0, target.numpy)
     first = args[0]
     if isinstance(first, Size) or is_integer(first) and not isinstance(first, Tensor):
-        for i, n in enumerate(args if not isinstance(first, Size) else ()):
-            if not is_integer(n):
-                raise TypeError(f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error \"type must be tuple of ints,but got "
-                                f"{type(n).__name__}\"")
         return np.empty(sizes_of("new", args), target.numpy)
-    if len(args) > 1:
-        raise TypeError(f"new(): sizes are integers and data is one sequence, but {len(args)} arguments are given, the first of which is "
-                        f"{type(first).__name__}")
-    if isinstance(first, str):
-        raise TypeError("new(): invalid data type 'str'")
-    if not isinstance(first, (Sequence, np.ndarray)):
-        raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+    if len(args) > 1 or isinstance(first, str) or not isinstance(first, (Sequence, np.ndarray)):
+        raise TypeError(f"new: got {len(args)} arguments, the first of type {type(first).__name__}. Give sizes, or data as one sequence.")
     return np.array(creation.read_data(first, target))
 
 
@@ -59,8 +49,8 @@ def _new_tensor(cls: type, *args: Any, device: Any = None, **words: Any) -> Tens
         (given,) = words.values()
         args = (Size(given),) if "size" in words else (given,)
     elif words:
-        raise TypeError(f"new() received an invalid combination of arguments: {', '.join(words)}; call it as Tensor(*sizes), Tensor(data) or "
-                        f"Tensor(other), or use symgrad.tensor(data, {next(iter(words))}=...)")
+        raise TypeError(f"new: got {', '.join(words)}. Call Tensor(*sizes), Tensor(data) or Tensor(other), or use symgrad.tensor(data, "
+                        f"{next(iter(words))}=...).")
     if len(args) == 1 and isinstance(args[0], Tensor):
         args[0]._shared_array()
         return _as_class(cls, args[0].view(args[0].shape))
@@ -102,8 +92,7 @@ class tensortype(type):
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
         if cls.is_cuda:
-            raise TypeError(f"type {cls.__module__}.{cls.__name__} not available. symgrad is not compiled with CUDA enabled: use "
-                            f"torch.{cls.__name__}.")
+            raise TypeError(f"{cls.__module__}.{cls.__name__}: there is no CUDA. Use {cls.__name__} of the package.")
         if len(args) == 1 and isinstance(args[0], Tensor):
             if args[0].dtype is not cls.dtype:
                 raise TypeError(f"expected a tensor of {cls.dtype} (got one of {args[0].dtype}); convert it with .to({cls.dtype})")
@@ -127,22 +116,15 @@ _BY_NAME = {f"{t.__module__}.{name}": t for table in (TYPES, CUDA_TYPES) for nam
 
 def _dtype_named(kind: Any) -> DType:
     """The dtype of a type, the name of a type, or a dtype."""
-    if isinstance(kind, str):
-        if kind == "torch.Tensor":
-            return get_default_dtype()
-        if kind not in _BY_NAME:
-            raise ValueError(f"invalid type: {kind!r}")
-        kind = _BY_NAME[kind]
-    if kind is Tensor:
+    kind = _BY_NAME.get(kind, kind) if isinstance(kind, str) else kind
+    if kind is Tensor or kind == "torch.Tensor":
         return get_default_dtype()
     if isinstance(kind, tensortype):
         if kind.is_cuda:
             check_cpu("cuda")
         return kind.dtype
-    if isinstance(kind, type):
-        raise ValueError(f"invalid type: {kind.__name__!r}")
     if not isinstance(kind, (DType, np.dtype)):
-        raise TypeError("dtype must be a type, str, or dtype object")
+        raise (ValueError if isinstance(kind, (str, type)) else TypeError)(f"type: {kind!r} is no type of tensors. Give a dtype, such as float32.")
     return dtype_of(kind)
 
 
@@ -160,8 +142,7 @@ METHODS["type"] = type_
 
 def set_default_tensor_type(t: Any) -> None:
     """Set the default dtype by a tensor type or its name; deprecated in favour of `set_default_dtype`."""
-    warnings.warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
-                  "torch.set_default_device() as alternatives.", UserWarning, stacklevel=2)
+    warnings.warn("set_default_tensor_type is deprecated. Use set_default_dtype.", UserWarning, stacklevel=2)
     set_default_dtype(_dtype_named(t))
 
 

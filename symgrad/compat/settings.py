@@ -12,7 +12,6 @@ import warnings
 from typing import Any
 
 from symgrad.autograd.anomaly import set_detect_anomaly
-from symgrad.engine.refusals import taking_tensors
 
 __all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
            "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "set_anomaly_enabled",
@@ -25,7 +24,7 @@ MODES = {"default": 0, "warn": 1, "error": 2}
 
 def _check_bool(name: str, mode: Any) -> None:
     if not isinstance(mode, bool):
-        raise TypeError(f"{name}(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}")
+        raise TypeError(f"{name}: the mode is {mode!r}. Give True or False.")
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -49,13 +48,10 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
     Raises TypeError and RuntimeError for other modes.
     """
-    if not isinstance(debug_mode, (str, int)):
-        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
-    if isinstance(debug_mode, str) and debug_mode not in MODES:
-        raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
-    number = MODES[debug_mode] if isinstance(debug_mode, str) else debug_mode
-    if number not in (0, 1, 2):
-        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {number}")
+    number = MODES.get(debug_mode) if isinstance(debug_mode, str) else debug_mode
+    if number not in MODES.values() or not isinstance(number, int):
+        kind = RuntimeError if isinstance(debug_mode, (str, int)) else TypeError
+        raise kind(f"set_deterministic_debug_mode: the mode is {debug_mode!r}. Give one of {MODES}.")
     _settings["deterministic"] = number
 
 
@@ -66,11 +62,10 @@ def get_deterministic_debug_mode() -> int:
 
 def set_float32_matmul_precision(precision: str) -> None:
     """Allow products of float32 in less precision, "high" or "medium" instead of "highest"; they are always in full precision."""
-    if precision not in ("highest", "high", "medium"):
-        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the currentsetFloat32MatmulPrecision call has no effect.",
-                      UserWarning, stacklevel=2)
-        return
-    _settings["precision"] = precision
+    if precision in ("highest", "high", "medium"):
+        _settings["precision"] = precision
+    else:
+        warnings.warn(f"set_float32_matmul_precision: {precision!r} has no effect. Give 'highest', 'high' or 'medium'.", UserWarning, stacklevel=2)
 
 
 def get_float32_matmul_precision() -> str:
@@ -102,39 +97,31 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
 # Sizes
 
 
-@taking_tensors
 def sym_float(a: Any) -> float:
     """The number as a float."""
     return builtins.float(a)
 
 
-@taking_tensors
 def sym_int(a: Any) -> int:
     """The number as an integer, rounded towards zero."""
-    return math.floor(a) if a >= 0 else math.ceil(a)
+    return math.trunc(a)
 
 
 def sym_ite(b: bool, t: Any, f: Any) -> Any:
     """`t` if `b`, else `f`, which must be of one type. Raises AssertionError otherwise."""
-    if not isinstance(b, bool):
-        raise AssertionError(f"expected SymBool or bool, got {type(b)}")
-    if type(t) is not type(f):
-        raise AssertionError(f"type mismatch: {type(t)} vs {type(f)}")
+    if not isinstance(b, bool) or type(t) is not type(f):
+        raise AssertionError(f"sym_ite: got {b!r}, {t!r} and {f!r}. Give a bool and two values of one type.")
     return t if b else f
 
 
-@taking_tensors
 def sym_max(a: Any, b: Any) -> Any:
     """The larger of two numbers, a float if one of them is."""
-    largest = max(a, b)
-    return builtins.float(largest) if isinstance(a, builtins.float) or isinstance(b, builtins.float) else largest
+    return builtins.float(max(a, b)) if builtins.float in (type(a), type(b)) else max(a, b)
 
 
-@taking_tensors
 def sym_min(a: Any, b: Any) -> Any:
     """The smaller of two numbers, a float if one of them is."""
-    least = min(a, b)
-    return builtins.float(least) if isinstance(a, builtins.float) or isinstance(b, builtins.float) else least
+    return builtins.float(min(a, b)) if builtins.float in (type(a), type(b)) else min(a, b)
 
 
 def sym_not(a: Any) -> bool:
@@ -142,13 +129,11 @@ def sym_not(a: Any) -> bool:
     return not a
 
 
-@taking_tensors
 def sym_sqrt(a: Any) -> float:
     """The square root of a number. Raises ValueError for a negative one."""
     return math.sqrt(a)
 
 
-@taking_tensors
 def sym_sum(*args: Any) -> Any:
     """The sum of several numbers, or of a sequence of them."""
     return sum(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)

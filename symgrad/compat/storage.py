@@ -77,7 +77,7 @@ class _Storage:
     def copy_(self, source: Any, non_blocking: bool = False) -> Any:
         """Write the elements of a storage of the same size."""
         if source.size() != self.size():
-            raise RuntimeError(f"The size of the source, {source.size()}, is not that of the storage, {self.size()}: copy into one of the same size")
+            raise RuntimeError(f"copy_: the source has the size {source.size()}, the storage {self.size()}. Copy into one of the same size.")
         self._elements[...] = source._elements
         return self
 
@@ -92,8 +92,7 @@ class _Storage:
         Raises RuntimeError unless the size is the present one.
         """
         if size != self.size():
-            raise RuntimeError(f"Trying to resize storage that is not resizable: it has the size {self.size()}, and NumPy cannot change that of "
-                               f"memory that arrays share; use Tensor.resize_")
+            raise RuntimeError(f"resize_: the storage has the size {self.size()}, and memory that arrays share keeps it. Use Tensor.resize_.")
         return self
 
     def _like(self, elements: np.ndarray) -> Any:
@@ -105,9 +104,9 @@ class _Storage:
         if isinstance(index, slice):
             return index
         if isinstance(index, bool) or not isinstance(index, int):
-            raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+            raise RuntimeError(f"storage: the index is {index!r}. Give an integer or a slice.")
         if not -self.size() <= index < self.size():
-            raise IndexError(f"index {index} out of range for storage of size {self.size()}")
+            raise IndexError(f"storage: the index {index} is out of range. The size is {self.size()}.")
         return index
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -201,7 +200,7 @@ class TypedStorage(_Storage):
     def __getitem__(self, index: Any) -> Any:
         """An element."""
         if isinstance(index, slice):
-            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__: call untyped() first")
+            raise RuntimeError("storage: slices are those of bytes. Call untyped() first.")
         return self._elements[self._place(index)].item()
 
     def __repr__(self) -> str:

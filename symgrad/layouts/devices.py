@@ -13,7 +13,6 @@ __all__ = ["FORMATS", "LAYOUTS", "check_cpu", "device", "get_default_device", "l
 
 TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta",
          "hpu", "mtia", "privateuseone")
-_NO_ACCELERATOR = "Cannot access accelerator device when none is available."
 
 
 class device:
@@ -34,21 +33,14 @@ class device:
     index: int | None
 
     def __init__(self, type: Any, index: int | None = None):
-        if isinstance(type, device):
-            kind, number = type.type, type.index
-        elif isinstance(type, str):
-            kind, number = _parse(type)
-        elif isinstance(type, int) and not isinstance(type, bool):
-            raise RuntimeError(_NO_ACCELERATOR)
-        else:
-            raise TypeError(f"device(): argument 'device' must be a device, a string or an index, not {_type_name(type)}")
+        if isinstance(type, int) and not isinstance(type, bool):
+            raise RuntimeError(f"device: the index {type} needs an accelerator, and there is none. Write 'cpu'.")
+        if not isinstance(type, (device, str)) or not isinstance(index, int | None) or isinstance(index, bool):
+            raise TypeError(f"device: got {type!r} and {index!r}. Give a device, a string, or a string and an index.")
+        kind, number = _parse(type) if isinstance(type, str) else (type.type, type.index)
         if index is not None:
-            if number is not None:
-                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
-            if isinstance(index, bool) or not isinstance(index, int):
-                raise TypeError(f"device(): argument 'index' (position 2) must be int, not {_type_name(index)}")
-            if index < 0:
-                raise RuntimeError("Device index must not be negative")
+            if number is not None or index < 0:
+                raise RuntimeError(f"device: the index {index} of {type}. Give one index, from 0 on.")
             number = index
         object.__setattr__(self, "type", kind)
         object.__setattr__(self, "index", number)
@@ -79,21 +71,11 @@ class device:
         _defaults.stack = _defaults.stack[:-1]
 
 
-def _type_name(x: Any) -> str:
-    return type(x).__name__
-
-
 def _parse(text: str) -> tuple[str, int | None]:
     """The type and the index of a device string."""
-    if not text:
-        raise RuntimeError("Device string must not be empty")
-    found = None if len(text) > DEVICE_LENGTH else re.fullmatch(r"([a-zA-Z_]+)(?::(0|[1-9][0-9]*))?", text)
-    if found is None:
-        raise RuntimeError(f"Invalid device string: '{text[:DEVICE_LENGTH]}'")
-    if found[1] not in TYPES:
-        if re.fullmatch(r"[a-z]+[0-9]+", text.partition(":")[0]):
-            raise RuntimeError(f"Invalid device string: '{text}'")
-        raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {found[1]}")
+    found = None if len(text) > DEVICE_LENGTH else re.fullmatch(r"([a-z_]+)(?::(0|[1-9][0-9]*))?", text)
+    if found is None or found[1] not in TYPES:
+        raise RuntimeError(f"device: {text[:DEVICE_LENGTH]!r} is no device. Write one of {', '.join(TYPES)}, or one with an index, as cuda:0.")
     return found[1], None if found[2] is None else int(found[2])
 
 

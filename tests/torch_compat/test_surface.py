@@ -62,9 +62,9 @@ def test_old_constructors_share_memory_with_a_tensor():
     assert y.data_ptr() == x.data_ptr() and y.requires_grad and symgrad.DoubleTensor(x).data_ptr() == x.data_ptr()
     with pytest.raises(TypeError, match="expected a tensor of torch.float32.*got one of torch.float64"):
         symgrad.FloatTensor(x)
-    with pytest.raises(TypeError, match=r"new\(\) received an invalid combination.*requires_grad.*symgrad.tensor\(data, requires_grad="):
+    with pytest.raises(TypeError, match="new: got requires_grad"):
         Tensor(requires_grad=True)
-    with pytest.raises(TypeError, match="torch.cuda.FloatTensor not available.*CUDA"):
+    with pytest.raises(TypeError, match="torch.cuda.FloatTensor: there is no CUDA"):
         symgrad.cuda.FloatTensor(2)
     assert not isinstance(x, symgrad.cuda.DoubleTensor)
 
