@@ -12,6 +12,7 @@ import warnings
 from typing import Any
 
 from symgrad.autograd.anomaly import set_detect_anomaly
+from symgrad.engine.refusals import taking_tensors
 
 __all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
            "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "set_anomaly_enabled",
@@ -97,11 +98,13 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
 # Sizes
 
 
+@taking_tensors
 def sym_float(a: Any) -> float:
     """The number as a float."""
     return builtins.float(a)
 
 
+@taking_tensors
 def sym_int(a: Any) -> int:
     """The number as an integer, rounded towards zero."""
     return math.trunc(a)
@@ -114,11 +117,13 @@ def sym_ite(b: bool, t: Any, f: Any) -> Any:
     return t if b else f
 
 
+@taking_tensors
 def sym_max(a: Any, b: Any) -> Any:
     """The larger of two numbers, a float if one of them is."""
     return builtins.float(max(a, b)) if builtins.float in (type(a), type(b)) else max(a, b)
 
 
+@taking_tensors
 def sym_min(a: Any, b: Any) -> Any:
     """The smaller of two numbers, a float if one of them is."""
     return builtins.float(min(a, b)) if builtins.float in (type(a), type(b)) else min(a, b)
@@ -129,11 +134,13 @@ def sym_not(a: Any) -> bool:
     return not a
 
 
+@taking_tensors
 def sym_sqrt(a: Any) -> float:
     """The square root of a number. Raises ValueError for a negative one."""
     return math.sqrt(a)
 
 
+@taking_tensors
 def sym_sum(*args: Any) -> Any:
     """The sum of several numbers, or of a sequence of them."""
     return sum(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)

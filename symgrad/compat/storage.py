@@ -12,10 +12,10 @@ from symgrad.carriers.recorded import is_recorded
 from symgrad.dtypes.dtype import DTYPES, SCALAR_TYPES, DType, dtype_of, get_default_dtype
 from symgrad.engine.graph_breaks import refuse_array
 from symgrad.engine.method_table import MethodTable
-from symgrad.engine.storage.versions import owner
 from symgrad.engine.tensor import Tensor
 from symgrad.layouts.devices import CPU, device
 from symgrad.layouts.strides import address, bytes_of
+from symgrad.methods.layout import owner
 
 __all__ = ["METHODS", "STORAGES", "TypedStorage", "UntypedStorage", "is_storage"]
 

@@ -44,7 +44,7 @@ def test_storages_write_into_tensors_and_cannot_grow():
     assert x.tolist() == [2.0, 5.0, 0.0] and x._version == 0
     with pytest.raises(RuntimeError, match="resize_: the storage has the size 3"):
         x.storage().resize_(4)
-    with pytest.raises(RuntimeError, match="The size of the source, 2, is not that of the storage, 3"):
+    with pytest.raises(RuntimeError, match="copy_: the source has the size 2, the storage 3"):
         x.storage().copy_(symgrad.DoubleStorage(2))
 
 
