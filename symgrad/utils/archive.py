@@ -49,8 +49,7 @@ def read(stream: IO[bytes]) -> Any:
         end = stream.seek(0, io.SEEK_END)
         stream.seek(start)
     except (io.UnsupportedOperation, OSError) as error:
-        raise io.UnsupportedOperation(f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer like "
-                                      f"io.BytesIO and try to load from it instead.") from None
+        raise io.UnsupportedOperation(f"load: {error}. Read the data into an io.BytesIO, and load from that") from None
     head = stream.read(8)
     stream.seek(start)
     if not head:

@@ -172,7 +172,7 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, 
         _check_binary("save", f, "wb")
         _write_archive(f, members)
     else:
-        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+        raise AttributeError(f"save: {f!r} is no path and has no method write")
 
 
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:
@@ -188,16 +188,14 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     if isinstance(map_location, (str, device)):
         check_cpu(map_location)
     elif map_location is not None and not isinstance(map_location, dict) and not callable(map_location):
-        raise TypeError(f"load: map_location must be a device, a string, a dict or a function, not {type(map_location).__name__}; all tensors are on "
-                        f"the CPU, so it can be left out")
+        raise TypeError(f"load: map_location is {map_location!r}; give a device, a string, a dict or a function, or leave it out")
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as stream:
             return read(stream)
     if mmap:
-        raise ValueError("f must be a string filename in order to use mmap argument")
+        raise ValueError("load: mmap=True needs a path")
     if not (hasattr(f, "seek") and hasattr(f, "read")):
-        raise AttributeError(f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load from a file that is seekable. Please "
-                             f"pre-load the data into a buffer like io.BytesIO and try to load from it instead.")
+        raise AttributeError(f"load: {f!r} is no path and has no methods seek and read. Read the data into an io.BytesIO")
     _check_binary("load", f, "rb")
     return read(f)
 

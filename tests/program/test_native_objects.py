@@ -147,14 +147,6 @@ def test_a_damaged_object_is_compiled_again(objects: Path, damage: str) -> None:
     assert path.read_bytes()[-store.DIGEST:] != b"" and len(path.read_bytes()) == len(data)
 
 
-@needs_compiler
-def test_no_file_is_left_when_the_compiler_fails(objects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CC", f"{sys.executable} -c raise(SystemExit(3))")
-    with pytest.raises(Unsupported, match="failed"):
-        native(small())
-    assert list(objects.iterdir()) == []
-
-
 RACE = """
 import sys, numpy as np
 from symgrad.program.native import compiler, native
@@ -184,32 +176,6 @@ def test_processes_do_not_compile_the_same_twice(objects: Path) -> None:
 
 
 @needs_compiler
-def test_a_folder_that_others_can_write_is_not_used(objects: Path) -> None:
-    objects.mkdir()
-    objects.chmod(0o777)
-    native(small())
-    assert list(objects.iterdir()) == []
-    assert store.folder() != objects
-
-
-@needs_compiler
-def test_a_folder_that_cannot_be_made_is_replaced_by_a_temporary_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("SYMGRAD_CACHE_DIR", str(tmp_path / "file" / "objects"))
-    assert native(small())([np.arange(3.0)])[0].tolist() == [0.0, 2.0, 4.0]
-    assert store.folder().stat().st_mode & 0o777 == 0o700
-
-
-def test_the_folder_is_in_the_cache_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SYMGRAD_CACHE_DIR")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert store.folder() == tmp_path / "symgrad"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert store.folder() == tmp_path / ".cache" / "symgrad"
-
-
-@needs_compiler
 def test_the_command_line_shows_and_clears_the_objects(objects: Path, capsys: pytest.CaptureFixture) -> None:
     native(small())
     (objects / "note.txt").write_text("of the user")
@@ -221,15 +187,6 @@ def test_the_command_line_shows_and_clears_the_objects(objects: Path, capsys: py
     assert [path.name for path in objects.iterdir()] == ["note.txt"]
     assert main(["cache"]) == 0
     assert "0 compiled programs" in capsys.readouterr().out
-
-
-def test_without_a_compiler_nothing_is_written_in_c(monkeypatch: pytest.MonkeyPatch, objects: Path) -> None:
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.delenv("CC", raising=False)
-    assert find_compiler() is None
-    with pytest.raises(Unsupported, match="compiler"):
-        native(small())
-    assert main(["cache"]) == 0
 
 
 def test_the_compiler_of_the_environment_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,7 +93,7 @@ def test_devices_and_fifos_are_written_into(tmp_path):
     (tmp_path / "link").symlink_to("/dev/null")
     symgrad.save(NEW, tmp_path / "link")
     assert (tmp_path / "link").is_symlink() and names(tmp_path) == ["fifo", "link"]
-    with pytest.raises(io.UnsupportedOperation, match="You can only torch.load from a file that is seekable"):
+    with pytest.raises(io.UnsupportedOperation, match="io.BytesIO"):
         ends = os.pipe()
         os.close(ends[1])
         with open(ends[0], "rb") as pipe:

@@ -284,18 +284,18 @@ def test_the_other_arguments():
         symgrad.load(io.BytesIO())
     with pytest.raises(FileNotFoundError):
         symgrad.load("/nowhere/at/all")
-    with pytest.raises(AttributeError, match="has no attribute 'seek'. You can only torch.load from a file that is seekable"):
+    with pytest.raises(AttributeError, match="load: 3"):
         symgrad.load(3)
-    with pytest.raises(AttributeError, match="expected 'f' to be string, path, or a file-like object with a 'write' attribute"):
+    with pytest.raises(AttributeError, match="save: 3"):
         symgrad.save(1, 3)
     file = io.BytesIO()
     symgrad.save(1, file)
     file.seek(0)
     with pytest.raises(AssertionError, match="CUDA"):
         symgrad.load(file, map_location="cuda:0")
-    with pytest.raises(TypeError, match="map_location must be a device, a string, a dict or a function, not int"):
+    with pytest.raises(TypeError, match="map_location is 3"):
         symgrad.load(file, map_location=3)
-    with pytest.raises(ValueError, match="f must be a string filename in order to use mmap argument"):
+    with pytest.raises(ValueError, match="mmap"):
         symgrad.load(file, mmap=True)
 
 

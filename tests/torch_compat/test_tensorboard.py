@@ -334,11 +334,6 @@ def test_verbose_prints_the_graph(tmp_path, capsys):
                                        "%output/output.1 : float64[2] = IO Node(%Tanh/tanh)\n")
 
 
-def test_a_model_that_cannot_be_called(tmp_path):
-    with SummaryWriter(tmp_path) as writer, pytest.raises(TypeError, match="expected a module or a function, but got int"):
-        writer.add_graph(3, symgrad.zeros(2))
-
-
 # Numbers, histograms and texts
 
 
@@ -356,14 +351,6 @@ def test_scalars(tmp_path):
     assert [e.tensor_proto.double_val[0] for e in found.Tensors("double")] == values
     assert [e.step for e in found.Scalars("no step")] == [0]
     assert {tag: found.SummaryMetadata(tag).plugin_data.plugin_name for tag in ("new", "double")} == {"new": "scalars", "double": "scalars"}
-
-
-def test_non_scalars_are_refused(tmp_path):
-    with SummaryWriter(tmp_path) as writer:
-        with pytest.raises(AssertionError, match=r"Tensor should contain one element \(0 dimensions\). Was given size: 2 and 1 dimensions"):
-            writer.add_scalar("x", symgrad.ones(2))
-        with pytest.raises(NotImplementedError, match="Got <class 'str'>, but numpy array or torch tensor are expected"):
-            writer.add_scalar("x", "1.0")
 
 
 def test_add_scalars_writes_one_run_per_scalar(tmp_path):
@@ -389,14 +376,6 @@ def test_histograms_are_those_of_torch(name, tmp_path):
 
 def read(h):
     return [[h.min, h.max, h.num, h.sum, h.sum_squares], list(h.bucket_limit), list(h.bucket)]
-
-
-def test_empty_histograms_are_refused(tmp_path):
-    with SummaryWriter(tmp_path) as writer:
-        with pytest.raises(ValueError, match="The input has no element"):
-            writer.add_histogram("x", symgrad.empty(0))
-        with pytest.raises(ValueError, match="no element falls into a bin"):
-            writer.add_histogram("x", symgrad.ones(3), bins=[2.0, 3.0])
 
 
 def test_texts(tmp_path):
@@ -450,24 +429,19 @@ def test_purge_step(tmp_path):
 
 
 def test_without_tensorboard_the_error_names_the_extra():
+    """Which is imported by the first writer."""
     code = """
-import sys
+import sys, symgrad as torch
+writer = torch.utils.tensorboard.SummaryWriter
+assert "tensorboard" not in sys.modules
 sys.modules["tensorboard"] = None
-from symgrad.utils.tensorboard import SummaryWriter
 try:
-    SummaryWriter("never")
+    writer("never")
 except ImportError as error:
     print(error.name, error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    remedy = "SummaryWriter writes with the package tensorboard, which is not installed: pip install 'symgrad[tensorboard]'"
-    assert done.stdout == f"tensorboard {remedy}\n"
-    assert not os.path.exists("never")
-
-
-def test_torch_utils_tensorboard_by_attribute():
-    code = "import symgrad as torch, sys; assert torch.utils.tensorboard.SummaryWriter; print('tensorboard' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert done.stdout.startswith("tensorboard ") and "pip install 'symgrad[tensorboard]'" in done.stdout and not os.path.exists("never")
 
 
 def record():

@@ -69,24 +69,25 @@ def test_vectors_for_the_projector(tmp_path):
 
 
 @pytest.mark.parametrize("call, error, message", [
-    (lambda w: w.add_image("x", symgrad.ones(2, 3), dataformats="CHW"), AssertionError, "size of input tensor and input format are different"),
-    (lambda w: w.add_image("x", symgrad.ones(2, 3, 3), dataformats="HHC"), AssertionError, "same dimension shordhand twice"),
-    (lambda w: w.add_image("x", symgrad.ones(2, 3, 3)), AssertionError, "1, 3 or 4 channels, not 2"),
-    (lambda w: w.add_image("x", "file.png"), NotImplementedError, "numpy array or torch tensor"),
-    (lambda w: w.add_image("x", symgrad.ones(2, 3), dataformats="AB"), AssertionError, "named by H and W"),
-    (lambda w: w.add_audio("x", symgrad.ones(2, 3)), AssertionError, "should be 1 dimensional"),
-    (lambda w: w.add_tensor("x", symgrad.ones(2, dtype=symgrad.bfloat16)), TypeError, "no dtype bfloat16"),
-    (lambda w: w.add_histogram_raw("x", 0, 1, 1, 1, 1, [1.0], [1, 2]), ValueError, r"len\(bucket_limits\) != len\(bucket_counts\)"),
+    (lambda w: w.add_image("x", symgrad.ones(2, 3), dataformats="CHW"), AssertionError, "CHW.*2, 3"),
+    (lambda w: w.add_image("x", symgrad.ones(2, 3, 3), dataformats="HHC"), AssertionError, "HHC"),
+    (lambda w: w.add_image("x", symgrad.ones(2, 3, 3)), AssertionError, "not 2"),
+    (lambda w: w.add_image("x", "file.png"), NotImplementedError, "file.png"),
+    (lambda w: w.add_image("x", symgrad.ones(2, 3), dataformats="AB"), AssertionError, "AB"),
+    (lambda w: w.add_audio("x", symgrad.ones(2, 3)), AssertionError, "not 2"),
+    (lambda w: w.add_tensor("x", symgrad.ones(2, dtype=symgrad.bfloat16)), TypeError, "bfloat16"),
+    (lambda w: w.add_scalar("x", symgrad.ones(2)), AssertionError, "x has shape"), (lambda w: w.add_scalar("x", "1.0"), NotImplementedError, "1.0"),
+    (lambda w: w.add_histogram("x", symgrad.empty(0)), ValueError, "no element"),
+    (lambda w: w.add_histogram("x", symgrad.ones(3), bins=[2.0, 3.0]), ValueError, "no element falls"),
+    (lambda w: w.add_histogram_raw("x", 0, 1, 1, 1, 1, [1.0], [1, 2]), ValueError, "1 bucket_limits and 2"),
     (lambda w: w.add_custom_scalars_marginchart(["a", "b"]), AssertionError, "three tags"),
-    (lambda w: w.add_hparams([], {}), TypeError, "hparam_dict should be a dictionary"),
-    (lambda w: w.add_hparams({}, 3), TypeError, "metric_dict should be a dictionary"),
-    (lambda w: w.add_hparams({"a": []}, {}), ValueError, "one of int, float, str, bool, or torch.Tensor: a is list"),
-    (lambda w: w.add_hparams({"a": 1}, {}, {"b": [1]}), TypeError, "invalid key, b"),
-    (lambda w: w.add_embedding(symgrad.ones(2)), AssertionError, "mat should be 2D"),
-    (lambda w: w.add_embedding(symgrad.ones(2, 2), [1]), AssertionError, "#labels should equal with #data points"),
-    (lambda w: w.add_embedding(symgrad.ones(2, 2), label_img=symgrad.ones(1, 3, 2, 2)), AssertionError, "#images should equal"),
-    (lambda w: w.add_embedding(symgrad.ones(1, 2), [(1, 2)], metadata_header=["a"]), AssertionError, "len of header must be equal"),
-    (lambda w: w.add_embedding(symgrad.ones(1, 2), ["a\tb"]), ValueError, "has a tab or a line break")])
+    (lambda w: w.add_graph(3), TypeError, "int"), (lambda w: w.add_hparams([], {}), TypeError, "hparam_dict"),
+    (lambda w: w.add_hparams({}, 3), TypeError, "metric_dict"), (lambda w: w.add_hparams({"a": []}, {}), ValueError, "a is a list"),
+    (lambda w: w.add_hparams({"a": 1}, {}, {"b": [1]}), TypeError, "'b'"), (lambda w: w.add_embedding(symgrad.ones(2)), AssertionError, "mat"),
+    (lambda w: w.add_embedding(symgrad.ones(2, 2), [1]), AssertionError, "metadata has 1"),
+    (lambda w: w.add_embedding(symgrad.ones(2, 2), label_img=symgrad.ones(1, 3, 2, 2)), AssertionError, "label_img has 1"),
+    (lambda w: w.add_embedding(symgrad.ones(1, 2), [(1, 2)], metadata_header=["a"]), AssertionError, "1 labels"),
+    (lambda w: w.add_embedding(symgrad.ones(1, 2), ["a\tb"]), ValueError, "tab")])
 def test_refusals_write_nothing(call, error, message, tmp_path):
     with SummaryWriter(tmp_path) as writer, pytest.raises(error, match=message):
         call(writer)
@@ -103,7 +104,3 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     with pytest.raises(PermissionError, match="cannot be written") as caught:
         SummaryWriter(tmp_path / "closed")
     assert (caught.value.errno, caught.value.filename) == (errno.EACCES, str(tmp_path / "closed"))
-
-
-def test_methods_that_are_absent_are_not_found():
-    assert not hasattr(SummaryWriter, "add_video") and not hasattr(SummaryWriter, "add_mesh")

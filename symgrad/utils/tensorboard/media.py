@@ -32,7 +32,7 @@ def array_of(x: Any) -> np.ndarray:
         return np.asarray(x._value)
     if isinstance(x, (np.ndarray, np.generic, int, float, complex, list)):
         return np.asarray(x)
-    raise NotImplementedError(f"Got {type(x)}, but numpy array or torch tensor are expected.")
+    raise NotImplementedError(f"SummaryWriter: expected a number, a tensor or an array, and not {x!r:.40}")
 
 
 class Media:
@@ -76,7 +76,7 @@ class Media:
         """Add a sound: samples from -1 to 1, of which what is outside is clipped. Raises AssertionError for more than one dimension."""
         array = array_of(snd_tensor).squeeze()
         if array.ndim != 1:
-            raise AssertionError("input tensor should be 1 dimensional.")
+            raise AssertionError(f"add_audio: a sound has one dimension, and not {array.ndim}")
         samples = (array.clip(-1.0, 1.0) * (2**15 - 1)).astype("<i2")
         stream = io.BytesIO()
         with wave.open(stream, "wb") as sound:
@@ -155,12 +155,8 @@ def as_bytes(pixels: np.ndarray) -> np.ndarray:
 def as_pixels(array: np.ndarray, dataformats: str, columns: int = COLUMNS) -> np.ndarray:
     """Pictures as one array by height, width and channel, at most `columns` in a row."""
     order = dataformats.upper()
-    if len(set(order)) != len(order):
-        raise AssertionError(f"You can not use the same dimension shordhand twice. input_format: {dataformats}")
-    if len(order) != array.ndim:
-        raise AssertionError(f"size of input tensor and input format are different. tensor shape: {array.shape}, input_format: {dataformats}")
-    if not {"H", "W"} <= set(order) <= set("NCHW"):
-        raise AssertionError(f"the dimensions of pictures are named by H and W, and C and N if there are any, not {dataformats}")
+    if len(set(order)) != len(order) or len(order) != array.ndim or not {"H", "W"} <= set(order) <= set("NCHW"):
+        raise AssertionError(f"add_image: dataformats is {dataformats!r} for shape {array.shape}; name each dimension once: H, W, and C and N")
     for axis in "NC":
         if axis not in order:
             array, order = array[None], axis + order
@@ -195,7 +191,7 @@ def hyperparameters(settings: Mapping[str, Any], metrics: Mapping[str, Any], cho
     """The tag and the content of each summary: what there is to be varied, the settings of this run, and its end."""
     given = {name: _plain(name, value) for name, value in settings.items() if value is not None}
     if unknown := [name for name in choices if name not in given]:
-        raise TypeError(f"parameter: hparam_domain_discrete contains invalid key, {unknown[0]}, and has to be one of the settings")
+        raise TypeError(f"add_hparams: hparam_domain_discrete has {unknown[0]!r}, which is none of the settings")
     infos = []
     for name, (kind, _) in given.items():
         info = protocol.HParamInfo(name=name, type=protocol.DataType.Value(kind))
@@ -223,7 +219,7 @@ def _plain(name: str, value: Any) -> tuple[str, Any]:
         return "DATA_TYPE_FLOAT64", float(value)
     if isinstance(value, str):
         return "DATA_TYPE_STRING", value
-    raise ValueError(f"value should be one of int, float, str, bool, or torch.Tensor: {name} is {type(value).__name__}")
+    raise ValueError(f"add_hparams: {name} is a {type(value).__name__}; give a number, a text, a bool or a tensor of one")
 
 
 def _text(label: Any) -> str:
@@ -237,19 +233,18 @@ def _labels(metadata: Sequence[Any], header: Sequence[str] | None) -> str:
     """The rows of labels; with a header there are several columns, and it is the first row."""
     rows = [[label] for label in metadata] if not header else [header, *metadata]
     if header and any(len(row) != len(header) for row in rows):
-        raise AssertionError("len of header must be equal to the number of columns in metadata")
+        raise AssertionError(f"add_embedding: each row of metadata needs {len(header)} labels, as the header has")
     return "".join("\t".join(map(_text, row)) + "\n" for row in rows)
 
 
 def write_embedding(root: str, tag: str, step: int, mat: Any, metadata: Sequence[Any] | None, label_img: Any, header: Sequence[str] | None) -> Any:
     """Write the files of one embedding to a subfolder of `root`, and return its entry in the projector's configuration."""
     vectors = array_of(mat)
-    if metadata is not None and len(vectors) != len(metadata):
-        raise AssertionError("#labels should equal with #data points")
-    if label_img is not None and len(vectors) != len(label_img):
-        raise AssertionError("#images should equal with #data points")
     if vectors.ndim != 2:
-        raise AssertionError("mat should be 2D, where mat.size(0) is the number of data points")
+        raise AssertionError(f"add_embedding: mat has shape {vectors.shape}; its rows are the vectors")
+    for name, given in (("metadata", metadata), ("label_img", label_img)):
+        if given is not None and len(given) != len(vectors):
+            raise AssertionError(f"add_embedding: {name} has {len(given)} entries for {len(vectors)} vectors")
     folder = f"{str(step).zfill(5)}/{quote(tag, safe=' ').replace('.', '%2E')}"
     info = protocol.EmbeddingInfo(tensor_name=f"{tag}:{str(step).zfill(5)}", tensor_path=f"{folder}/tensors.tsv")
     files = {"tensors.tsv": "".join("\t".join(map(str, row)) + "\n" for row in vectors.tolist()).encode()}

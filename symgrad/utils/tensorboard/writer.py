@@ -109,7 +109,7 @@ class SummaryWriter(Media):
     def _scalar(self, folder: str, tag: str, value: Any, step: Any, walltime: float | None, new_style: bool = False, double: bool = False) -> None:
         array = array_of(value).squeeze()
         if array.ndim:
-            raise AssertionError(f"Tensor should contain one element (0 dimensions). Was given size: {array.size} and {array.ndim} dimensions.")
+            raise AssertionError(f"add_scalar: {tag} has shape {array.shape}; give one element")
         number = float(array)
         if not new_style:
             self._summary(folder, step, walltime, tag, simple_value=number)
@@ -134,7 +134,7 @@ class SummaryWriter(Media):
         """
         array = array_of(values).ravel()
         if not array.size:
-            raise ValueError("The input has no element.")
+            raise ValueError("add_histogram: there is no element")
         counts, limits = np.histogram(array, _tensorflow_bins() if isinstance(bins, str) and bins == "tensorflow" else bins)
         if max_bins is not None and len(counts) > max_bins:
             starts = np.arange(0, len(counts), len(counts) // max_bins)
@@ -155,7 +155,7 @@ class SummaryWriter(Media):
         Raises ValueError if these are not as many.
         """
         if len(bucket_limits) != len(bucket_counts):
-            raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
+            raise ValueError(f"add_histogram_raw: there are {len(bucket_limits)} bucket_limits and {len(bucket_counts)} bucket_counts")
         histogram = protocol.HistogramProto(min=min, max=max, num=num, sum=sum, sum_squares=sum_squares,
                                             bucket_limit=list(map(float, bucket_limits)), bucket=list(map(float, bucket_counts)))
         self._summary(self.log_dir, global_step, walltime, tag, histo=histogram)
@@ -170,7 +170,7 @@ class SummaryWriter(Media):
         """
         for name, given in (("hparam_dict", hparam_dict), ("metric_dict", metric_dict)):
             if not isinstance(given, Mapping):
-                raise TypeError(f"parameter: {name} should be a dictionary, nothing logged.")
+                raise TypeError(f"add_hparams: {name} is a {type(given).__name__}; give a dict")
         folder = os.path.join(self.log_dir, str(time.time()) if run_name is None else run_name)
         for tag, content in hyperparameters(hparam_dict, metric_dict, hparam_domain_discrete or {}):
             self._summary(folder, None, None, tag, "hparams", content)
