@@ -1,12 +1,12 @@
-"""Every module of the tables in `module_cases` beside torch's: one line there covers a module.
+"""Every module in the texts of `modules` beside torch's.
 
-A line of CASES is the text of a constructor and the text of its inputs, or several, which are given in turn; a line of EVALUATED is the same for
-a module that is random in training, and one of FIRST where torch has no second gradients, or wrong ones; a line of REFUSED has inputs that are
-refused, and none where the constructor is. FUNCTIONS are what stands beside modules.
+A line is the text of a constructor, and the lines below it are inputs, which are given in turn. What stands under EVALUATED is random in training,
+and under FIRST torch has no second gradients, or wrong ones; REFUSED has inputs that are refused, and none where the constructor is. FUNCTIONS are
+what stands beside modules.
 """
 
-import importlib
 import pathlib
+import re
 
 import pytest
 import torch
@@ -15,11 +15,13 @@ from tests.parity.module_kit import compare_function, compare_module, compare_re
 
 pytestmark = [pytest.mark.usefixtures("double_precision", "one_thread"), pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")]
 
-TABLES = [importlib.import_module(f"tests.parity.module_cases.{path.stem}")
-          for path in sorted((pathlib.Path(__file__).parent / "module_cases").glob("[a-z]*.py"))]
-CASES, EVALUATED, FIRST, FUNCTIONS, FIRST_FUNCTIONS = ({text: given for table in TABLES for text, given in getattr(table, name, {}).items()}
-                           for name in ("CASES", "EVALUATED", "FIRST", "FUNCTIONS", "FIRST_FUNCTIONS"))
-REFUSED = [(text, one) for table in TABLES for text, given in getattr(table, "REFUSED", {}).items() for one in given or [None]]
+TABLES = {"CASES": {}, "EVALUATED": {}, "FIRST": {}, "FUNCTIONS": {}, "FIRST_FUNCTIONS": {}, "REFUSED": {}}
+for path in sorted((pathlib.Path(__file__).parent / "modules").glob("*.txt")):
+    for name, lines in re.findall(r"^\[(\w+)\]\n((?:.+\n)*)", path.read_text(encoding="utf-8"), re.MULTILINE):
+        for text, given in re.findall(r"^(\S.*)\n((?:    .+\n)*)", lines, re.MULTILINE):
+            TABLES[name][text] = [line.strip() for line in given.splitlines()]
+CASES, EVALUATED, FIRST, FUNCTIONS, FIRST_FUNCTIONS, _ = TABLES.values()
+REFUSED = [(text, one) for text, given in TABLES["REFUSED"].items() for one in given or [None]]
 
 
 @pytest.fixture
@@ -38,7 +40,7 @@ def test_modules(text):
 
 @pytest.mark.parametrize("text", [text for text in CASES if "max_norm" not in text])  # which writes to the weight
 def test_modules_under_transforms(text):
-    for given in [CASES[text]] if isinstance(CASES[text], str) else CASES[text]:
+    for given in CASES[text]:
         compare_transforms(text, given)
 
 
