@@ -15,8 +15,8 @@ from torch.testing import make_tensor
 
 from .database import Call, database, from_database, seeded
 
-# In `written.txt`, with a call a line, `v` is a vector of four numbers, `a` a matrix of 2 x 3, `c` an image of 1 x 4 x 4 x 4, `s` a square matrix, `p` probabilities,
-# `t` signs, `k` class numbers, `i` integers; `w` has one number for each channel of `c`.
+# In `written.txt`, with a call a line, `v` is a vector of four numbers, `a` a matrix of 2 x 3, `c` an image of 1 x 4 x 4 x 4, `s` a square matrix,
+# `p` probabilities, `t` signs, `k` class numbers, `i` integers; `w` has one number for each channel of `c`.
 # What sets or asks for a state of the whole library, reads and writes files, or transforms functions, has no arguments to draw.
 NOT_DRAWN = """
 are_deterministic_algorithms_enabled compile from_dlpack from_file get_default_device get_default_dtype get_deterministic_debug_mode
