@@ -14,6 +14,7 @@ import numpy as _numpy
 
 from symgrad import autograd, random
 from symgrad.compat import legacy as _legacy
+from symgrad.compat import members as _members
 from symgrad.compat import storage as _storage
 from symgrad.compat.absent import missing as _missing
 from symgrad.compat.legacy import TYPES as _TYPES
@@ -52,6 +53,7 @@ _LOADED = {
         enable_grad inference_mode is_anomaly_check_nan_enabled is_anomaly_enabled is_grad_enabled is_inference_mode_enabled no_grad
         set_grad_enabled""",
     "compat.legacy": "set_default_tensor_type",
+    "compat.members": "is_distributed",
     "compat.modules": "types",
     "compat.settings": """
         are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision
@@ -125,7 +127,7 @@ _LATER = {
 }
 _HOMES = {name: module for table in (_LOADED, _LATER) for module, names in table.items() for name in names.split()}
 
-_assemble(_METHODS, _legacy.METHODS, _storage.METHODS)
+_assemble(_METHODS, _legacy.METHODS, _members.METHODS, _storage.METHODS, nodes=_members.NODE_METHODS)
 globals().update(_DEVICES, **_SURFACE)
 
 __all__ = sorted({name for name in (*globals(), *" ".join(_LOADED.values()).split(), *_FUNCTIONS, *_METHODS_AS_FUNCTIONS)  # noqa: PLE0605

@@ -37,6 +37,8 @@ from symgrad.codegen.sources import to_jax as to_jax
 from symgrad.codegen.sources import to_python as to_python
 from symgrad.codegen.sources import to_torch as to_torch
 from symgrad.compat.legacy import set_default_tensor_type as set_default_tensor_type
+from symgrad.compat.members import get_device as get_device
+from symgrad.compat.members import is_distributed as is_distributed
 from symgrad.compat.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from symgrad.compat.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from symgrad.compat.settings import get_float32_matmul_precision as get_float32_matmul_precision
@@ -130,7 +132,6 @@ from symgrad.methods.counting import unique as unique
 from symgrad.methods.counting import unique_consecutive as unique_consecutive
 from symgrad.methods.counting import where as where
 from symgrad.methods.elements import hash_tensor as hash_tensor
-from symgrad.methods.elements import is_distributed as is_distributed
 from symgrad.methods.elements import slice_inverse as slice_inverse
 from symgrad.methods.extending import elementwise as elementwise
 from symgrad.methods.extending import linear as linear
@@ -141,7 +142,6 @@ from symgrad.methods.histograms import histogramdd as histogramdd
 from symgrad.methods.inplace import fill_ as fill_
 from symgrad.methods.inplace import zero_ as zero_
 from symgrad.methods.integers import bitwise_not as bitwise_not
-from symgrad.methods.layout import get_device as get_device
 from symgrad.methods.layout import is_neg as is_neg
 from symgrad.methods.layout import is_signed as is_signed
 from symgrad.methods.predicates import allclose as allclose

@@ -9,12 +9,9 @@ import warnings
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-from symgrad.carriers.duck import Unrecordable
-from symgrad.carriers.recorded import Recorded
 from symgrad.engine.inference import is_inference, made_in_inference
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.storage.leaves import requires_grad_
-from symgrad.engine.storage.versions import version
 from symgrad.engine.storage.writes import InferenceError
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import ImmediateScope, in_mode, thread
@@ -221,16 +218,6 @@ def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     return made_in_inference(self) if marked else self
 
 
-def _version(self: Tensor) -> int:
-    """The version counter: the number of writes in place to the memory."""
-    if is_inference(self):
-        raise InferenceError("_version: an inference tensor has none")
-    if type(self._value) is Recorded:
-        raise Unrecordable("the version of a tensor")
-    return version(self._value)
-
-
 _requires_grad_.__name__, _requires_grad_.__doc__ = "requires_grad_", requires_grad_.__doc__
 METHODS["is_inference"] = is_inference
 METHODS["requires_grad_"] = _requires_grad_
-METHODS["_version"] = property(_version)

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.duck import DuckArray
-from symgrad.engine.method_table import MethodTable
-from symgrad.engine.saved import _needed, changed, saved_as
+from symgrad.engine.saved import _needed, changed
 from symgrad.engine.storage.versions import Alias, first_write_after, owner, version
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.classes import become, derived
@@ -81,15 +80,6 @@ def _plain_class(kind: type[Node]) -> type[Node]:
     """The class for nodes of a class with a rule of its own, whose rule is that of the op, which reads only the unpacked values."""
     op: Any = kind.op
     return derived(kind, vjp=staticmethod(op.vjp), residual_jvp=None)
-
-
-def _position(node: Node, name: str) -> int | None:
-    """The position of the saved value with this name in torch; None if there is none."""
-    names = node.op.argument_names
-    if name == "result":
-        return -1
-    name = "input" if name == "self" and "input" in names else name
-    return names.index(name) if name in names and node.op.arity is not None else None
 
 
 def _pack(node: Any, positions: Sequence[int], pack: Pack, unpack: Unpack) -> None:
@@ -248,23 +238,6 @@ def saved_tensor(node: Any, position: int, kind: type[SavedTensor] = SavedTensor
     out = object.__new__(kind)
     out._node, out._position = node, position
     return out
-
-
-def _saved_attribute(node: Node, name: str) -> Any:
-    """The node attributes `_saved_*`, and `_raw_saved_*`, on which hooks are registered."""
-    if not name.startswith("_raw_saved_"):
-        position = _position(node, name.removeprefix("_saved_")) if node.flags & (PACKED | RELEASED) == PACKED else None
-        kept = getattr(node.args, "kept", {})
-        if position is None or position not in kept:
-            return saved_as(node, name)
-        return wrap(kept[position].unpack(), node if position < 0 else node.parents[position])
-    position = _position(node, name.removeprefix("_raw_saved_")) if getattr(type(node), "op", None) is not None else None
-    if position is None:
-        raise AttributeError(f"{type(node).__name__!r} object has no attribute {name!r}")
-    return saved_tensor(node, position)
-
-
-NODE_METHODS = MethodTable(saved_as=_saved_attribute)
 
 
 # Writing in place to saved tensors

@@ -18,6 +18,7 @@ from symgrad.compiled.code import reads
 from symgrad.compiled.contents import MISSING, cells_of
 from symgrad.compiled.kinds import is_library, kind_of, state_of
 from symgrad.compiled.outside import looking
+from symgrad.engine.storage.versions import version
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.generators import default_generator
 from symgrad.graph.modes import UNCHANGED
@@ -162,8 +163,8 @@ def effects_observed(captures: Captures, tree: Any) -> Iterator[list[str]]:
     before, form = flatten(tree)
     tensors = [*captures.present(), *[x for x in before if isinstance(x, Tensor)]]
     gradients = [(t, getattr(t, "_grad", None)) for t in tensors]
-    versions = [(t, t._version) for t in tensors]
-    of_gradients = [(g, g._version) for _, g in gradients if g is not None]
+    versions = [(t, version(t._value)) for t in tensors]
+    of_gradients = [(g, version(g._value)) for _, g in gradients if g is not None]
     written = _held_streams(True)
     numbers: Any = state_of(default_generator)
     state, bits = numbers.read(), default_generator._bits
@@ -180,9 +181,9 @@ def effects_observed(captures: Captures, tree: Any) -> Iterator[list[str]]:
         effects.append(DRAWS)
     if (found := _effect(captures, tree, before, form, (), gradients)) is not None:
         effects.append(f"the function changes {found}")
-    if any([t._version != version for t, version in versions]):
+    if any([version(t._value) != before for t, before in versions]):
         effects.append(WRITES)
-    if any([g._version != version for g, version in of_gradients]):
+    if any([version(g._value) != before for g, before in of_gradients]):
         effects.append("the function changes a gradient")
     if any([stream.text for stream in written if stream]):
         effects.append("the function prints")

@@ -315,39 +315,3 @@ def read_traced(node: Node, by: Sequence[Node | None] | None = None) -> tuple[An
     if not node.flags & PACKED:  # else `read` would call the unpack hooks, too
         read(node, by)
     return traced_args(node)
-
-
-def saved_as(self: Node, name: str) -> Any:
-    """torch's `_saved_self`, `_saved_other`, `_saved_result` and the parameters of an op."""
-    op = getattr(type(self), "op", None)
-    if not name.startswith("_saved_") or op is None:
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-    asked = name.removeprefix("_saved_")
-    names = op.argument_names if op.arity is not None else ()
-    place = names.index("input") if asked == "self" and "input" in names else names.index(asked) if asked in names else None
-    if self.args is None or self.flags & RELEASED:
-        raise RuntimeError(FREED)
-    sources = tuple(p if p is not None and p.requires_grad else None for p in self.parents)
-    needed = [n for n, _ in _needed(self, sources)]
-    if asked == "result" and "result" in needed:
-        return wrap(self.value, self)
-    if place is not None:
-        value = self.args[place]
-        if names[place] not in needed:
-            return None
-        number = isinstance(value, (bool, int, float, complex)) and asked in ("self", "other") and op.name != "pow"  # torch shows these as tensors
-        return wrap(np.asarray(value)[()]) if number else _saved_tensor(value, self.parents[place]) if isinstance(value, VALUES) else value
-    parameters = {p.name: value for p, value in zip(op.parameters, self.args[len(self.parents):])}
-    if asked not in parameters and (asked != "indices" or "index" not in parameters):
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: its op {op.name} saves "
-                             f"{', '.join(f'_saved_{n}' for n in [*names, *parameters])}")
-    if asked == "indices":
-        parts = parameters["index"] if isinstance(parameters["index"], tuple) else (parameters["index"],)
-        return tuple(wrap(np.asarray(part)) if isinstance(part, (list, np.ndarray)) else None for part in parts)
-    value = parameters[asked]
-    if asked in ("index", "mask") and op.numerics.saved is not None:
-        if not any(p is not None and asked in given.split() for p, given in zip(sources, op.numerics.saved)):
-            return None
-        arrays = [np.asarray(part) for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, (list, np.ndarray))]
-        return wrap(arrays[0]) if len(arrays) == 1 else tuple(map(wrap, arrays))
-    return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from symgrad.autograd import calls, modes, saving
+from symgrad.autograd import calls, modes
 from symgrad.autograd import engine as backward
 from symgrad.engine import hooks, traced
 from symgrad.engine.storage import leaves, strided, views
@@ -59,9 +59,9 @@ def detach(names: Iterable[str]) -> None:
             delattr(Tensor, name)
 
 
-def assemble(*tables: Mapping[str, Any]) -> None:
-    """Attach all members of Tensor, with those of the `tables` of higher layers; called once, by `import symgrad`."""
+def assemble(*tables: Mapping[str, Any], nodes: Mapping[str, Any]) -> None:
+    """Attach all members of Tensor, with those of the `tables` of higher layers, and those of `nodes`; called once, by `import symgrad`."""
     for table in (*TABLES, *tables):
         attach(table)
-    for table in (hooks.NODE_METHODS, saving.NODE_METHODS, calls.NODE_METHODS):
+    for table in (hooks.NODE_METHODS, calls.NODE_METHODS, nodes):
         attach(table, Node)

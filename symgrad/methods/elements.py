@@ -10,16 +10,15 @@ import numpy as np
 
 from symgrad.arguments import check_kind, check_option
 from symgrad.engine.method_table import MethodTable
-from symgrad.engine.refusals import expect_tensors, taking_tensors
+from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.layouts.memory_layout import order_of_strides, row_major
 from symgrad.methods.inplace import in_place
-from symgrad.methods.layout import METHODS as LAYOUT
 from symgrad.ops.rules import axes, sizes
 from symgrad.system.errorstate import quietly
 
-__all__ = ["dim_order", "hash_tensor", "is_distributed", "slice_inverse"]
+__all__ = ["dim_order", "hash_tensor", "slice_inverse"]
 
 METHODS = MethodTable()
 
@@ -103,25 +102,6 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 
 
 @METHODS.define
-def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """What `load_state_dict` puts in the place of this tensor: the tensor with the elements of another, or with `assign` the other itself."""
-    return other.detach() if assign else self.copy_(other).detach()
-
-
-@METHODS.define
-def is_shared(self: Tensor) -> bool:
-    """Whether the memory is shared with other processes; it is not."""
-    return False
-
-
-@METHODS.define
-def is_distributed(input: Tensor) -> bool:
-    """Whether the tensor is spread over several processes; it is not. Raises TypeError for what is no tensor."""
-    expect_tensors("is_distributed", input=input)
-    return False
-
-
-@METHODS.define
 @taking_tensors
 def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
     """The exclusive or of the bits of the elements over `dim`, or over all elements, as unsigned integers: of floats those of float64.
@@ -169,5 +149,4 @@ def __dlpack_device__(self: Tensor) -> tuple[int, int]:
     return 1, 0
 
 
-METHODS["const_data_ptr"] = LAYOUT["data_ptr"]
 METHODS["polygamma_"] = in_place("polygamma_", polygamma)

@@ -18,7 +18,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.errors import OUT_OF_RANGE
 from symgrad.graph.op import REGISTRY
-from symgrad.layouts.devices import CPU, FORMATS, LAYOUTS, check_cpu, device, unavailable_error
+from symgrad.layouts.devices import CPU, FORMATS, LAYOUTS, check_cpu, device
 from symgrad.layouts.memory_layout import IMAGE_AXES
 from symgrad.layouts.strides import address
 
@@ -103,18 +103,6 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself: it is on the CPU."""
     return _in_memory_format(self, memory_format)
-
-
-@METHODS.define
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
-    """The tensor on a GPU, which symgrad cannot use.
-
-    Raises AssertionError, as torch without CUDA does.
-    """
-    raise unavailable_error(_Device("cuda" if device is None or isinstance(device, int) else device))
-
-
-_Device = device
 
 
 # Memory
@@ -239,31 +227,8 @@ def _constant(name: str, value: Any, doc: str) -> None:
 _constant("device", CPU, "Where the tensor is: on the CPU.")
 _constant("layout", LAYOUTS["strided"], "How the elements are laid out: strided.")
 _constant("is_cpu", True, "Whether the tensor is on the CPU; it is.")
-for _name in ("cuda", "sparse", "sparse_csr", "quantized", "mkldnn", "meta", "nested", "mps", "xpu", "vulkan", "ipu"):
-    _constant(f"is_{_name}", False, f"Whether the tensor is of the kind {_name}; it is not.")
 METHODS["itemsize"] = property(lambda self: int(self._value.itemsize), doc="The size of one element in bytes.")
 METHODS["nbytes"] = property(lambda self: int(self._value.size * self._value.itemsize), doc="The size of all elements in bytes.")
-
-
-@METHODS.define
-def get_device(self: Tensor) -> int:
-    """The index of the GPU the tensor is on: -1, for it is on the CPU."""
-    return -1
-
-
-@METHODS.define
-def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """Whether the tensor is in pinned memory; it is not."""
-    return False
-
-
-@METHODS.define
-def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor in pinned memory, which needs an accelerator.
-
-    Raises RuntimeError.
-    """
-    raise RuntimeError("Cannot access accelerator device when none is available.")
 
 
 @METHODS.define

@@ -26,7 +26,7 @@ from symgrad.graph.node import node_class
 from symgrad.graph.op import REGISTRY
 from symgrad.layouts.indices import check_bounds, integer_index
 from symgrad.methods.counting import nonzero
-from symgrad.methods.elements import hash_tensor, is_distributed, slice_inverse
+from symgrad.methods.elements import hash_tensor, slice_inverse
 from symgrad.methods.histograms import histogram, histogramdd
 from symgrad.methods.inplace import in_place
 from symgrad.methods.segments import segment_reduce
@@ -236,7 +236,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 
 SURFACE: dict[str, Callable[..., Any]] = {
     "alias_copy": alias_copy, "slice_copy": slice_copy, "argwhere": argwhere, "nonzero_static": nonzero_static, "unravel_index": unravel_index,
-    "segment_reduce": segment_reduce, "is_distributed": is_distributed, "hash_tensor": hash_tensor, "slice_inverse": slice_inverse,
+    "segment_reduce": segment_reduce, "hash_tensor": hash_tensor, "slice_inverse": slice_inverse,
     "stft": stft, "istft": istft, "_conj": FUNCTIONS["conj"], "_conj_physical": FUNCTIONS["conj"], "_neg_view": FUNCTIONS["neg"],
     "as_strided_scatter": as_strided_scatter, "detach": detach, "fill": fill, "put": put, "histogram": histogram, "histogramdd": histogramdd,
     **{f"{name}_copy": _copies(name) for name in COPIED}, **{f"unsafe_{name}": _pieces(name) for name in ("chunk", "split", "split_with_sizes")},

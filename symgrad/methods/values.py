@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -71,15 +70,6 @@ def _names(self: Tensor) -> list[str]:
 
 
 METHODS["__dir__"] = _names
-
-
-def _volatile(self: Tensor) -> bool:
-    """False: the name of old programs for a tensor without a graph."""
-    warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2)
-    return False
-
-
-METHODS["volatile"] = property(_volatile)
 
 
 def _number(self: Tensor, what: str, always: bool | None = False) -> Any:
