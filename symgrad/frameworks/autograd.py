@@ -36,7 +36,6 @@ class AutogradAdapter(Adapter):
         return self.place(level(self.tuple(tuple(xs[i] for i in places))), places, len(xs))
 
     def _pullback(self, function: Callable[[Any], Any], cotangent: Any) -> Callable[[Any], Any]:
-        """The pullback of a cotangent as a function of the arguments."""
         return lambda some: self.autograd.make_vjp(function)(some)[0](cotangent)
 
     def jvp(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:

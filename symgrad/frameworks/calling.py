@@ -49,7 +49,6 @@ class BoundCall:
 
     @property
     def names(self) -> list[str]:
-        """The names of the differentiated arguments."""
         return [i.name for i in self.inputs]
 
 

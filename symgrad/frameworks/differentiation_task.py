@@ -120,7 +120,6 @@ class DifferentiationTask:
 
     @property
     def point(self) -> list[np.ndarray]:
-        """The given inputs."""
         return [i.value for i in self.inputs]
 
     @property
@@ -129,7 +128,6 @@ class DifferentiationTask:
         return ["_".join([i.name, *map(str, index)]) for i in self.inputs for index in np.ndindex(i.value.shape)]
 
     def call(self, *inputs: Any) -> Any:
-        """Call the function with the given inputs."""
         arguments = {name: self._copy(name, value) for name, value in self.bound.arguments.items()}
         for i, given in zip(self.inputs, inputs):
             if i.key is None:

@@ -125,7 +125,6 @@ def error_location(error: BaseException, path: Path) -> str:
 
 
 def _functions(module: ModuleType) -> dict[str, Callable[..., Any]]:
-    """The functions that the file defines, in order."""
     return {name: f for name, f in vars(module).items()
             if not name.startswith("_") and inspect.isroutine(f) and getattr(f, "__module__", None) == module.__name__ and not inspect.isclass(f)}
 

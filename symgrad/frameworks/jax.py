@@ -42,12 +42,10 @@ class JaxAdapter(Adapter):
         self.compiled, self._probed = True, False
 
     def context(self) -> Any:
-        """The context in which JAX has 64 bits."""
         switch = self.jax.enable_x64 if hasattr(self.jax, "enable_x64") else import_extra("jax.experimental", self.name).enable_x64
         return switch(True)
 
     def leaf(self, x: Array, differentiated: bool = True) -> Any:
-        """A copy of the array."""
         with self.context():
             return self._array(x)
 
@@ -56,7 +54,6 @@ class JaxAdapter(Adapter):
         return self.jax.device_put(np.array(x))
 
     def call(self, leaves: Sequence[Any]) -> Any:
-        """The result as an array of JAX."""
         with self.context():
             return self._call_as_array(*leaves)
 
@@ -67,7 +64,6 @@ class JaxAdapter(Adapter):
         return JaxShadow(self.jax)
 
     def array(self, value: Any) -> Array:
-        """A copy of the array."""
         return np.array(value) if self.shadow is None else self.shadow.read(value)
 
     def value_as_differentiated(self, xs: Arrays) -> Array:
@@ -112,7 +108,6 @@ class JaxAdapter(Adapter):
         return self.array(self._run(("alone", place), pulled, list(xs), cotangent, () if tangent is None else (tangent,)))
 
     def probe(self, xs: Arrays) -> None:
-        """Determine how often it can be differentiated, and whether forward."""
         super().probe(xs)
         self._probed = True
 
@@ -174,7 +169,6 @@ class JaxAdapter(Adapter):
         return self.array(self._run(("batch", *axes), self._vmap(axes), *xs))
 
     def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None]) -> list[Array | None]:
-        """`jax.vjp` of `jax.vmap`."""
         places = [i for i, x in enumerate(xs) if is_active(x)]
 
         def pulled(arrays: Any, g: Any) -> Any:

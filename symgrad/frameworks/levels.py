@@ -107,7 +107,6 @@ class Derivatives:
         return np.moveaxis(found, 0, -1) if order <= self.full else contract(found, self.direction, order == self.full + 1)
 
     def _own_derivatives(self, point: Sequence[np.ndarray], order: int, out: Levels) -> None:
-        """The value and the derivatives that the adapter computes."""
         kind = np.float64 if self.adapter.shadow is None else object
         n = self.direction.size
         units = np.eye(n)
@@ -134,7 +133,6 @@ class Derivatives:
         return [vector[end - v.size:end].reshape(v.shape).astype(v.dtype) for end, v in zip(ends, point)]
 
     def _difference(self, point: Sequence[np.ndarray], out: Levels) -> None:
-        """One order more than the function's own."""
         k = self.highest
 
         def function(vector: np.ndarray) -> np.ndarray:

@@ -69,7 +69,6 @@ class Shadow:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """The context in which operations have shadow values."""
         yield
 
     def read(self, value: Any) -> Any:
@@ -82,7 +81,6 @@ class Shadow:
         return getattr(self.recorder, name)(*boxed, **options).value
 
     def note(self, name: str, operands: list[tuple[Any, Any]], floats: Any, exact: Any) -> None:
-        """Store an operation."""
         self.beyond |= any(context.isfinite(y) and context.mag(y) > HUGE for y in np.ravel(exact).tolist() if y)
         self.operations.append(ShadowOperation(name, operands, (np.asarray(floats), exact)))
 

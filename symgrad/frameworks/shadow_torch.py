@@ -67,7 +67,6 @@ class TorchShadow(Shadow):
         return self._place(memory[1], value).copy().view(Digits)
 
     def _place(self, memory: np.ndarray, value: Any) -> np.ndarray:
-        """The elements of a tensor in its memory."""
         strides = [s * memory.itemsize for s in value.stride()]
         return np.lib.stride_tricks.as_strided(memory[value.storage_offset():], tuple(value.shape), strides)
 

@@ -122,7 +122,6 @@ class NumpyAdapter(SuppliedDerivatives):
         return super().leaf(x, differentiated) if self.shadow is None else tensor(x, dtype=x.dtype, requires_grad=is_active(x))
 
     def call(self, leaves: Sequence[Any]) -> Any:
-        """The result of the function."""
         found = super().call(leaves)
         return as_array_like(found, leaves) if type(found) in (float, int) else found
 
@@ -130,7 +129,6 @@ class NumpyAdapter(SuppliedDerivatives):
         return super().join(parts) if len(parts) < 2 or len({np.shape(p) for p in parts}) > 1 else np.asarray(parts)
 
     def array(self, value: Any) -> Array:
-        """The result as an array."""
         if self.shadow is not None:
             return self.shadow.read(value)
         out = np.asarray(value.detach() if hasattr(value, "detach") else value)

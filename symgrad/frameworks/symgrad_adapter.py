@@ -34,12 +34,10 @@ class SymgradAdapter(RecordingAdapter):
     dtypes = ("float64", "float32", "float16", "bfloat16")
 
     def leaf(self, x: Array, differentiated: bool = True) -> Tensor:
-        """A tensor that shares the array's memory."""
         t = wrap(x if isinstance(x, np.ndarray) else np.asarray(x))
         return t.requires_grad_() if differentiated and is_active(x) else t
 
     def call(self, leaves: Sequence[Any]) -> Any:
-        """The result as a tensor."""
         found = super().call(leaves)
         return found if isinstance(found, Tensor) else tensor(found)
 
@@ -54,13 +52,11 @@ class SymgradAdapter(RecordingAdapter):
         return RecordedShadow()
 
     def array(self, value: Any) -> Array:
-        """The tensor's own array."""
         if self.shadow is not None:
             return self.shadow.read(value)
         return np.asarray(value._value if isinstance(value, Tensor) else value)
 
     def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
-        """`symgrad.autograd.grad`."""
         kept = [(v, g) for v, g in zip(values, cotangents) if v.requires_grad]
         if not kept:
             return [None] * len(leaves)

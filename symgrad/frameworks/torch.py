@@ -54,7 +54,6 @@ class TorchAdapter(RecordingAdapter):
         return out.requires_grad_() if differentiated and is_active(x) else out
 
     def call(self, leaves: Sequence[Any]) -> Any:
-        """The result as a tensor."""
         try:
             with self.torch.enable_grad():
                 found = self.select_output(self.function(*leaves, *self.parameters))
@@ -76,7 +75,6 @@ class TorchAdapter(RecordingAdapter):
         return TorchShadow(self.name)
 
     def array(self, value: Any) -> Array:
-        """The tensor's own memory as an array."""
         if self.shadow is not None and isinstance(value, self.torch.Tensor):
             return self.shadow.read(value)
         if not isinstance(value, self.torch.Tensor):

@@ -88,7 +88,6 @@ def _is_small(graph: TensorGraph) -> bool:
 
 
 def _reference(graph: TensorGraph) -> Callable[[Values, Any], Any]:
-    """The value as a function of the arrays."""
     if not _is_small(graph):
         _check_recorded(graph)
         return lambda values, sizes: of_sum(graph.normal_form, values, PRECISE, sizes)

@@ -48,7 +48,6 @@ def _terms(total: Sum, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
 
 
 def _factor(f: Factor, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
-    """The derivative of one factor, at its indices."""
     head, indices, power = f
     if isinstance(head, Symbol):
         if head.name != symbol.name:

@@ -186,7 +186,6 @@ def _most_compact(total: Sum) -> tuple[Sum, MatrixForm | None]:
 
 
 def _symbol(graph: TensorGraph, wrt: Any) -> Symbol:
-    """The symbol for a name or a leaf."""
     if isinstance(wrt, Tensor):
         node = wrt._node
         name = node.symbol if isinstance(node, Leaf) else None
@@ -267,7 +266,6 @@ def _tensors_of_arguments(arrays: Mapping[str, Any], seed: int) -> tuple[dict[st
 
 
 def _record_run(of: Callable[..., Any], tensors: Mapping[str, Tensor]) -> Run:
-    """The recorded call of a function."""
     with np.errstate(all="ignore"), observing() as escapes:
         y = of(**tensors)
     if not isinstance(y, Tensor) or y._node is None or not y._node.flags & NAMED:

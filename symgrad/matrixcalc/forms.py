@@ -57,7 +57,6 @@ def _product(*forms: MatrixForm) -> MatrixForm:
 
 
 def _hadamard(items: Sequence[tuple[MatrixForm, Any]], rank: int) -> MatrixForm:
-    """The elementwise product of powers."""
     powers: dict[MatrixForm, Any] = {}
     for form, power in items:
         for part, inner in zip(form.args, form.value) if form.kind == "hadamard" else ((form, ONE),):
@@ -115,7 +114,6 @@ def _scale(number: Any, scalars: Sequence[tuple[MatrixForm, Any]], body: MatrixF
 
 
 def _factor_form(f: Factor) -> MatrixForm:
-    """A factor, without its power."""
     head, rank = f.head, len(f.indices)
     if rank > 2:
         raise NoCompactForm(f"a factor of {rank} axes has no matrix notation")
@@ -230,7 +228,6 @@ class _Network:
         return True
 
     def _vector(self, index: Index) -> bool:
-        """A matrix times a vector."""
         found = self._items_at(index)
         if len(found) != 2 or {len(indices) for _, indices in found} != {1, 2}:
             return False
@@ -242,7 +239,6 @@ class _Network:
         return True
 
     def _matrices(self, index: Index) -> bool:
-        """A matrix times a matrix."""
         found = self._items_at(index)
         if len(found) != 2 or any(len(indices) != 2 for _, indices in found):
             return False

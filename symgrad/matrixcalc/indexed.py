@@ -27,7 +27,6 @@ class _Names(dict):
 
 
 def _arrays(total: Sum) -> set[str]:
-    """The names of all arrays in a sum."""
     found: set[str] = set()
     for f in (f for t in total.terms for f in t.factors):
         found |= {f.head.name} if isinstance(f.head, Symbol) else set() if f.head.argument is None else _arrays(f.head.argument)

@@ -99,7 +99,6 @@ def _simplify_factor(f: Factor) -> tuple[Any, list[Factor] | None]:
 
 
 def _mark_simplified(total: Sum) -> Sum:
-    """The sum, marked as simplified."""
     total.__dict__["is_simplified"] = True
     return total
 

@@ -30,7 +30,6 @@ class NumPySource(TextPrinter):
         return name.format(inner)
 
     def number(self, number: Any) -> str:
-        """A number as source."""
         if number.is_Integer:
             return str(number)
         return f"{number.p} / {number.q}" if number.is_Rational and number.q < 10_000 else repr(float(number))

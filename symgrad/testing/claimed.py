@@ -57,7 +57,6 @@ class ClaimedOp:
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of the tensor arguments."""
         op = self.subject.op
         if op is not None and op.arity is not None:
             own, said = list(op.argument_names), names_in(self.claims.formula) or []
@@ -72,7 +71,6 @@ class ClaimedOp:
         return [f"x{i}" for i in range(count)]
 
     def _takes(self, shapes: Sequence[tuple[int, ...]], values: Sequence[float] = ()) -> bool:
-        """Whether the op takes arguments of these shapes."""
         try:
             with silence():
                 self._value([x + x * np.eye(*s) if len(s) == 2 else np.full(s, x) for s, x in zip(shapes, values or [0.5] * len(shapes))])
@@ -94,7 +92,6 @@ class ClaimedOp:
 
     @cached_property
     def domains(self) -> list[Domain]:
-        """The domain of each tensor argument."""
         op = self.subject.op
         if self.claims.domain is None and op is not None:
             given = op.domain or (REAL,)
@@ -179,7 +176,6 @@ class ClaimedOp:
         return self.claims.allowed(dtype, order)
 
     def inputs(self, xs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-        """The arguments by name."""
         names = self.names if len(self.names) == len(xs) else [f"x{i}" for i in range(len(xs))]
         return dict(zip(names, xs))
 

@@ -63,7 +63,6 @@ def _with_keys(argument_lists: Iterable[Sequence[np.ndarray]]) -> Iterator[Draft
 
 
 def _columns(points: Sequence[Sequence[Any]], plan: DrawingPlan) -> list[np.ndarray]:
-    """Points as one vector for each argument."""
     return [plan.typed(np.array(column), i) for i, column in enumerate(zip(*points))]
 
 

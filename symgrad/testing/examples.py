@@ -37,7 +37,6 @@ class Example(NamedTuple):
     tangents: tuple[tuple[np.ndarray | None, ...], ...]
 
     def mapped(self, change: Callable[[np.ndarray], np.ndarray]) -> Example:
-        """The example with every array changed."""
         return Example(tuple(map(change, self.xs)), change(self.cotangent),
                        tuple(tuple(None if t is None else change(t) for t in ts) for ts in self.tangents))
 
@@ -77,7 +76,6 @@ class DrawingPlan(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of bytes that encode a draft."""
         return self.starts[-1] + TRAILER
 
     def typed(self, x: np.ndarray, i: int) -> np.ndarray:

@@ -143,7 +143,6 @@ def _quoted(text: str) -> str:
 
 
 def _is_literal(value: Any) -> bool:
-    """Whether a value can be written as Python."""
     try:
         return bool(ast.literal_eval(repr(value)) == value)
     except (ValueError, SyntaxError):
@@ -151,7 +150,6 @@ def _is_literal(value: Any) -> bool:
 
 
 def _names(obj: Any, formula: str | None) -> list[str]:
-    """The names of the tensor arguments."""
     return Attack(obj, Claims(formula=formula)).names
 
 

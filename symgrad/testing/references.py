@@ -75,7 +75,6 @@ def _evaluator(attack: ClaimedOp) -> tuple[Evaluate, str] | None:
 
 
 def _rule_evaluator(op: Any, parameters: tuple[Any, ...]) -> Evaluate:
-    """A forward rule."""
     return lambda xp, floats, cells: op.forward(xp.base, *((tuple(cells),) if op.arity is None else cells), *parameters)
 
 

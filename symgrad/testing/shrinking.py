@@ -124,7 +124,6 @@ class ShrinkSearch:
         return notes
 
     def smaller(self) -> None:
-        """Remove elements and axes."""
         while self.first(_parts(self.best)):
             pass
 

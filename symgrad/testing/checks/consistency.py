@@ -72,7 +72,6 @@ def settle(attack: Attack, example: Example, sides: Callable[..., list[Sides]], 
 
 
 def _largest(arrays: Sequence[Array | None]) -> float:
-    """The largest magnitude of the finite numbers in arrays."""
     return max((float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))) for a in map(as_double, (a for a in arrays if a is not None))),
                default=0.0)
 
@@ -250,7 +249,6 @@ def check_mixed(attack: Attack, example: Example) -> None:
 
 
 def _pullback_of_pushforward(subject: Adapter, xs: Arrays, g: Array, ts: Sequence[Array | None]) -> Any:
-    """The pullback of the pushforward; None if it is not available."""
     if not subject.forward:
         return None
     try:

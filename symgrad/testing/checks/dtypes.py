@@ -34,15 +34,12 @@ class _Double:
         self._conditions: dict[Any, np.ndarray] = {}
 
     def value(self, xs: Arrays) -> np.ndarray:
-        """The value."""
         return _numbers(self.subject.value([x.copy() for x in xs]))
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray) -> list[np.ndarray | None]:
-        """The pullback."""
         return [None if g is None else _numbers(g) for g in self.subject.gradient([x.copy() for x in xs], cotangent)]
 
     def certain(self, xs: Arrays, at: tuple[int, ...], wrt: int | None, cotangent: np.ndarray | None) -> Any:
-        """One number."""
         found = self.value(xs) if cotangent is None or wrt is None else self.gradient(xs, cotangent)[wrt]
         return None if found is None else found[at]
 

@@ -137,7 +137,6 @@ class _ErrorMeasure:
         self.kind, self.name = kind, np.dtype(dtype).name
 
     def __call__(self, value: float, true: Any) -> float:
-        """The error of a value."""
         order, point, tiny, largest = self.order, self.point, self.kind.tiny, self.kind.largest
         in_range = all(1 / largest < abs(mpmath.mpf(x)) ** order < largest for x in point if x)
         if order > 1 and not in_range and (len(point) > 1 or not np.isfinite(value) and not self._is_claimed()):

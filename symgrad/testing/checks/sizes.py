@@ -105,7 +105,6 @@ def _stack(parts: Sequence[Array], picks: Array, lead: Shape) -> Array:
 
 
 def _are_close(a: Array, b: Array) -> bool:
-    """Whether two arrays are meant to be equal."""
     size = np.max(np.abs(as_double(b)), initial=0.0, where=np.isfinite(as_double(b)))
     return bool(np.isclose(as_double(a), as_double(b), CLOSE, CLOSE * min(size, 1.0) * 1e-3, equal_nan=True).all())
 

@@ -69,7 +69,6 @@ class DerivativeCheck(FunctionAtPoint):
 
     @functools.cached_property
     def vectors(self) -> list[list[list[Array]]]:
-        """For each input and each of its directions, the vectors it is moved along."""
         return [self.directions(j, self.fast) for j in range(len(self.leaves))]
 
     @functools.cached_property

@@ -29,7 +29,6 @@ class GradcheckResult(int):
     report: Any
 
     def __new__(cls, report: Any) -> GradcheckResult:
-        """A result with a report."""
         self = super().__new__(cls, True)
         self.report = report
         return self
@@ -165,7 +164,6 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
 
 
 def _random_cotangent(y: Tensor, generator: np.random.Generator, scattered: bool) -> Tensor:
-    """A cotangent for an output."""
     shape = (*y.shape[:-1], y.shape[-1] * 2) if scattered and y.ndim else y.shape
     value = generator.uniform(-1, 1, shape)
     if y.is_complex():

@@ -172,7 +172,6 @@ class FlatInputs:
 
     @property
     def real(self) -> bool:
-        """Whether no input and no output is complex."""
         return all(x.dtype.name == "float64" for x in self.leaves) and not any(y.is_complex() for y in self.problem.outputs)
 
     @contextlib.contextmanager
@@ -201,12 +200,10 @@ class FlatInputs:
 
     @property
     def elements(self) -> list[str]:
-        """The names of all coordinates, in order."""
         return [name + index_text(x, index) + part for name, x in zip(self.names, self.leaves) for index in np.ndindex(tuple(x.shape))
                 for part in ((" (real part)", " (imaginary part)") if x.is_complex() else ("",))]
 
     def shown(self, vector: Array) -> tuple[str, ...]:
-        """A point as text, one line for each input."""
         return tuple(f"{name} = {wrap(part)}" for name, part in zip(self.names, self.split(vector)))
 
     def outputs(self) -> list[Tensor]:

@@ -80,7 +80,6 @@ class GradientAttack(BaseReport):
 
     @property
     def truth(self) -> str:
-        """The references that the derivatives were compared with."""
         parts = [f"{EXACT} ({self.exact} points)"] * (self.exact > 0) + [f"{NUMERICAL} ({self.attacked - self.exact})"] * (self.attacked > self.exact)
         return ", ".join(parts)
 

@@ -42,7 +42,6 @@ class OpUnderTest:
 
     @property
     def claims(self) -> Claims:
-        """The claims of the op with those of the command line."""
         claims = claims_of(self.op) or Claims()
         if self.options.ulp is not None and claims.ulp is None:
             claims = claims.but(ulp=self.options.ulp)
@@ -104,7 +103,6 @@ class FailureText:
         self.reprcrash = SimpleNamespace(message=text.partition("\n")[0])
 
     def toterminal(self, writer: Any) -> None:
-        """Print it."""
         for line in self.text.splitlines():
             writer.line(line)
 
@@ -128,7 +126,6 @@ class OpItem(pytest.Item):
                 self.user_properties.append((f"symgrad.{key}", value))
 
     def command(self) -> str:
-        """The command that runs this test alone."""
         words = [self.nodeid]
         for name in ("profile", "orders", "dtypes", "ulp", "seed"):
             given = self.config.getoption(f"symgrad_{name}")
@@ -138,7 +135,6 @@ class OpItem(pytest.Item):
         return shlex.join(["pytest", *words])
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """The location of the op in its source."""
         file, line = self.tested.place()
         return file or self.path, line, f"{self.tested.name}[{self.check}]"
 

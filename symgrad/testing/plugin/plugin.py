@@ -82,17 +82,14 @@ class Plugin:
         return report
 
     def add_report(self, report: pytest.TestReport) -> None:
-        """Collect the report of a test, from this or another process."""
         self.tally.add(report)
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Write the report, and whether the run was complete."""
         if self.options.report is not None and self.writes:
             stopped = exitstatus not in DONE or bool(session.shouldfail or session.shouldstop)
             self.tally.write(self.options.report, not stopped)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Print the number of ops and checks."""
         if self.tally.tests:
             terminalreporter.write_line(self.tally.line())
         if self.writes:

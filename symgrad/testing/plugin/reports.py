@@ -46,7 +46,6 @@ class Tally:
         return out
 
     def count(self, verdict: str) -> int:
-        """The number of tests with a verdict."""
         return sum(test["verdict"] == verdict for test in self.tests.values())
 
     def line(self) -> str:
