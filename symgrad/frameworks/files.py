@@ -140,23 +140,14 @@ def named_function(module: ModuleType, name: str, path: Path) -> Any:
     return found
 
 
-def _attached_inputs(function: Callable[..., Any]) -> dict[str, Any]:
-    """The inputs attached to a function: its defaults, updated with its example."""
-    defaults = {p.name: p.default for p in inspect.signature(function).parameters.values() if p.default is not p.empty}
-    return defaults | (examples_of(function) or {})
-
-
-def _parameter_names(function: Callable[..., Any]) -> list[str]:
-    return [p.name for p in inspect.signature(function).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-
-
 def functions_with_inputs(module: ModuleType, path: Path, at: Mapping[str, Any]) -> list[tuple[str, Callable[..., Any]]]:
     """The functions to check if none is named: those whose parameters all have values, at least one of them real."""
     functions = _functions(module)
     out = []
     for known, f in functions.items():
-        names = _parameter_names(f)
-        values = {**_attached_inputs(f), **at}
+        parameters = inspect.signature(f).parameters.values()
+        names = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        values = {p.name: p.default for p in parameters if p.default is not p.empty} | (examples_of(f) or {}) | dict(at)
         if names and all(name in values for name in names) and all(name in names for name in at) and (
                 examples_of(f) or at or any(_is_real(values[name]) for name in names)):
             out.append((known, f))

@@ -102,6 +102,10 @@ class ClaimedOp:
         except (TypeError, ValueError) as error:
             raise type(error)(f"symgrad.testing: {self.name}: {error}") from error
 
+    def domain_of(self, i: int) -> Domain:
+        """The domain of argument i; the last one is that of all further arguments."""
+        return self.domains[min(i, len(self.domains) - 1)]
+
     @cached_property
     def elementwise(self) -> bool:
         """Whether the op is elementwise: as claimed, as its kind or its formula says, or as calls show."""
@@ -270,7 +274,7 @@ def _trial_points(claimed: ClaimedOp) -> Iterator[list[np.ndarray]]:
     several = [(s,) * count for s in SHAPES[claimed.subject.compiles:]]
     for shapes in several if claimed.elementwise else [claimed.shapes]:
         for k in range(max(map(len, columns), default=1)):
-            yield [_fill(shape, columns[min(i, len(columns) - 1)], k, claimed.domains[min(i, len(columns) - 1)])
+            yield [_fill(shape, columns[min(i, len(columns) - 1)], k, claimed.domain_of(i))
                    for i, shape in enumerate(shapes)]
 
 

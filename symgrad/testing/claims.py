@@ -98,16 +98,13 @@ def _positive(x: Any) -> bool:
     return isinstance(x, numbers.Real) and float(x) > 0
 
 
-def _raised(x: Any) -> bool:
-    return isinstance(x, type) and issubclass(x, BaseException)
-
-
 _FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "parameters": (_listed, "a tuple of the arguments after the tensors, such as (2,)"),
     "shapes": (lambda x: _listed(x) and all(_listed(s) and all(isinstance(n, numbers.Integral) and int(n) >= 0 for n in s) for s in x),
                "a shape for each tensor argument, such as ((2, 3),) for one"),
     "special": (_listed, "a list of points with one number for each argument, such as [(0.0,), (1.0,)]"),
-    "errors": (lambda x: _listed(x) and all(_listed(e) and len(e) in (2, 3) and all(map(_raised, e[1] if _listed(e[1]) else [e[1]])) for e in x),
+    "errors": (lambda x: _listed(x) and all(_listed(e) and len(e) in (2, 3) and all(
+                isinstance(kind, type) and issubclass(kind, BaseException) for kind in (e[1] if _listed(e[1]) else [e[1]])) for e in x),
                "pairs (arguments, exception), perhaps with a pattern of its message, such as [((-1.0,), ValueError, 'negative')]"),
     "order": (lambda x: isinstance(x, numbers.Integral) and int(x) >= 0, "how often the op can be differentiated, such as 1"),
     "dtypes": (lambda x: _listed(x) and all(name in DTYPES for name in x), f"a tuple of some of {', '.join(DTYPES)}"),

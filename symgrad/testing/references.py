@@ -61,7 +61,8 @@ def precise_reference(attack: ClaimedOp) -> tuple[Reader, str] | None:
 def _evaluator(attack: ClaimedOp) -> tuple[Evaluate, str] | None:
     formula, op = attack.claims.formula, attack.subject.op
     if formula is None:
-        return None if op is None else (_rule_evaluator(op, attack.claims.parameters), f"the forward rule of {op.name}")
+        return None if op is None else (lambda xp, floats, cells: op.forward(
+            xp.base, *((tuple(cells),) if op.arity is None else cells), *attack.claims.parameters), f"the forward rule of {op.name}")
     if isinstance(formula, str):
         return _text_evaluator(formula, attack.names), f"the formula {formula}"
     if not is_function(formula):
@@ -72,10 +73,6 @@ def _evaluator(attack: ClaimedOp) -> tuple[Evaluate, str] | None:
     count = len(names) - (names[:1] == ["xp"])
     parameters = attack.claims.parameters if count > len(attack.names) or count == 0 else ()
     return (_carrier_evaluator if names[:1] == ["xp"] else _recorded_evaluator)(formula, parameters), said
-
-
-def _rule_evaluator(op: Any, parameters: tuple[Any, ...]) -> Evaluate:
-    return lambda xp, floats, cells: op.forward(xp.base, *((tuple(cells),) if op.arity is None else cells), *parameters)
 
 
 def _text_evaluator(text: str, names: Sequence[str]) -> Evaluate:

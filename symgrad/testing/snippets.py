@@ -62,7 +62,8 @@ class SnippetCode:
         if isinstance(x, slice):
             return f"slice({', '.join(self.of(e) for e in (x.start, x.stop, x.step))})"
         if isinstance(x, np.dtype):
-            return f"np.dtype({x.name!r})" if self._use("import numpy as np") else ""
+            self.imports.add("import numpy as np")
+            return f"np.dtype({x.name!r})"
         if isinstance(x, Domain):
             return self._domain(x)
         if type(x).__module__.partition(".")[0] == "sympy":
@@ -80,10 +81,6 @@ class SnippetCode:
         if name not in self.undefined:
             self.undefined.append(name)
         return name
-
-    def _use(self, line: str) -> bool:
-        self.imports.add(line)
-        return True
 
     def _dtype(self, dtype: np.dtype) -> str:
         if dtype.kind == "V":

@@ -57,7 +57,7 @@ def check_one_for_several(attack: Attack, example: Example) -> None:
     """Raise `Wrong` where one tensor, passed as several arguments, gives another value or gradient than equal tensors."""
     subject, x = attack.subject, example.xs[0]
     same = [i for i, other in enumerate(example.xs) if other.shape == x.shape and other.dtype == x.dtype
-            and all(v in attack.domains[min(i, len(attack.domains) - 1)] for v in np.ravel(x.real).tolist())]
+            and all(v in attack.domain_of(i) for v in np.ravel(x.real).tolist())]
     if attack.claims.random or len(same) < 2 or 0 not in same:
         return
 

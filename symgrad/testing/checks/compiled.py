@@ -42,13 +42,8 @@ def compiled_derivatives(attack: Attack, example: Example, backend: str = "numpy
             for k, (name, function) in enumerate(functions[:1 + min(attack.order, order) if real else 1])]
 
 
-def _applies(attack: Attack) -> str:
-    if attack.subject.framework != "symgrad":
-        return "it is no function of symgrad"
-    return "it is random" if attack.claims.random else ""
-
-
-@check("compiled", when=_applies, most=2)
+@check("compiled", most=2, when=lambda attack: "it is no function of symgrad" if attack.subject.framework != "symgrad" else
+       "it is random" if attack.claims.random else "")
 def check_compiled(attack: Attack, example: Example) -> None:
     """The op and its first two derivatives give the same when they are compiled, at other arguments of the shapes, too.
 

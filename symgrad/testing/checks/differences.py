@@ -109,7 +109,7 @@ def _numbers(got: Any, shape: tuple[int, ...]) -> np.ndarray:
 def _longest_steps(attack: Attack, xs: Arrays, a: int, place: int) -> np.ndarray:
     """The longest steps of an argument inside its domain; 0 for numbers on another scale."""
     out = np.minimum(LONGEST * np.maximum(np.abs(xs[a]), 0.1), LONGEST)
-    domain = attack.domains[min(place, len(attack.domains) - 1)]
+    domain = attack.domain_of(place)
     flat = xs[a].ravel()
     if any(i.low != -np.inf or i.high != np.inf for i in domain.intervals) or domain.excluded:
         room = room_in([domain] * flat.size, flat).reshape(out.shape)

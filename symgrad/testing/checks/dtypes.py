@@ -154,16 +154,14 @@ def _check_mixed_types(attack: Attack, example: Example, of: _Double) -> None:
 
 def _of_many_digits(attack: Attack, x: np.ndarray, i: int) -> np.ndarray:
     """Numbers next to those of the narrowest type, which have few digits."""
-    domain = attack.domains[min(i, len(attack.domains) - 1)]
+    domain = attack.domain_of(i)
     moved = (x * (1 - NARROWEST / 3)).astype(np.float32)
     return np.where(np.reshape([float(v) in domain for v in moved.ravel().tolist()], x.shape), moved, x)
 
 
 def _whole_numbers(attack: Attack, x: np.ndarray, i: int) -> np.ndarray:
     """Whole numbers of the domain of an argument, as far as it has them."""
-    domain = attack.domains[min(i, len(attack.domains) - 1)]
-    numbers = [n for n in (3, -2, 1, 2, -5, 7, 4) if n in domain] or [1]
-    return np.resize(numbers, x.shape)
+    return np.resize([n for n in (3, -2, 1, 2, -5, 7, 4) if n in attack.domain_of(i)] or [1], x.shape)
 
 
 def _check_dtype(attack: Attack, what: str, got: np.ndarray, dtype: np.dtype, whole: np.dtype) -> None:

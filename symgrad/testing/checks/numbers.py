@@ -36,10 +36,6 @@ def _applies_up_to_order(order: int) -> object:
     return applies
 
 
-def _applies_with_pushforward(attack: Attack) -> str:
-    return applies_with_reference(attack) if attack.subject.forward and attack.order else "it has no pushforward"
-
-
 @check("value", when=applies_with_reference)
 def check_value(attack: Attack, example: Example) -> None:
     """The value is that of the formula.
@@ -70,7 +66,8 @@ def check_pullback(attack: Attack, example: Example) -> None:
     _compare_gradient(attack, example)
 
 
-@check("pushforward", when=_applies_with_pushforward)
+@check("pushforward", 
+       when=lambda attack: applies_with_reference(attack) if attack.subject.forward and attack.order else "it has no pushforward")
 def check_pushforward(attack: Attack, example: Example) -> None:
     """The pushforward of tangents is that of the formula.
 
