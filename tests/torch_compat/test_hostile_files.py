@@ -90,7 +90,7 @@ REFUSED = [
     ("requires_grad is not a bool", holding({"tensor": NUMBERS | {"requires_grad": 1}})),
     ("symbol must be a name", holding({"tensor": NUMBERS | {"symbol": "x + 1"}})),
     ("a text is missing", holding({"tensor": NUMBERS | {"symbol": None}})),
-    ("can require gradients", holding({"tensor": NUMBERS | {"dtype": "int64", "requires_grad": True}}, array=np.ones(2, int))),
+    ("can require grad", holding({"tensor": NUMBERS | {"dtype": "int64", "requires_grad": True}}, array=np.ones(2, int))),
     ("has the class", holding({"tensor": NUMBERS | {"class": "Module"}})),
     ("unknown fields", holding({"tensor": NUMBERS | {"grad": 1}})),
     ("unknown fields", holding({"array": NUMBERS | {"symbol": "x"}})),
