@@ -11,6 +11,7 @@ from symgrad.nn import functional as F
 from symgrad.nn.modules.container import ModuleList, Sequential
 from symgrad.nn.modules.linear import Linear
 from symgrad.nn.modules.module import Module
+from symgrad.nn.validation import check_dims, check_shape
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 
@@ -41,11 +42,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                  dtype: Any = None):
         super().__init__()
         cutoffs = list(cutoffs)
-        if not cutoffs:
-            raise ValueError("cutoffs should be a sequence of length larger than 0")
-        if cutoffs != sorted(set(cutoffs)) or cutoffs[0] <= 0 or cutoffs[-1] > n_classes - 1 or any(int(c) != c for c in cutoffs):
-            raise ValueError(f"cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each value is "
-                             f"between 1 and n_classes-1, but got {cutoffs} for {n_classes} classes")
+        if not cutoffs or cutoffs != sorted(set(cutoffs)) or cutoffs[0] <= 0 or cutoffs[-1] > n_classes - 1 or any(int(c) != c for c in cutoffs):
+            raise ValueError(f"AdaptiveLogSoftmaxWithLoss: cutoffs must be integers that increase from 1 to at most {n_classes - 1}, but they are "
+                             f"{cutoffs}")
         self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*cutoffs, n_classes]
         self.div_value, self.head_bias = div_value, head_bias
         self.shortlist_size, self.n_clusters = cutoffs[0], len(cutoffs)
@@ -65,17 +64,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         """The log-probabilities of the targets, and minus their mean."""
         alone = not target_.ndim
-        if target_.ndim > 1:
-            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        if not alone and input_.shape[0] != target_.shape[0]:
-            raise RuntimeError(f"Input and target should have the same size in the batch dimension. They have the shapes {list(input_.shape)} and "
-                               f"{list(target_.shape)}.")
-        if input_.ndim != target_.ndim + 1:
-            raise RuntimeError(f"{target_.ndim}D target tensor expects {target_.ndim + 1}D input tensors, but found inputs with size {input_.size()}")
+        check_dims("AdaptiveLogSoftmaxWithLoss", target_, 0, 1, word="target")
+        check_shape("AdaptiveLogSoftmaxWithLoss", (*target_.shape, input_.shape[-1]), input=input_)
         input, target = (traced.unsqueeze(x, 0) if alone else x for x in (input_, target_))
         if ((target < 0) | (target >= self.n_classes)).any():
-            raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values in range [{target.min().item()}, "
-                               f"{target.max().item()}] were found. ")
+            raise RuntimeError(f"AdaptiveLogSoftmaxWithLoss: the targets must be classes from 0 to {self.n_classes - 1}, but they are "
+                               f"{target.tolist()}")
         place, within = target, traced.zeros_like(input.detach(), target.shape)
         for i, (low, high) in enumerate(zip(self.cutoffs, self.cutoffs[1:])):
             inside = (target >= low) & (target < high)

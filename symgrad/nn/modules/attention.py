@@ -45,13 +45,13 @@ class MultiheadAttention(Module):
                  add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False, device: Any = None,
                  dtype: Any = None):
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead")
+            raise ValueError(f"MultiheadAttention: embed_dim={embed_dim} and num_heads={num_heads} must be positive")
         super().__init__()
         self.embed_dim, self.kdim, self.vdim = embed_dim, embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
         self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
         self.num_heads, self.dropout, self.batch_first, self.head_dim = num_heads, dropout, batch_first, embed_dim // num_heads
         if embed_dim % num_heads:
-            raise AssertionError(f"embed_dim must be divisible by num_heads, but they are {embed_dim} and {num_heads}")
+            raise AssertionError(f"MultiheadAttention: num_heads={num_heads} must divide embed_dim={embed_dim}")
         separate = {"q_proj_weight": embed_dim, "k_proj_weight": self.kdim, "v_proj_weight": self.vdim}
         shapes: dict[str, Any] = {"in_proj_weight": (3 * embed_dim, embed_dim), **dict.fromkeys(separate)}
         if not self._qkv_same_embed_dim:

@@ -12,7 +12,8 @@ from symgrad.nn import functional as F
 from symgrad.nn import init
 from symgrad.nn.modules.lazy import LazyModuleMixin
 from symgrad.nn.modules.module import Module
-from symgrad.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from symgrad.nn.parameter import Parameter, UninitializedBuffer
+from symgrad.nn.validation import check_dims
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "SyncBatchNorm"]
 
@@ -54,9 +55,7 @@ class _NormBase(Module):
                 init.constant_(parameter, value)
 
     def _check_input_dim(self, input: Tensor) -> None:
-        if input.ndim not in self.dimensions:
-            raise ValueError(f"expected {' or '.join(f'{n}D' for n in self.dimensions)} input (got {input.ndim}D input): {type(self).__name__} takes "
-                             f"{self.num_features} channels, and the shape of the input is {list(input.shape)}")
+        check_dims(type(self).__name__, input, *self.dimensions, error=ValueError)
 
     def extra_repr(self) -> str:
         """The parameters."""
@@ -90,34 +89,27 @@ class _BatchNorm(_NormBase):
 class _LazyNormBase(LazyModuleMixin, _NormBase):
     """A normalisation whose number of channels is that of the first input."""
 
-    weight: UninitializedParameter | None
-    bias: UninitializedParameter | None
-
     def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True, device: Any = None,
                  dtype: Any = None, *, bias: bool = True):
         super().__init__(0, eps, momentum, False, False)
         self.affine, self.track_running_stats = affine, track_running_stats
         if affine:
-            self.weight = UninitializedParameter(device=device, dtype=dtype)
-            if bias:
-                self.bias = UninitializedParameter(device=device, dtype=dtype)
+            self._without_shapes(("weight", "bias")[:1 + bias], device, dtype)
         if track_running_stats:
             self.running_mean, self.running_var = (UninitializedBuffer(device=device, dtype=dtype) for _ in range(2))
             self.num_batches_tracked = tensor(0)
 
-    def reset_parameters(self) -> None:
-        """Set the parameters and statistics to their first values, if their shapes are known."""
-        if not self.has_uninitialized_params() and self.num_features:
-            super().reset_parameters()
+    def _shapes(self, input: Tensor) -> dict[str, tuple[int, ...]]:
+        self.num_features = input.shape[1]
+        return dict.fromkeys(("weight", "bias", "running_mean", "running_var"), (self.num_features,))
 
-    def initialize_parameters(self, input: Tensor) -> None:
-        """Make the parameters and statistics for the channels of an input."""
-        if self.has_uninitialized_params():
-            self.num_features = input.shape[1]
-            for name in ("weight", "bias", "running_mean", "running_var"):
-                if getattr(self, name) is not None:
-                    getattr(self, name).materialize((self.num_features,))
-            self.reset_parameters()
+
+def lazy_norms(*classes: type) -> list[Any]:
+    """The classes of the same normalisations for as many channels as the first input has."""
+    return [type(f"Lazy{of.__name__}", (_LazyNormBase, *of.__bases__), {
+        "cls_to_become": of, "dimensions": vars(of)["dimensions"], "__module__": of.__module__,
+        "__doc__": f"`{of.__name__}`, by default with parameters and running statistics, for as many channels as the first input has."})
+        for of in classes]
 
 
 class BatchNorm1d(_BatchNorm):
@@ -150,32 +142,7 @@ class BatchNorm3d(_BatchNorm):
     dimensions = (5,)
 
 
-class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
-    """`BatchNorm1d` for as many channels as the first input has.
-
-    >>> import symgrad
-    >>> from symgrad import nn
-    >>> layer = nn.LazyBatchNorm1d()
-    >>> layer(symgrad.randn(4, 3)).shape, layer.num_features
-    (torch.Size([4, 3]), 3)
-    """
-
-    cls_to_become = BatchNorm1d
-    dimensions = 2, 3
-
-
-class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
-    """`BatchNorm2d` for as many channels as the first input has."""
-
-    cls_to_become = BatchNorm2d
-    dimensions = (4,)
-
-
-class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
-    """`BatchNorm3d` for as many channels as the first input has."""
-
-    cls_to_become = BatchNorm3d
-    dimensions = (5,)
+LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = lazy_norms(BatchNorm1d, BatchNorm2d, BatchNorm3d)
 
 
 class SyncBatchNorm(_BatchNorm):
@@ -187,10 +154,8 @@ class SyncBatchNorm(_BatchNorm):
         self.process_group = process_group
 
     def _check_input_dim(self, input: Tensor) -> None:
-        if input.ndim < 2:
-            raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
-        if not input.shape[1]:
-            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+        if input.ndim < 2 or not input.shape[1]:
+            raise ValueError(f"SyncBatchNorm: the input must have channels in its second dimension, but its shape is {list(input.shape)}")
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:

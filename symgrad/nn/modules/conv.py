@@ -13,14 +13,11 @@ from symgrad.nn import init
 from symgrad.nn.modules.lazy import LazyModuleMixin
 from symgrad.nn.modules.module import Module
 from symgrad.nn.modules.utils import _ntuple, _reverse_repeat_tuple
-from symgrad.nn.parameter import Parameter, UninitializedParameter
+from symgrad.nn.parameter import Parameter
+from symgrad.nn.validation import Sizes, check_dims, check_option
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
            "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d"]
-
-Sizes = int | Sequence[int]
-MODES = {"zeros", "reflect", "replicate", "circular"}
-STRINGS = {"valid", "same"}
 
 
 class _ConvNd(Module):
@@ -35,19 +32,14 @@ class _ConvNd(Module):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes, padding: Sizes | str, dilation: Sizes,
                  output_padding: Sizes, groups: int, bias: bool, padding_mode: str, device: Any = None, dtype: Any = None):
         super().__init__()
-        each = _ntuple(self.rank)
-        if groups <= 0:
-            raise ValueError(f"groups must be a positive integer, but it is {groups}")
-        for name, count in (("in_channels", in_channels), ("out_channels", out_channels)):
-            if count % groups:
-                raise ValueError(f"{name} must be divisible by groups, but they are {count} and {groups}")
+        each, name = _ntuple(self.rank), type(self).__name__
+        if groups <= 0 or in_channels % groups or out_channels % groups:
+            raise ValueError(f"{name}: groups={groups} must be positive and divide in_channels={in_channels} and out_channels={out_channels}")
         if isinstance(padding, str):
-            if padding not in STRINGS:
-                raise ValueError(f"Invalid padding string {padding!r}, should be one of {STRINGS}")
+            check_option(name, "padding", padding, ("valid", "same"))
             if padding == "same" and any(n != 1 for n in each(stride)):
-                raise ValueError("padding='same' is not supported for strided convolutions")
-        if padding_mode not in MODES:
-            raise ValueError(f"padding_mode must be one of {MODES}, but got padding_mode='{padding_mode}'")
+                raise ValueError(f"{name}: padding='same' needs a stride of 1, not {stride}")
+        check_option(name, "padding_mode", padding_mode, ("zeros",) if self.transposed else ("zeros", "reflect", "replicate", "circular"))
         self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
         self.kernel_size, self.stride, self.dilation, self.output_padding = map(each, (kernel_size, stride, dilation, output_padding))
         self.padding = padding if isinstance(padding, str) else each(padding)
@@ -56,10 +48,14 @@ class _ConvNd(Module):
             self._reversed_padding_repeated_twice = tuple(n for m in reversed(total) for n in (m // 2, m - m // 2))
         else:
             self._reversed_padding_repeated_twice = _reverse_repeat_tuple(self.padding, 2)
-        shape = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
-        self.weight = Parameter(empty((*shape, *self.kernel_size), device=device, dtype=dtype))
+        self.weight = Parameter(empty(self._shape(), device=device, dtype=dtype))
         self.register_parameter("bias", Parameter(empty(out_channels, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
+
+    def _shape(self) -> tuple[int, ...]:
+        """The shape of the weight."""
+        first, second = (self.in_channels, self.out_channels) if self.transposed else (self.out_channels, self.in_channels)
+        return (first, second // self.groups, *self.kernel_size)
 
     def reset_parameters(self) -> None:
         """Initialize weight and bias again, uniform in ±1/√fan_in."""
@@ -100,27 +96,19 @@ class _ConvTransposeNd(_ConvNd):
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
                  groups: int = 1, bias: bool = True, dilation: Sizes = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None):
-        if padding_mode != "zeros":
-            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias, padding_mode, device, dtype)
 
     def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
         """The output padding with which the result has the output size. Raises ValueError for one that is out of range."""
         if output_size is None:
             return self.output_padding
-        rank, lead = self.rank, input.ndim - self.rank
-        size = [int(n) for n in output_size]
-        if len(size) == lead + rank:
-            size = size[lead:]
-        if len(size) != rank:
-            raise ValueError(f"ConvTranspose{rank}D: for {input.dim()}D input, output_size must have {rank} or {lead + rank} elements (got "
-                             f"{len(size)})")
+        lead = input.ndim - self.rank
+        size = [int(n) for n in output_size][lead if len(output_size) == input.ndim else 0:]
         least = [(n - 1) * s - 2 * p + d * (k - 1) + 1
                  for n, s, p, d, k in zip(input.shape[lead:], self.stride, self.padding, self.dilation, self.kernel_size)]
-        most = [n + s - 1 for n, s in zip(least, self.stride)]
-        if any(not a <= n <= b for a, n, b in zip(least, size, most)):
-            raise ValueError(f"requested an output size of {output_size}, but valid sizes range from {least} to {most} (for an input of "
-                             f"torch.Size({list(input.shape[2:])}))")
+        if len(size) != self.rank or any(not 0 <= n - a < s for a, n, s in zip(least, size, self.stride)):
+            raise ValueError(f"{type(self).__name__}: output_size={output_size} must lie within the stride, {self.stride}, from {least} on, for an "
+                             f"input of shape {list(input.shape)}")
         return tuple(n - a for n, a in zip(size, least))
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
@@ -158,21 +146,13 @@ class Conv2d(_Conv):
     >>> from symgrad import nn
     >>> nn.Conv2d(1, 16, 3, padding=1)
     Conv2d(1, 16, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
-    >>> nn.Conv2d(1, 16, 3, padding="same", padding_mode="circular")(symgrad.ones(5, 1, 8, 8)).shape
-    torch.Size([5, 16, 8, 8])
     """
 
     rank, function = 2, staticmethod(F.conv2d)
 
 
 class Conv3d(_Conv):
-    """A convolution of volumes (N, C, D, H, W), as `Conv1d`.
-
-    >>> import symgrad
-    >>> from symgrad import nn
-    >>> nn.Conv3d(2, 3, (1, 2, 2))(symgrad.ones(5, 2, 4, 4, 4)).shape
-    torch.Size([5, 3, 4, 3, 3])
-    """
+    """A convolution of volumes (N, C, D, H, W), as `Conv1d`."""
 
     rank, function = 3, staticmethod(F.conv3d)
 
@@ -195,25 +175,13 @@ class ConvTranspose1d(_ConvTransposeNd):
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """The transpose of a convolution of images (N, C, H, W), as `ConvTranspose1d`.
-
-    >>> import symgrad
-    >>> from symgrad import nn
-    >>> nn.ConvTranspose2d(16, 1, 2, stride=2)(symgrad.ones(5, 16, 4, 4)).shape
-    torch.Size([5, 1, 8, 8])
-    """
+    """The transpose of a convolution of images (N, C, H, W), as `ConvTranspose1d`."""
 
     rank, function = 2, staticmethod(F.conv_transpose2d)
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """The transpose of a convolution of volumes (N, C, D, H, W), as `ConvTranspose1d`.
-
-    >>> import symgrad
-    >>> from symgrad import nn
-    >>> nn.ConvTranspose3d(2, 1, (1, 2, 2))(symgrad.ones(5, 2, 4, 3, 3)).shape
-    torch.Size([5, 1, 4, 4, 4])
-    """
+    """The transpose of a convolution of volumes (N, C, D, H, W), as `ConvTranspose1d`."""
 
     rank, function = 3, staticmethod(F.conv_transpose3d)
 
@@ -221,93 +189,40 @@ class ConvTranspose3d(_ConvTransposeNd):
 class _LazyConvXdMixin(LazyModuleMixin):
     """The part of a convolution whose input channels are those of the first input."""
 
-    def _start(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
-        """Make the parameters without a shape."""
+    def _make(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
         this: Any = self
         this.out_channels = out_channels
-        this.weight = UninitializedParameter(device=device, dtype=dtype)
-        if bias:
-            this.bias = UninitializedParameter(device=device, dtype=dtype)
+        self._without_shapes(("weight", "bias")[:1 + bias], device, dtype)
 
-    def reset_parameters(self) -> None:
-        """Initialize weight and bias again, if their shapes are known."""
-        if not self.has_uninitialized_params() and self.in_channels:
-            super().reset_parameters()  # type: ignore[misc]
-
-    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
-        """Initialize the parameters for the channels of an input.
-
-        Raises RuntimeError for another number of dimensions, ValueError for channels that the groups do not divide.
-        """
+    def _shapes(self, input: Tensor) -> dict[str, tuple[int, ...]]:
         this: Any = self
-        if not self.has_uninitialized_params():
-            return
-        rank = this.rank
-        if input.ndim not in (rank + 1, rank + 2):
-            raise RuntimeError(f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {type(self).__name__}, but got input of size: "
-                               f"{input.shape}")
-        self.in_channels = input.shape[input.ndim - rank - 1]
-        if self.in_channels % this.groups:
-            raise ValueError(f"in_channels must be divisible by groups, but they are {self.in_channels} and {this.groups}")
-        shape = (self.in_channels, this.out_channels // this.groups) if this.transposed else (this.out_channels, self.in_channels // this.groups)
-        this.weight.materialize((*shape, *this.kernel_size))
-        if this.bias is not None:
-            this.bias.materialize((this.out_channels,))
-        self.reset_parameters()
+        check_dims(type(self).__name__, input, this.rank + 1, this.rank + 2)
+        this.in_channels = input.shape[input.ndim - this.rank - 1]
+        if this.in_channels % this.groups:
+            raise ValueError(f"{type(self).__name__}: groups={this.groups} must divide the {this.in_channels} channels of the input")
+        return {"weight": this._shape(), "bias": (this.out_channels,)}
 
 
 class _LazyConv(_LazyConvXdMixin, _Conv):
     def __init__(self, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1,
                  bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None):
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
-        self._start(out_channels, bias, device, dtype)
+        self._make(out_channels, bias, device, dtype)
 
 
 class _LazyConvTranspose(_LazyConvXdMixin, _ConvTransposeNd):
     def __init__(self, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0, groups: int = 1,
                  bias: bool = True, dilation: Sizes = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None):
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
-        self._start(out_channels, bias, device, dtype)
+        self._make(out_channels, bias, device, dtype)
 
 
-class LazyConv1d(_LazyConv, Conv1d):
-    """`Conv1d` whose in_channels are those of the first input: the first call makes it a `Conv1d`."""
-
-    cls_to_become = Conv1d
-
-
-class LazyConv2d(_LazyConv, Conv2d):
-    """`Conv2d` whose in_channels are those of the first input: the first call makes it a `Conv2d`.
-
-    >>> import symgrad
-    >>> from symgrad import nn
-    >>> net = nn.Sequential(nn.LazyConv2d(4, 3), nn.ReLU(), nn.LazyConv2d(8, 3))
-    >>> net(symgrad.ones(5, 1, 8, 8)).shape, net[2]
-    (torch.Size([5, 8, 4, 4]), Conv2d(4, 8, kernel_size=(3, 3), stride=(1, 1)))
-    """
-
-    cls_to_become = Conv2d
+def _lazy(base: type, of: type) -> Any:
+    name = of.__name__
+    doc = f"`{name}` whose in_channels are those of the first input: the first call makes it a `{name}`."
+    return type(f"Lazy{name}", (base, of), {"cls_to_become": of, "__module__": __name__, "__doc__": doc})
 
 
-class LazyConv3d(_LazyConv, Conv3d):
-    """`Conv3d` whose in_channels are those of the first input: the first call makes it a `Conv3d`."""
-
-    cls_to_become = Conv3d
-
-
-class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """`ConvTranspose1d` whose in_channels are those of the first input: the first call makes it a `ConvTranspose1d`."""
-
-    cls_to_become = ConvTranspose1d
-
-
-class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """`ConvTranspose2d` whose in_channels are those of the first input: the first call makes it a `ConvTranspose2d`."""
-
-    cls_to_become = ConvTranspose2d
-
-
-class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """`ConvTranspose3d` whose in_channels are those of the first input: the first call makes it a `ConvTranspose3d`."""
-
-    cls_to_become = ConvTranspose3d
+LazyConv1d, LazyConv2d, LazyConv3d = (_lazy(_LazyConv, of) for of in (Conv1d, Conv2d, Conv3d))
+LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = (
+    _lazy(_LazyConvTranspose, of) for of in (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d))

@@ -57,5 +57,5 @@ def module_of(name: str, function: Callable[..., Any], parameters: str | None = 
 
 def shown_options(module: Any, *sizes: Any, **defaults: Any) -> str:
     """The text of sizes, and of the options that are not the default."""
-    given = (f"{name}={getattr(module, name)!r}" for name, default in defaults.items() if getattr(module, name) != default)
+    given = (f"{name}={getattr(module, name)}" for name, default in defaults.items() if getattr(module, name) != default)
     return ", ".join([*map(str, sizes), *given])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from symgrad.nn.parameter import is_lazy
+from symgrad.nn.parameter import UninitializedParameter, is_lazy
 
 __all__ = ["LazyModuleMixin"]
 
@@ -34,9 +35,28 @@ class LazyModuleMixin:
         self._load_hook = this.register_load_state_dict_pre_hook(_take_shapes)
         self._initialize_hook = this.register_forward_pre_hook(_initialize, with_kwargs=True)
 
+    def _without_shapes(self, names: Iterable[str], device: Any, dtype: Any) -> None:
+        """Set parameters without a shape."""
+        for name in names:
+            setattr(self, name, UninitializedParameter(device=device, dtype=dtype))
+
+    def _shapes(self, *args: Any, **kwargs: Any) -> dict[str, tuple[int, ...]]:
+        """The shapes of the parameters and buffers for the arguments of the first call."""
+        raise NotImplementedError(f"initialize_parameters: {type(self).__name__} must define it")
+
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
         """Give the parameters shapes and values that fit the arguments of the first call; a subclass defines it."""
-        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+        this: Any = self
+        if self.has_uninitialized_params():
+            for name, shape in self._shapes(*args, **kwargs).items():
+                if getattr(this, name) is not None:
+                    getattr(this, name).materialize(shape)
+            this.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialize the parameters again, if their shapes are known."""
+        if "_initialize_hook" in self.__dict__ and not self.has_uninitialized_params():
+            super().reset_parameters()  # type: ignore[misc]
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer of this module has no shape."""
@@ -47,7 +67,7 @@ class LazyModuleMixin:
         """Initialize the parameters of a module from the arguments of its first call."""
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
-            raise RuntimeError(f"module {type(self).__name__} has not been fully initialized")
+            raise RuntimeError(f"{type(self).__name__}: initialize_parameters must give every parameter a shape")
         module._initialize_hook.remove()
         module._load_hook.remove()
         del module._initialize_hook, module._load_hook

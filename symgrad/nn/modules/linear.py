@@ -11,7 +11,8 @@ from symgrad.nn import functional as F
 from symgrad.nn import init
 from symgrad.nn.modules.lazy import LazyModuleMixin
 from symgrad.nn.modules.module import Module
-from symgrad.nn.parameter import Parameter, UninitializedParameter
+from symgrad.nn.parameter import Parameter
+from symgrad.nn.validation import check_shape
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
@@ -90,7 +91,7 @@ class Bilinear(Module):
     def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__()
         if in1_features <= 0:
-            raise ValueError(f"in1_features must be > 0, but got ({in1_features=})")
+            raise ValueError(f"Bilinear: in1_features must be positive, but it is {in1_features}")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         self.weight = Parameter(empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
         self.register_parameter("bias", Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None)
@@ -122,33 +123,19 @@ class LazyLinear(LazyModuleMixin, Linear):
     (torch.Size([7, 1]), 4)
     """
 
-    weight: UninitializedParameter
-    bias: UninitializedParameter | None
-
     cls_to_become = Linear
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__(0, 0, False)
         self.out_features = out_features
-        self.weight = UninitializedParameter(device=device, dtype=dtype)
-        if bias:
-            self.bias = UninitializedParameter(device=device, dtype=dtype)
+        self._without_shapes(("weight", "bias")[:1 + bias], device, dtype)
 
-    def reset_parameters(self) -> None:
-        """Initialize weight and bias again, if their shapes are known."""
-        if not self.has_uninitialized_params() and self.in_features:
-            super().reset_parameters()
+    def _shapes(self, input: Tensor) -> dict[str, tuple[int, ...]]:
+        self.in_features = input.shape[-1]
+        return {"weight": (self.out_features, self.in_features), "bias": (self.out_features,)}
 
     def initialize_parameters(self, input: Tensor) -> None:
         """Initialize the parameters for the last axis of an input. Raises AssertionError for one that does not fit a weight that was loaded."""
-        if self.has_uninitialized_params():
-            self.in_features = input.shape[-1]
-            self.weight.materialize((self.out_features, self.in_features))
-            if self.bias is not None:
-                self.bias.materialize((self.out_features,))
-            self.reset_parameters()
-        if not self.in_features:
-            if input.shape[-1] != self.weight.shape[-1]:
-                raise AssertionError(f"The in_features inferred from input: {input.shape[-1]} is not equal to in_features from self.weight: "
-                                     f"{self.weight.shape[-1]}")
-            self.in_features = input.shape[-1]
+        super().initialize_parameters(input)
+        self.in_features = input.shape[-1]
+        check_shape("LazyLinear", (self.weight.shape[0], self.in_features), AssertionError, **{"the weight that was loaded": self.weight})

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 from symgrad.engine.refusals import expect_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import empty, zeros
 from symgrad.nn import init, recurrent
+from symgrad.nn.modules.declarations import shown_options
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
 from symgrad.nn.sequences import PackedSequence
+from symgrad.nn.validation import check_dims, check_option, check_shape
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -40,27 +42,19 @@ class RNNBase(_Uniform):
     def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
                  dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None):
         super().__init__()
+        name = type(self).__name__
         if not isinstance(dropout, (int, float)) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
-            raise ValueError(f"dropout should be a number in range [0, 1] representing the probability of an element being zeroed, not {dropout}")
+            raise ValueError(f"{name}: dropout must be a probability between 0 and 1, but it is {dropout!r}")
         if dropout > 0 and num_layers == 1:
-            warnings.warn(f"dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than 1, "
-                          f"but got dropout={dropout} and num_layers={num_layers}", stacklevel=2)
-        for name, switch in (("bias", bias), ("batch_first", batch_first)):
-            if not isinstance(switch, bool):
-                raise TypeError(f"{name} should be of type bool, got: {type(switch).__name__}")
-        for name, size in (("input_size", input_size), ("hidden_size", hidden_size)):
-            if not isinstance(size, int):
-                raise TypeError(f"{name} should be of type int, got: {type(size).__name__}")
-            if size <= 0:
-                raise ValueError(f"{name} must be greater than zero")
-        if num_layers <= 0:
-            raise ValueError("num_layers must be greater than zero")
-        if proj_size < 0:
-            raise ValueError("proj_size should be a positive integer or zero to disable projections")
-        if proj_size >= hidden_size:
-            raise ValueError("proj_size has to be smaller than hidden_size")
-        if mode not in recurrent.RECURRENCES:
-            raise ValueError(f"Unrecognized RNN mode: {mode}")
+            warnings.warn(f"{name}: dropout={dropout} has no effect, since it is between layers and num_layers is 1", stacklevel=2)
+        for word, kind, given in (("bias", bool, bias), ("batch_first", bool, batch_first), ("input_size", int, input_size),
+                                  ("hidden_size", int, hidden_size)):
+            if not isinstance(given, kind):
+                raise TypeError(f"{name}: {word} must be of type {kind.__name__}, not {type(given).__name__}")
+        if min(input_size, hidden_size, num_layers) <= 0 or not 0 <= proj_size < hidden_size:
+            raise ValueError(f"{name}: input_size={input_size}, hidden_size={hidden_size} and num_layers={num_layers} must be positive, and "
+                             f"proj_size={proj_size} less than hidden_size")
+        check_option(name, "mode", mode, tuple(recurrent.RECURRENCES))
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
         self.proj_size = proj_size
@@ -93,9 +87,8 @@ class RNNBase(_Uniform):
 
     def extra_repr(self) -> str:
         """The sizes, and the options that are not the default."""
-        options = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False}
-        given = [f", {name}={getattr(self, name)}" for name, default in options.items() if getattr(self, name) != default]
-        return f"{self.input_size}, {self.hidden_size}" + "".join(given)
+        return shown_options(self, self.input_size, self.hidden_size, proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0,
+                             bidirectional=False)
 
     def _sizes(self, count: int) -> list[tuple[int, int, int]]:
         """The sizes of the states for a number of sequences."""
@@ -103,36 +96,26 @@ class RNNBase(_Uniform):
         return [(layers, count, self.proj_size or self.hidden_size), (layers, count, self.hidden_size)][:1 + (self.mode == "LSTM")]
 
     def _check(self, input: Any, packed: bool, states: tuple[Any, ...], count: int) -> None:
-        weight = self._flat_weights[0]
+        weight, name = self._flat_weights[0], type(self).__name__
         if input.dtype != weight.dtype:
-            raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
-                             f"input.to({weight.dtype}), or convert model: model.to({input.dtype})")
-        if packed and input.ndim != 2:
-            raise RuntimeError(f"input must have 2 dimensions, got {input.ndim}")
-        if input.shape[-1] != self.input_size:
-            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}: "
-                               f"{type(self).__name__} got an input of shape {list(input.shape)}")
+            raise ValueError(f"{name}: the input has {input.dtype}, but the weights have {weight.dtype}. Convert one of them with .to()")
+        check_dims(name, input, 2 if packed else 3)
+        check_shape(name, (*input.shape[:-1], self.input_size), input=input)
         for i, (state, size) in enumerate(zip(states, self._sizes(count))):
-            if tuple(state.shape) != size:
-                which = f"[{i}]" if self.mode == "LSTM" else ""
-                raise RuntimeError(f"Expected hidden{which} size {size}, got {list(state.shape)}")
+            check_shape(name, size, **{f"hx[{i}]": state})
 
     def _states(self, hx: Any) -> tuple[Any, ...]:
         states = tuple(hx) if self.mode == "LSTM" else (hx,)
         if self.mode == "LSTM" and len(states) != 2:
-            raise RuntimeError("lstm expects two hidden states")
+            raise RuntimeError(f"LSTM: there must be 2 hidden states, but there are {len(states)}")
         return states
 
     def _given_states(self, hx: Any, alone: bool) -> tuple[Any, ...]:
         """The states of a call, with the dimension of the batch."""
-        states = self._states(hx)
-        expect_tensors(type(self).__name__, **{f"hx[{i}]" if len(states) > 1 else "hx": s for i, s in enumerate(states)})
-        if any(s.ndim != 3 - alone for s in states):
-            kind, want = ("unbatched", 2) if alone else ("batched", 3)
-            if self.mode == "LSTM":
-                found = ", ".join(f"{s.ndim}-D" for s in states)
-                raise RuntimeError(f"For {kind} {want}-D input, hx and cx should also be {want}-D but got ({found}) tensors")
-            raise RuntimeError(f"For {kind} {want}-D input, hx should also be {want}-D but got {states[0].ndim}-D tensor")
+        states, name = self._states(hx), type(self).__name__
+        expect_tensors(name, **{f"hx[{i}]": s for i, s in enumerate(states)})
+        for state in states:
+            check_dims(name, state, 3 - alone, word="hx")
         return tuple(traced.unsqueeze(s, 1) for s in states) if alone else states
 
     def forward(self, input: Any, hx: Any = None) -> Any:
@@ -144,9 +127,7 @@ class RNNBase(_Uniform):
         else:
             data = input
             expect_tensors(type(self).__name__, input=input)
-            if input.ndim not in (2, 3):
-                kind = "RNN" if self.mode.startswith("RNN") else self.mode
-                raise ValueError(f"{kind}: Expected input to be 2D or 3D, got {input.ndim}D{' tensor' * (kind == 'RNN')} instead")
+            check_dims(type(self).__name__, input, 2, 3, error=ValueError)
             alone = input.ndim == 2
             dim = 0 if self.batch_first else 1
             data = traced.unsqueeze(input, dim) if alone else input
@@ -173,9 +154,9 @@ class RNNBase(_Uniform):
         return output, tuple(last) if self.mode == "LSTM" else last[0]
 
 
-def _without_projection(kwargs: dict[str, Any]) -> None:
+def _without_projection(name: str, kwargs: dict[str, Any]) -> None:
     if "proj_size" in kwargs:
-        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        raise ValueError(f"{name}: proj_size={kwargs['proj_size']} is for LSTM only")
 
 
 class RNN(RNNBase):
@@ -196,10 +177,9 @@ class RNN(RNNBase):
     """
 
     def __init__(self, *args: Any, **kwargs: Any):
-        _without_projection(kwargs)
+        _without_projection("RNN", kwargs)
         nonlinearity = args[3] if len(args) > 3 else kwargs.pop("nonlinearity", "tanh")
-        if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        check_option("RNN", "nonlinearity", nonlinearity, ("tanh", "relu"))
         super().__init__(f"RNN_{nonlinearity.upper()}", *args[:3], *args[4:], **kwargs)
         self.nonlinearity = nonlinearity
 
@@ -223,7 +203,7 @@ class GRU(RNNBase):
     """
 
     def __init__(self, *args: Any, **kwargs: Any):
-        _without_projection(kwargs)
+        _without_projection("GRU", kwargs)
         super().__init__("GRU", *args, **kwargs)
 
 
@@ -251,20 +231,16 @@ class RNNCellBase(_Uniform):
 
     def extra_repr(self) -> str:
         """The sizes, and the options that are not the default."""
-        options = {"bias": True, "nonlinearity": "tanh"}
-        given = [f", {name}={getattr(self, name)}" for name, default in options.items() if getattr(self, name) != default]
-        return f"{self.input_size}, {self.hidden_size}" + "".join(given)
+        return shown_options(self, self.input_size, self.hidden_size, bias=True, nonlinearity="tanh")
 
     def _run(self, function: Any, input: Tensor, hx: Any) -> tuple[Any, ...]:
         """The new states for one input or a batch of inputs, from the states, or from 0."""
         name, double = type(self).__name__, isinstance(self, LSTMCell)
         expect_tensors(name, input=input)
-        if input.ndim not in (1, 2):
-            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.ndim}D instead")
+        check_dims(name, input, 1, 2, error=ValueError)
         states = None if hx is None else tuple(hx) if double else (hx,)
         for i, state in enumerate(states or ()):
-            if state.ndim not in (1, 2):
-                raise ValueError(f"{name}: Expected {f'hx[{i}]' if double else 'hidden'} to be 1D or 2D, got {state.ndim}D instead")
+            check_dims(name, state, 1, 2, word=f"hx[{i}]", error=ValueError)
         alone = input.ndim == 1
         rows = traced.unsqueeze(input, 0) if alone else input
         if states is None:
@@ -292,16 +268,21 @@ class RNNCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """The new hidden state."""
-        if self.nonlinearity not in ("tanh", "relu"):
-            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        check_option("RNNCell", "nonlinearity", self.nonlinearity, ("tanh", "relu"), RuntimeError)
         return self._run(recurrent.rnn_tanh_cell if self.nonlinearity == "tanh" else recurrent.rnn_relu_cell, input, hx)[0]
 
 
-class LSTMCell(RNNCellBase):
-    """A step of long short-term memory: (N, input_size) and the states (h, c) give the new states."""
+class _Gated(RNNCellBase):
+    chunks: ClassVar[int]
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
-        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+        super().__init__(input_size, hidden_size, bias, self.chunks, device, dtype)
+
+
+class LSTMCell(_Gated):
+    """A step of long short-term memory: (N, input_size) and the states (h, c) give the new states."""
+
+    chunks = 4
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """The new states."""
@@ -309,11 +290,10 @@ class LSTMCell(RNNCellBase):
         return hidden, cell
 
 
-class GRUCell(RNNCellBase):
+class GRUCell(_Gated):
     """A step of gated recurrent units: (N, input_size) and (N, hidden_size) give the new hidden state."""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
-        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+    chunks = 3
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """The new hidden state."""

@@ -9,8 +9,10 @@ from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import empty
 from symgrad.nn import functional as F
 from symgrad.nn import init
+from symgrad.nn.modules.declarations import shown_options
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
+from symgrad.nn.validation import check_dims, check_shape
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
@@ -24,11 +26,10 @@ class _Rows(Module):
     def _set_weight(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, weight: Tensor | None, freeze: bool, device: Any,
                     dtype: Any) -> None:
         if padding_idx is not None and not -num_embeddings <= padding_idx < max(num_embeddings, 1):
-            raise AssertionError(f"{'P' if isinstance(self, Embedding) else 'p'}adding_idx must be within num_embeddings")
+            raise AssertionError(f"{type(self).__name__}: padding_idx={padding_idx} is not one of {num_embeddings} rows")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = padding_idx if padding_idx is None or padding_idx >= 0 else padding_idx + num_embeddings
-        if weight is not None and list(weight.shape) != [num_embeddings, embedding_dim]:
-            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+        check_shape(type(self).__name__, (num_embeddings, embedding_dim), AssertionError, weight=weight)
         self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype) if weight is None else weight, not freeze)
         if weight is None:
             self.reset_parameters()
@@ -42,8 +43,7 @@ class _Rows(Module):
 
     @classmethod
     def _from(cls, embeddings: Tensor, **options: Any) -> Self:
-        if embeddings.ndim != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        check_dims(cls.__name__, embeddings, 2, word="embeddings", error=AssertionError)
         return cls(*embeddings.shape, _weight=embeddings, **options)
 
 
@@ -76,9 +76,8 @@ class Embedding(_Rows):
 
     def extra_repr(self) -> str:
         """The sizes, and the options that are not the default."""
-        options = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False, "sparse": False}
-        given = [f", {name}={getattr(self, name)}" for name, default in options.items() if getattr(self, name) != default]
-        return f"{self.num_embeddings}, {self.embedding_dim}" + "".join(given)
+        return shown_options(self, self.num_embeddings, self.embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+                             sparse=False)
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
@@ -116,9 +115,8 @@ class EmbeddingBag(_Rows):
 
     def extra_repr(self) -> str:
         """The sizes, the mode, and the options that are not the default."""
-        options = {"max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False, "mode": "", "padding_idx": None}
-        given = [f", {name}={getattr(self, name)!r}" for name, default in options.items() if getattr(self, name) != default]
-        return f"{self.num_embeddings}, {self.embedding_dim}" + "".join(given)
+        out = shown_options(self, self.num_embeddings, self.embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False)
+        return f"{out}, mode={self.mode!r}" + ("" if self.padding_idx is None else f", padding_idx={self.padding_idx}")
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0,
