@@ -55,4 +55,4 @@ def _asked(question: Any) -> Any:
     try:
         return question()
     except RuntimeError as e:
-        return f"raises {str(e).split('. ')[0]}"
+        return "raises INTERNAL ASSERT" if "INTERNAL ASSERT" in str(e) else "raises"

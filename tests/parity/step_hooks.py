@@ -36,17 +36,6 @@ TENSOR_HOOKS: dict[str, Callable[[Any], Any]] = {
     "post object": lambda p: 3.0,
     "post fails": lambda p: _fails(),
 }
-SAID = {"": "register_hook(lambda g: print('{0}', g))", "double": "register_hook(lambda g: print('{0}', g) or g * 2)",
-        "sine": "register_hook(lambda g: print('{0}', g) or g.sin())", "cut": "register_hook(lambda g: print('{0}', g) or g.detach())",
-        "shape": "register_hook(lambda g: print('{0}', g) or g.unsqueeze(0))",
-        "dtype": "register_hook(lambda g: print('{0}', g) or (g.float() if g.dtype == torch.float64 else g.double()))",
-        "object": "register_hook(lambda g: print('{0}', g) or 3.0)", "fails": "register_hook(lambda g: print('{0}', g) or fails())",
-        "once": "register_hook(lambda g: print('{0}', g) or {0}.remove())",
-        "more": "register_hook(lambda g: print('{0}', g) or handles.append(t.register_hook(lambda g: print('more', g))))  # of the tensor itself",
-        "post": "register_post_accumulate_grad_hook(lambda p: print('{0}', p.grad))",
-        "post clears": "register_post_accumulate_grad_hook(lambda p: print('{0}', p.grad) or setattr(p, 'grad', None))",
-        "post object": "register_post_accumulate_grad_hook(lambda p: print('{0}', p.grad) or 3.0)",
-        "post fails": "register_post_accumulate_grad_hook(lambda p: print('{0}', p.grad) or fails())"}
 
 
 def _scaled(gs: tuple) -> tuple:
@@ -76,8 +65,9 @@ def _noted(gs: tuple) -> tuple[str, list]:
     return f"{[tuple(g.shape) for g in known]}", [x for g in known for x in flat(g)]
 
 
-def tensor_hook(t: Any, word: str, name: str, told: list, handles: dict[str, Any]) -> None:
+def tensor_hook(told: list, handles: dict[str, Any], t: Any, word: str, name: str) -> None:
     """Register the hook of a tensor."""
+    t.grad_fn  # torch crashes where a hook meets a view whose history is out of date
     acts = TENSOR_HOOKS[word]
     if word.startswith("post"):
         def after(p: Any) -> Any:
@@ -101,7 +91,7 @@ def tensor_hook(t: Any, word: str, name: str, told: list, handles: dict[str, Any
     handles[name] = t.register_hook(hook)
 
 
-def node_hook(node: Any, word: str, name: str, told: list, handles: dict[str, Any]) -> None:
+def node_hook(told: list, handles: dict[str, Any], node: Any, word: str, name: str) -> None:
     """Register the hook of a node."""
     acts = NODE_HOOKS[word]
 

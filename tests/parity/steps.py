@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import operator
+import math
 import warnings
 from collections.abc import Iterable, KeysView
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .asked import flat, memory
 from .step_functions import functions
-from .step_hooks import SAID, node_hook, tensor_hook
+from .step_hooks import node_hook, tensor_hook
 from .step_modes import MODES
 
 
@@ -112,21 +111,11 @@ class World:
         """The custom Functions."""
         return functions(self.lib, self.told, self.beside is not None)
 
-    def value(self, data: Any) -> Any:
-        """What a piece of a step stands for here."""
-        if isinstance(data, Ref):
-            return self.tensors[data.name]
-        if isinstance(data, Array):
-            return self.lib.tensor(_listed(data.values), dtype=data.dtype and getattr(self.lib, data.dtype))
-        if isinstance(data, Edge):
-            return self.lib.autograd.graph.get_gradient_edge(self.tensors[data.name])
-        if isinstance(data, Type):
-            return getattr(self.lib, data.name)
-        if isinstance(data, tuple):
-            return tuple(self.value(d) for d in data)
-        if isinstance(data, list):
-            return [self.value(d) for d in data]
-        return data
+    def words(self) -> dict[str, Any]:
+        """What statements call besides the library."""
+        return {"second": self._second, "hooks_of_several": self._hooks_of_several, "remove": lambda name: self.handles[name].remove(),
+                "fails": fails, "cloned": cloned, "nan": math.nan, "inf": math.inf,
+                "hook": functools.partial(tensor_hook, self.told, self.handles), "node_hook": functools.partial(node_hook, self.told, self.handles)}
 
     def do(self, step: Step) -> tuple[type, str] | None:
         """Run one step; the type and message of what it raised."""
@@ -138,10 +127,7 @@ class World:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                with contextlib.ExitStack() as stack:
-                    for mode in filter(None, step.mode.split(" + ")):
-                        stack.enter_context(MODES[mode].enter(self.lib))
-                    result = self._apply(step)
+                result = self._apply(step)
             except Exception as e:
                 return type(e), str(e)
         if self.beside is None:  # steps are drawn from this one
@@ -216,49 +202,14 @@ class World:
         self._keep(self.unguarded, (*converted, *picked))
 
     def _apply(self, step: Step) -> Any:
-        form, word, options = step.form, step.word, {k: self.value(v) for k, v in step.options}
-        args = tuple(self.value(a) for a in step.args)
-        if form == "leaf":
-            return self.lib.tensor(_listed(step.args[0]), dtype=getattr(self.lib, word or "float64"), requires_grad=options["requires_grad"])
-        if form == "call":
-            return getattr(args[0], word)(*args[1:], **options)
-        if form == "function":
-            return _reach(self.lib, word)(*args, **options)
-        if form == "item":
-            return args[0][args[1]]
-        if form == "assign":
-            args[0][args[1]] = args[2]
-        elif form == "augment":
-            getattr(operator, word)(args[0], args[1])
-        elif form == "attribute":
-            return getattr(args[0], word)
-        elif form == "set":
-            setattr(args[0], word, args[1])
-        elif form == "delete":
+        """The value of the statement of a step."""
+        if step.form == "delete":
             del self.tensors[step.args[0].name]
-        elif form == "hook":
-            args[0].grad_fn  # torch crashes where a hook meets a view whose history is out of date
-            tensor_hook(args[0], word, step.options[0][1], self.told, self.handles)
-        elif form == "remove":
-            self.handles[word].remove()
-        elif form == "node":
-            node_hook(args[0].grad_fn, word, step.options[0][1], self.told, self.handles)
-        elif form == "several":
-            self._hook_of_several(word, step.options[0][1], args)
-        elif form == "custom":
-            return self.functions[word].apply(*args)
-        elif form == "backward":
-            getattr(args[0], word)().backward(**options) if word else args[0].backward(*args[1:], **options)
-        elif form == "edge":
-            self.lib.autograd.backward(args[0], *args[1:], **options)
-        elif form == "grad":
-            options = {"allow_unused": True, **options}
-            found = self.lib.autograd.grad(args[0] if isinstance(step.args[0], list) or word else args[0].sum(), args[1], **options)
-            found = tuple(None if g is None else g.clone() for g in found)
-            return found if isinstance(step.args[1], list) else found[0]
-        elif form == "second":
-            return self._second(*args)
-        return None
+            return None
+        names = {"torch": self.lib, **self.words(), **(self.functions if step.form == "custom" else {}), **self.tensors}
+        exec(within(step.mode, statement(step) if step.form in STATEMENTS else f"result = {statement(step)}"), names)
+        result = names.get("result")
+        return result[0] if step.form == "grad" and not isinstance(step.args[1], list) else result
 
     def constant(self, other: World, step: Step) -> None:
         """Cut the gradients that are constant in the other library: here they have derivatives, which are zero."""
@@ -272,14 +223,14 @@ class World:
                 if not t._is_view() and t.is_leaf and t.grad is not None and not t.grad.requires_grad and mine.grad is not None:
                     mine.grad.detach_()
 
-    def _hook_of_several(self, word: str, name: str, ts: tuple) -> None:
+    def _hooks_of_several(self, mode: str, name: str, *ts: Any) -> None:
         self.several = True
 
         def every(gs: Any) -> None:
             self.told.extend((f"{name} {i}", [] if g is None else flat(g)) for i, g in enumerate(gs))
 
         register = self.lib.autograd.graph.register_multi_grad_hook
-        self.handles[name] = register(ts, every) if word == "all" else register(ts, lambda g: None if g is None else every((g,)), mode="any")
+        self.handles[name] = register(ts, every) if mode == "all" else register(ts, lambda g: None if g is None else every((g,)), mode="any")
 
     def _second(self, y: Any, x: Any) -> Any:
         """A second derivative; zero where the first is constant, on which the libraries agree to differ."""
@@ -289,23 +240,31 @@ class World:
         return self.lib.zeros_like(x) if h is None else h.detach().clone()
 
 
-def _reach(lib: Any, path: str) -> Any:
-    for part in path.split("."):
-        lib = getattr(lib, part)
-    return lib
+def fails(*_: Any) -> Any:
+    raise ValueError("no such tensor")
+
+
+def cloned(found: Any) -> Any:
+    """Gradients that nothing else writes."""
+    return tuple(None if g is None else g.clone() for g in found)
 
 
 def _listed(values: Any) -> Any:
     return [_listed(v) for v in values] if isinstance(values, tuple) else values
 
 
-def say(step: Step) -> str:
-    """The step as a statement in torch's words."""
+STATEMENTS = ("assign", "augment", "set")
+MANY = ("unbind", "split", "chunk", "tensor_split")
+
+
+def statement(step: Step) -> str:
+    """The step in torch's words, without the names of its results and its modes."""
     words = [_written(a) for a in step.args]
     options = [f"{k}={_written(v)}" for k, v in step.options]
     form, word = step.form, step.word
     name = step.options[0][1] if form in ("hook", "node", "several") else ""
-    text = {
+    optional = ["allow_unused=True"] * ("allow_unused" not in dict(step.options))
+    return {
         "leaf": lambda: f"torch.tensor({_listed(step.args[0])}, dtype=torch.{word or 'float64'}"
                         f"{', requires_grad=True' if step.options[0][1] else ''})",
         "call": lambda: f"{words[0]}.{word}({', '.join(words[1:] + options)})",
@@ -316,25 +275,28 @@ def say(step: Step) -> str:
         "attribute": lambda: f"{words[0]}.{word}",
         "set": lambda: f"{words[0]}.{word} = {words[1]}",
         "delete": lambda: f"del {words[0]}",
-        "hook": lambda: f"{words[0]}.grad_fn; {name} = {words[0]}.{SAID[word].format(name)}",
-        "node": lambda: f"{name} = {words[0]}.grad_fn.register_{'prehook' if word.startswith('pre') else 'hook'}({word.replace(' ', '_') or 'none'})",
-        "several": lambda: f"{name} = torch.autograd.graph.register_multi_grad_hook(({', '.join(words)}), print, mode={word!r})",
+        "hook": lambda: f"hook({words[0]}, {word!r}, {name!r})",
+        "node": lambda: f"node_hook({words[0]}.grad_fn, {word!r}, {name!r})",
+        "several": lambda: f"hooks_of_several({word!r}, {name!r}, {', '.join(words)})",
         "custom": lambda: f"{word}.apply({', '.join(words)})",
         "edge": lambda: f"torch.autograd.backward({', '.join(words + options)})",
-        "remove": lambda: f"{word}.remove()",
+        "remove": lambda: f"remove({word!r})",
         "backward": lambda: f"{words[0]}{f'.{word}()' if word else ''}.backward({', '.join(words[1:] + options)})",
-        "grad": lambda: f"torch.autograd.grad({words[0]}{'' if word or isinstance(step.args[0], list) else '.sum()'}, {words[1]}, "
-                        f"{', '.join(['allow_unused=True'] * ('allow_unused' not in dict(step.options)) + options)})"
-                        f"{'' if isinstance(step.args[1], list) else '[0].clone()'}",
-        "second": lambda: f"second({words[0]}, {words[1]})  # grad of (g * g).sum() for g = grad of (y * y).sum() with create_graph",
+        "grad": lambda: f"cloned(torch.autograd.grad({words[0]}{'' if word or isinstance(step.args[0], list) else '.sum()'}, {words[1]}, "
+                        f"{', '.join(optional + options)}))",
+        "second": lambda: f"second({words[0]}, {words[1]})",
     }[form]()
-    names = ", ".join(step.out)
-    line = f"{names}{', *_' if word in MANY and step.out else ''} = {text}" if step.out else text
-    modes = ", ".join(f"torch.{MODES[mode].said}" for mode in step.mode.split(" + ")) if step.mode else ""
-    return f"with {modes}: {line}" if modes else line
 
 
-MANY = {"unbind", "split", "chunk", "tensor_split"}
+def within(mode: str, text: str) -> str:
+    """A statement in its modes."""
+    return f"with {', '.join(f'torch.{MODES[each]}' for each in mode.split(' + '))}: {text}" if mode else text
+
+
+def say(step: Step) -> str:
+    """The step as a statement."""
+    names = ", ".join(step.out) + (", *_" if step.word in MANY else "")
+    return within(step.mode, f"{names} = {statement(step)}" if step.out else statement(step))
 
 
 def _written(value: Any) -> str:

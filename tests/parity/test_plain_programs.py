@@ -5,7 +5,7 @@ import torch
 
 import symgrad
 
-from .agreement import AFTER_MESSAGES, BEFORE_MESSAGES
+from .agreement import AFTER_TYPES, BEFORE_TYPES
 from .aliases import main
 
 pytestmark = [pytest.mark.usefixtures("double_precision"), pytest.mark.filterwarnings("ignore")]
@@ -101,4 +101,4 @@ def test_what_differs_on_purpose(program):
 
 
 def test_every_rule_has_a_reason():
-    assert all(" " in reason for reason in (*BEFORE_MESSAGES, *AFTER_MESSAGES))
+    assert all(" " in reason for reason in (*BEFORE_TYPES, *AFTER_TYPES))
