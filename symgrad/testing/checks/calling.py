@@ -61,7 +61,6 @@ def check_determinism(attack: Attack, example: Example) -> None:
     not apply to random ops. Raises CheckFailure where two results differ.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_determinism
     >>> check_determinism(symgrad.exp).verdict
     'passed'
     """
@@ -131,7 +130,6 @@ def check_threads(attack: Attack, example: Example) -> None:
     CheckFailure where a result differs.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_threads
     >>> check_threads(symgrad.sin).verdict
     'passed'
     """
@@ -182,7 +180,6 @@ def check_pickling(attack: Attack, example: Example) -> None:
     pickled or comes back different.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_pickling
     >>> check_pickling(symgrad.cosh).verdict
     'passed'
     """
@@ -228,8 +225,7 @@ def check_errors(attack: Attack, example: Example) -> None:
     the framework. The check does not apply where none are declared. Raises CheckFailure where nothing, or another exception, is raised.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_errors
-    >>> check_errors(symgrad.mm, errors=[(([1.0], [[2.0]]), RuntimeError, "matri")]).verdict
+    >>> check_errors(symgrad.mm, errors=[(([1.0], [[2.0]]), RuntimeError, "shapes")]).verdict
     'passed'
     """
     subject = attack.subject

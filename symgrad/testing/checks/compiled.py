@@ -50,7 +50,6 @@ def check_compiled(attack: Attack, example: Example) -> None:
     The check does not apply to random ops, and to other frameworks. Raises CheckFailure where a compiled result differs.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_compiled
     >>> check_compiled(symgrad.exp).verdict
     'passed'
     """

@@ -45,7 +45,6 @@ def check_complex(attack: Attack, example: Example) -> None:
     claim. Raises CheckFailure for a property that does not hold.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_complex
     >>> check_complex(symgrad.exp).verdict
     'passed'
 

@@ -87,7 +87,6 @@ def check_adjoint(attack: Attack, example: Example) -> None:
     The check does not apply to ops without derivatives or without a pushforward. Raises CheckFailure where the two differ.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_adjoint
     >>> check_adjoint(symgrad.atan2).verdict
     'passed'
 
@@ -128,7 +127,6 @@ def check_linearity(attack: Attack, example: Example) -> None:
     The check does not apply to ops without derivatives. Raises CheckFailure where the pullback is not linear.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_linearity
     >>> check_linearity(symgrad.sin).verdict
     'passed'
     """
@@ -176,7 +174,6 @@ def check_symmetry(attack: Attack, example: Example) -> None:
     where the two differ.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_symmetry
     >>> check_symmetry(symgrad.mul).verdict
     'passed'
     """
@@ -218,7 +215,6 @@ def check_mixed(attack: Attack, example: Example) -> None:
     The check does not apply to ops without a second derivative. Raises CheckFailure where two sides differ.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_mixed
     >>> check_mixed(symgrad.tanh).verdict
     'passed'
     """

@@ -92,7 +92,6 @@ def check_formulas(attack: Attack, example: Example) -> None:
     applies to ops that are declared by rules. Raises CheckFailure where a formula is missing.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_formulas
     >>> check_formulas(symgrad.tanh).verdict
     'passed'
     """

@@ -98,7 +98,6 @@ def check_layouts(attack: Attack, example: Example) -> None:
     The check does not apply where arrays of the framework have one layout. Raises CheckFailure where a result differs by more than rounding.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_layouts
     >>> check_layouts(symgrad.tanh).verdict
     'passed'
     """
@@ -143,7 +142,6 @@ def check_mutation(attack: Attack, example: Example) -> None:
     written to. Raises CheckFailure for an array that was changed.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_mutation
     >>> check_mutation(symgrad.sigmoid).verdict
     'passed'
     """
@@ -171,7 +169,6 @@ def check_aliasing(attack: Attack, example: Example) -> None:
     results of equal ones. The check needs arrays that can be written to. Raises CheckFailure for arrays that share memory.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_aliasing
     >>> check_aliasing(symgrad.relu).verdict
     'passed'
     """

@@ -89,7 +89,6 @@ def check_structure(attack: Attack, example: Example) -> None:
     The check applies to every op. Raises CheckFailure for a shape, dtype or gradient that is wrong.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_structure
     >>> check_structure(symgrad.exp).verdict
     'passed'
     """
@@ -144,7 +143,6 @@ def check_broadcasting(attack: Attack, example: Example) -> None:
     The check applies to elementwise ops of several arguments. Raises CheckFailure where the two differ.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_broadcasting
     >>> check_broadcasting(symgrad.add).verdict
     'passed'
     """
@@ -224,7 +222,6 @@ def check_batching(attack: Attack, example: Example) -> None:
     Raises CheckFailure where the two differ.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_batching
     >>> check_batching(symgrad.sub).verdict
     'passed'
     """
@@ -305,7 +302,6 @@ def check_scalars(attack: Attack, example: Example) -> None:
     The check applies to elementwise ops. Raises CheckFailure where the two differ.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_scalars
     >>> check_scalars(symgrad.log1p).verdict
     'passed'
     """
@@ -338,7 +334,6 @@ def check_empty(attack: Attack, example: Example) -> None:
     an exception.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_empty
     >>> check_empty(symgrad.cos).verdict
     'passed'
     """

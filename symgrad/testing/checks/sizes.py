@@ -44,7 +44,6 @@ def check_sizes(attack: Attack, example: Example) -> None:
     The check applies to deterministic ops on arrays. Raises CheckFailure where a result is wrong.
 
     >>> import symgrad
-    >>> from symgrad.testing import check_sizes
     >>> check_sizes(symgrad.matmul).verdict
     'passed'
     """
