@@ -1,14 +1,6 @@
 """The command line: `symgrad check FILE[:FUNCTION]`, `derive "formula"`, `ghostwrite MODULE:FUNCTION`, `ops` and `cache`.
 
-Exit codes:
-
-- 0 if every derivative is proved, verified or imprecise (named on standard error)
-- 1 if one is refuted, and for nothing else
-- 2 for input that cannot be used, including a function that raises an exception
-- 3 if one is imprecise and --strict was given
-- 70 for an error in symgrad itself, with its traceback on standard error
-- 74 if the output cannot be written, as on a full disk; output that nobody would read, as to a closed pipe, is dropped
-- 130 if it is interrupted
+`EPILOG` lists the exit codes. Output that nobody would read, as to a closed pipe, is dropped.
 """
 
 from __future__ import annotations

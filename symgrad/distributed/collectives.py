@@ -55,7 +55,7 @@ def _result(work: Work, async_op: bool) -> Work | None:
 def _array(t: Any, name: str = "tensor") -> np.ndarray:
     """A contiguous copy of the value of a tensor."""
     if not isinstance(t, Tensor):
-        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor but got {type(t)} instead.")
+        raise TypeError(f"{name} is a {type(t).__name__}; give a Tensor")
     return np.array(t.detach().numpy(), order="C")
 
 
@@ -138,7 +138,7 @@ def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int
            async_op: bool = False, group_dst: int | None = None) -> Work | None:
     """Write the tensors of all processes, of one shape, into a list of tensors that the process of rank `dst` gives."""
     c, array, root = member_of(group).communicator, _array(tensor), rank_in(group, dst, group_dst, 0)
-    given = _only_in("gather", "gather_list", "destination", gather_list, c.rank == root)
+    given = _only_in("gather: gather_list", gather_list, c.rank == root)
     out = None if given is None else _rows(given, c.size, array, "gather_list")
     return _result(Work(c.gather(array, out, root), lambda: None if given is None else _write_all(given, out)), async_op)
 
@@ -147,7 +147,7 @@ def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: i
             async_op: bool = False, group_src: int | None = None) -> Work | None:
     """Write into the tensor of each process one of a list of tensors that the process of rank `src` gives."""
     c, array, root = member_of(group).communicator, _array(tensor), rank_in(group, src, group_src, 0)
-    given = _only_in("scatter", "scatter_list", "source", scatter_list, c.rank == root)
+    given = _only_in("scatter: scatter_list", scatter_list, c.rank == root)
     rows = None if given is None else _rows(given, c.size, array, "scatter_list")
     return _result(Work(c.scatter(rows, array, root), lambda: _write(tensor, array)), async_op)
 
@@ -263,12 +263,10 @@ def _write_all(tensors: Sequence[Tensor], rows: Any) -> None:
         _write(t, row)
 
 
-def _only_in(function: str, name: str, role: str, tensors: Any, here: bool) -> Any:
+def _only_in(name: str, tensors: Any, here: bool) -> Any:
     """The list of tensors, which one process gives and the others do not."""
-    if here and tensors is None:
-        raise ValueError(f"Argument ``{name}`` must be specified on {role} rank.")
-    if not here and tensors:
-        raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{role} ranks.")
+    if here != bool(tensors):
+        raise ValueError(f"{name} is {'missing' if here else 'given'} in this process; the process of that rank gives it, and no other")
     return tensors if here else None
 
 
@@ -291,7 +289,7 @@ def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: in
     found = member_of(group)
     root = rank_in(found, dst, group_dst, 0)
     if found.rank() == root and object_gather_list is None:
-        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+        raise ValueError("gather_object: object_gather_list is missing in the process of that rank")
     objects = found.communicator.objects(obj, root)
     if object_gather_list is not None and objects is not None:
         object_gather_list[:] = objects
