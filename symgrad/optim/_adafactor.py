@@ -24,18 +24,11 @@ class Adafactor(Declared):
 
     Raises ValueError for options out of their range, and RuntimeError for complex parameters.
 
-    >>> import symgrad
-    >>> x = symgrad.tensor(3.0, requires_grad=True)
-    >>> optimizer = Adafactor([x], lr=0.5)
-    >>> (x * x).backward()
-    >>> optimizer.step()
-    >>> x
-    tensor(1.5000, requires_grad=True)
-
     Source: Shazeer and Stern, Adafactor: Adaptive Learning Rates with Sublinear Memory Cost, 2018.
     """
 
     _options = {"lr": 1e-2, "beta2_decay": -0.8, "eps": (None, 1e-3), "d": 1.0, "weight_decay": 0.0}
+    _example = "lr=0.5", "1.5000"
     _switches = "* foreach maximize"
 
     def _check_parameter(self, p: Tensor) -> None:

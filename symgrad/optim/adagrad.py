@@ -15,20 +15,11 @@ class Adagrad(Declared):
 
     The sum begins at `initial_accumulator_value`. The state of a parameter is `step` and `sum` (s).
 
-    Raises ValueError for negative numbers.
-
-    >>> import symgrad
-    >>> x = symgrad.tensor(3.0, requires_grad=True)
-    >>> optimizer = Adagrad([x], lr=0.5)
-    >>> (x * x).backward()
-    >>> optimizer.step()
-    >>> x
-    tensor(2.5000, requires_grad=True)
-
     Source: Duchi, Hazan and Singer, Adaptive Subgradient Methods for Online Learning and Stochastic Optimization, 2011.
     """
 
     _options = {"lr": 1e-2, "lr_decay": 0, "weight_decay": 0, "initial_accumulator_value": 0, "eps": 1e-10}
+    _example = "lr=0.5", "2.5000"
     _switches = "foreach * maximize differentiable fused"
     _arrays = {"sum": "initial_accumulator_value"}
 

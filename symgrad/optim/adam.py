@@ -16,20 +16,11 @@ class Adam(Declared):
     m ← m + (1 - β₁)(g - m), v ← β₂ v + (1 - β₂) g², m̂ = m / (1 - β₁ⁿ), v̂ = v / (1 - β₂ⁿ) in step n. With `amsgrad` the largest v so far is
     used. The state of a parameter is `step`, `exp_avg` (m), `exp_avg_sq` (v) and, with `amsgrad`, `max_exp_avg_sq`.
 
-    Raises ValueError for negative numbers, and for betas outside [0, 1).
-
-    >>> import symgrad
-    >>> x = symgrad.tensor(3.0, requires_grad=True)
-    >>> optimizer = Adam([x], lr=0.5)
-    >>> (x * x).backward()
-    >>> optimizer.step()
-    >>> x
-    tensor(2.5000, requires_grad=True)
-
     Source: Kingma and Ba, Adam: A Method for Stochastic Optimization, 2014; Reddi et al., On the Convergence of Adam and Beyond, 2018.
     """
 
     _options = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0, "amsgrad": False}
+    _example = "lr=0.5", "2.5000"
     _switches = "* foreach maximize capturable differentiable fused decoupled_weight_decay"
     _arrays = {"exp_avg": None, "exp_avg_sq": None, "max_exp_avg_sq": None}
     _used_by = {"max_exp_avg_sq": "amsgrad"}

@@ -16,20 +16,11 @@ class Adamax(Declared):
     m ← m + (1 - β₁)(g - m) and u ← max(β₂ u, abs(g) + eps). The state of a parameter is `step`, `exp_avg` (m) and
     `exp_inf` (u).
 
-    Raises ValueError for negative numbers, and for betas outside [0, 1).
-
-    >>> import symgrad
-    >>> x = symgrad.tensor(3.0, requires_grad=True)
-    >>> optimizer = Adamax([x], lr=0.5)
-    >>> (x * x).backward()
-    >>> optimizer.step()
-    >>> x
-    tensor(2.5000, requires_grad=True)
-
     Source: Kingma and Ba, Adam: A Method for Stochastic Optimization, 2014, section 7.1.
     """
 
     _options = {"lr": 2e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0}
+    _example = "lr=0.5", "2.5000"
     _switches = "foreach * maximize differentiable capturable"
     _arrays = {"exp_avg": None, "exp_inf": None}
 

@@ -16,20 +16,11 @@ class ASGD(Declared):
     After step n, η = lr / (1 + lambd lr n)^alpha and μ = 1 / max(1, n - t0). The state of a parameter is `step`,
     `eta` (η), `mu` (μ) and `ax` (a).
 
-    Raises ValueError for a negative lr or weight_decay.
-
-    >>> import symgrad
-    >>> x = symgrad.tensor(3.0, requires_grad=True)
-    >>> optimizer = ASGD([x], lr=0.25, lambd=0.0)
-    >>> (x * x).backward()
-    >>> optimizer.step()
-    >>> x
-    tensor(1.5000, requires_grad=True)
-
     Source: Polyak and Juditsky, Acceleration of Stochastic Approximation by Averaging, 1992.
     """
 
     _options = {"lr": 1e-2, "lambd": 1e-4, "alpha": 0.75, "t0": 1e6, "weight_decay": 0}
+    _example = "lr=0.25, lambd=0.0", "1.5000"
     _switches = "foreach maximize differentiable capturable"
     _numbers = {"step": 0, "eta": "lr", "mu": 1}
     _arrays = {"ax": None}

@@ -22,6 +22,15 @@ SENTENCES = {
     "maximize": "With `maximize` the gradient changes its sign.",
     "differentiable": "With `differentiable` the step is recorded, and can be differentiated.",
 }
+EXAMPLE = """
+    >>> import symgrad
+    >>> x = symgrad.tensor(3.0, requires_grad=True)
+    >>> optimizer = symgrad.optim.{}([x], {})
+    >>> (x * x).backward()
+    >>> optimizer.step()
+    >>> x
+    tensor({}, requires_grad=True)
+"""
 NOT_NEGATIVE: tuple[Callable[[Any], bool], str] = (lambda v: v >= 0, "not negative")
 # What an option must be, by its name; a tuple must have it in each place
 RANGES = {
@@ -42,6 +51,7 @@ class Declared(Optimizer):
 
     _options: Group
     _switches = ""
+    _example: tuple[str, str]  # options of a call for the documentation, and where a step on x² from 3 leads
     _numbers = {"step": 0}
     _arrays: dict[str, str | None] = {}
     _used_by: dict[str, str] = {}
@@ -58,7 +68,10 @@ class Declared(Optimizer):
             sentences = [text for name, text in SENTENCES.items() if name in cls._signature.parameters and "_rule" in vars(cls)]
             if unused := [f"`{option.name}`" for option in options if option.name in IGNORED]:
                 sentences.append(f"Without effect: {', '.join(unused)}.")
-            cls.__doc__ = "\n    ".join([cls.__doc__ or "", *sentences, ""])
+            if "Raises" not in (cls.__doc__ or ""):
+                sentences.append("Raises ValueError for options out of their range.")
+            example = EXAMPLE.format(cls.__name__, *cls._example) if "_example" in vars(cls) else ""
+            cls.__doc__ = "\n    ".join([cls.__doc__ or "", *sentences, ""]) + example
         elif "__init__" in vars(cls):
             cls.__signature__ = None  # type: ignore[attr-defined]  # of the constructor, for `inspect`
 

@@ -16,20 +16,11 @@ class NAdam(Declared):
     μₙ = β₁ (1 - ½ 0.96^(n momentum_decay)); m, v and v̂ = v / (1 - β₂ⁿ) are those of `Adam`. The state of a parameter is `step`, `mu_product`
     (Π), `exp_avg` (m) and `exp_avg_sq` (v).
 
-    Raises ValueError for negative numbers, and for betas outside [0, 1).
-
-    >>> import symgrad
-    >>> x = symgrad.tensor(3.0, requires_grad=True)
-    >>> optimizer = NAdam([x], lr=0.5)
-    >>> (x * x).backward()
-    >>> optimizer.step()
-    >>> x
-    tensor(2.4718, requires_grad=True)
-
     Source: Dozat, Incorporating Nesterov Momentum into Adam, 2016.
     """
 
     _options = {"lr": 2e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0, "momentum_decay": 4e-3, "decoupled_weight_decay": False}
+    _example = "lr=0.5", "2.4718"
     _switches = "* foreach maximize capturable differentiable"
     _numbers = {"step": 0, "mu_product": 1}
     _arrays = {"exp_avg": None, "exp_avg_sq": None}

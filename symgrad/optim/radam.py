@@ -16,20 +16,11 @@ class RAdam(Declared):
     ρ = ρ∞ - 2 n β₂ⁿ / (1 - β₂ⁿ) with ρ∞ = 2 / (1 - β₂) - 1, and r² = (ρ - 4)(ρ - 2) ρ∞ / ((ρ∞ - 4)(ρ∞ - 2) ρ). The state of a
     parameter is `step`, `exp_avg` (m) and `exp_avg_sq` (v).
 
-    Raises ValueError for negative numbers, and for betas outside [0, 1).
-
-    >>> import symgrad
-    >>> x = symgrad.tensor(3.0, requires_grad=True)
-    >>> optimizer = RAdam([x], lr=0.5)
-    >>> (x * x).backward()
-    >>> optimizer.step()
-    >>> x
-    tensor(0., requires_grad=True)
-
     Source: Liu et al., On the Variance of the Adaptive Learning Rate and Beyond, 2019.
     """
 
     _options = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0, "decoupled_weight_decay": False}
+    _example = "lr=0.5", "0."
     _switches = "* foreach maximize capturable differentiable"
     _arrays = {"exp_avg": None, "exp_avg_sq": None}
 

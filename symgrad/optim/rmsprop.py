@@ -17,20 +17,11 @@ class RMSprop(Declared):
     lr b, with b ← momentum b + g / (√v + eps). The state of a parameter is `step`, `square_avg` (v) and, where they are used,
     `momentum_buffer` (b) and `grad_avg` (a).
 
-    Raises ValueError for negative numbers.
-
-    >>> import symgrad
-    >>> x = symgrad.tensor(3.0, requires_grad=True)
-    >>> optimizer = RMSprop([x], lr=0.5, alpha=0.0)
-    >>> (x * x).backward()
-    >>> optimizer.step()
-    >>> x
-    tensor(2.5000, requires_grad=True)
-
     Source: Hinton, Neural Networks for Machine Learning, lecture 6, 2012; Graves, Generating Sequences With Recurrent Neural Networks, 2013.
     """
 
     _options = {"lr": 1e-2, "alpha": 0.99, "eps": 1e-8, "weight_decay": 0, "momentum": 0, "centered": False}
+    _example = "lr=0.5, alpha=0.0", "2.5000"
     _switches = "capturable foreach maximize differentiable"
     _arrays = {"square_avg": None, "momentum_buffer": None, "grad_avg": None}
     _used_by = {"momentum_buffer": "momentum", "grad_avg": "centered"}

@@ -16,20 +16,11 @@ class Rprop(Declared):
     s is multiplied by etas[1] or etas[0], and kept between the two `step_sizes`; where the sign has changed, g is 0 for this step. s begins at lr.
     The state of a parameter is `step`, `prev` (the gradient of the last step) and `step_size` (s).
 
-    Raises ValueError for a negative lr, and unless 0 < etas[0] < 1 < etas[1].
-
-    >>> import symgrad
-    >>> x = symgrad.tensor(3.0, requires_grad=True)
-    >>> optimizer = Rprop([x], lr=0.5)
-    >>> (x * x).backward()
-    >>> optimizer.step()
-    >>> x
-    tensor(2.5000, requires_grad=True)
-
     Source: Riedmiller and Braun, A Direct Adaptive Method for Faster Backpropagation Learning, 1993.
     """
 
     _options = {"lr": 1e-2, "etas": (0.5, 1.2), "step_sizes": (1e-6, 50)}
+    _example = "lr=0.5", "2.5000"
     _switches = "* capturable foreach maximize differentiable"
     _arrays = {"prev": None, "step_size": "lr"}
 

@@ -14,19 +14,10 @@ class SGD(Declared):
     """p ← p - lr b, with b ← momentum b + (1 - dampening) g and g the gradient plus weight_decay p.
 
     With `nesterov` the step is along g + momentum b. The state of a parameter is its `momentum_buffer`, which the first step sets to g.
-
-    Raises ValueError for negative numbers, and for Nesterov momentum without momentum or with dampening.
-
-    >>> import symgrad
-    >>> x = symgrad.tensor(3.0, requires_grad=True)
-    >>> optimizer = SGD([x], lr=0.25)
-    >>> (x * x).backward()
-    >>> optimizer.step()
-    >>> x
-    tensor(1.5000, requires_grad=True)
     """
 
     _options = {"lr": 1e-3, "momentum": 0, "dampening": 0, "weight_decay": 0, "nesterov": False}
+    _example = "lr=0.25", "1.5000"
     _switches = "* maximize foreach differentiable fused"
     _numbers = {}
 
