@@ -44,16 +44,10 @@ class CyclicLR(_WithMomentum):
     Raises ValueError for another mode without `scale_fn`, for lists of another length than that of the groups, and where there is no momentum;
     TypeError for what is no optimizer.
 
-    >>> import symgrad
-    >>> optimizer = symgrad.optim.SGD([symgrad.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
-    >>> scheduler = CyclicLR(optimizer, base_lr=0.25, max_lr=1.25, step_size_up=4)
-    >>> optimizer.step()
-    >>> scheduler.step()
-    >>> scheduler.get_last_lr()
-    [0.5]
-
     Source: Smith, Cyclical Learning Rates for Training Neural Networks, 2015.
     """
+
+    _example = "base_lr=0.25, max_lr=1.25, step_size_up=4", "[0.25, 0.5, 0.75, 1.0]"
 
     def __init__(self, optimizer: Optimizer, base_lr: float | list[float], max_lr: float | list[float], step_size_up: int = 2000,
                  step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0, scale_fn: Callable[[float], float] | None = None,
@@ -115,16 +109,10 @@ class OneCycleLR(_WithMomentum):
     Raises ValueError for options out of their range, for lists of another length than that of the groups, where there is no momentum, and in the step
     after the last one; TypeError for what is no optimizer.
 
-    >>> import symgrad
-    >>> optimizer = symgrad.optim.SGD([symgrad.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
-    >>> scheduler = OneCycleLR(optimizer, max_lr=1.0, total_steps=10, div_factor=4.0, anneal_strategy="linear")
-    >>> optimizer.step()
-    >>> scheduler.step()
-    >>> scheduler.get_last_lr()
-    [0.625]
-
     Source: Smith and Topin, Super-Convergence: Very Fast Training of Neural Networks Using Large Learning Rates, 2017.
     """
+
+    _example = "max_lr=1.0, total_steps=10, div_factor=4.0, anneal_strategy='linear'", "[0.25, 0.625, 1.0, 0.8571464285714285]"
 
     def __init__(self, optimizer: Optimizer, max_lr: float | list[float], total_steps: int | None = None, epochs: int | None = None,
                  steps_per_epoch: int | None = None, pct_start: float = 0.3, anneal_strategy: str = "cos", cycle_momentum: bool = True,
@@ -192,18 +180,10 @@ class CosineAnnealingWarmRestarts(Schedule):
 
     Raises ValueError for options that are no positive integers, an eta_min that is no number, and a negative epoch.
 
-    >>> import symgrad
-    >>> optimizer = symgrad.optim.SGD([symgrad.ones(1, requires_grad=True)], lr=1.0)
-    >>> scheduler = CosineAnnealingWarmRestarts(optimizer, T_0=2)
-    >>> rates = []
-    >>> for _ in range(4):
-    ...     rates += scheduler.get_last_lr()
-    ...     scheduler.step()
-    >>> rates
-    [1.0, 0.5, 1.0, 0.5]
-
     Source: Loshchilov and Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts, 2016.
     """
+
+    _example = "T_0=2", "[1.0, 0.5, 1.0, 0.5]"
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
         for name, value in {"T_0": T_0, "T_mult": T_mult}.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from symgrad.dtypes.dtype import DTYPES, get_default_dtype
 from symgrad.engine.tensor import Tensor
-from symgrad.optim.optimizer import Group, Optimizer
+from symgrad.optim.optimizer import Group, Optimizer, required
 
-__all__ = ["Declared", "lerp", "number", "scalar"]
+__all__ = ["Declared", "lerp", "number", "options_given", "scalar", "signature_of"]
 
 IGNORED = ("foreach", "fused", "capturable")  # they choose among kernels of torch; here there is one implementation
 SWITCHES: Group = {"foreach": None, "fused": None, "capturable": False, "maximize": False, "differentiable": False, "decoupled_weight_decay": False}
@@ -61,12 +61,10 @@ class Declared(Optimizer):
         super().__init_subclass__(**kwargs)
         if "_options" in vars(cls):
             plain, _, named = cls._switches.partition("*")
-            kinds = [(cls._options, Parameter.POSITIONAL_OR_KEYWORD), (plain.split(), Parameter.POSITIONAL_OR_KEYWORD),
-                     (named.split(), Parameter.KEYWORD_ONLY)]
-            options = [Parameter(name, kind, default=(cls._options | SWITCHES)[name]) for names, kind in kinds for name in names]
-            cls._signature = cls.__signature__ = Signature([Parameter("params", Parameter.POSITIONAL_OR_KEYWORD), *options])  # type: ignore[attr-defined]
-            sentences = [text for name, text in SENTENCES.items() if name in cls._signature.parameters and "_rule" in vars(cls)]
-            if unused := [f"`{option.name}`" for option in options if option.name in IGNORED]:
+            options = cls._options | {name: SWITCHES[name] for name in (plain + named).split()}
+            cls._signature = cls.__signature__ = signature_of("params", options, named.split())  # type: ignore[attr-defined]
+            sentences = [text for name, text in SENTENCES.items() if name in options and "_rule" in vars(cls)]
+            if unused := [f"`{name}`" for name in options if name in IGNORED]:
                 sentences.append(f"Without effect: {', '.join(unused)}.")
             if "Raises" not in (cls.__doc__ or ""):
                 sentences.append("Raises ValueError for options out of their range.")
@@ -76,12 +74,7 @@ class Declared(Optimizer):
             cls.__signature__ = None  # type: ignore[attr-defined]  # of the constructor, for `inspect`
 
     def __init__(self, params: Any, *args: Any, **kwargs: Any):
-        try:
-            bound = self._signature.bind(params, *args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{type(self).__name__}: {error}. Its options are {', '.join(list(self._signature.parameters)[1:])}") from None
-        bound.apply_defaults()
-        options = dict(bound.arguments)
+        options = options_given(self, params, args, kwargs)
         params = options.pop("params")
         self._prepare(options)
         super().__init__(params, options)
@@ -131,6 +124,23 @@ class Declared(Optimizer):
 
     def _rule(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group, n: float) -> None:
         raise NotImplementedError
+
+
+def signature_of(first: str, options: Group, named: Sequence[str] = ()) -> Signature:
+    """The signature of a constructor with options and their defaults, of which some are given only by name."""
+    kinds = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
+    return Signature([Parameter(first, kinds[0]), *[Parameter(name, kinds[name in named], default=Parameter.empty if x is required else x)
+                                                    for name, x in options.items()]])
+
+
+def options_given(self: Any, first: Any, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a constructor by name, with their defaults."""
+    try:
+        bound = self._signature.bind(first, *args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{type(self).__name__}: {error}. Its options are {', '.join(list(self._signature.parameters)[1:])}") from None
+    bound.apply_defaults()
+    return dict(bound.arguments)
 
 
 def scalar(xp: Any, value: Any) -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from symgrad.optim.cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from symgrad.optim.optimizer import Optimizer
+from symgrad.optim.optimizer import Optimizer, required
 from symgrad.optim.scheduling import ChainedScheduler, LRScheduler, Rates, ReduceLROnPlateau, Schedule, SequentialLR, without_functions
 
 __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler",
@@ -46,15 +46,9 @@ class LambdaLR(_OfFunctions):
     """The initial learning rate times a function of the epoch; one function for all groups, or a list of them.
 
     Raises ValueError for another number of functions.
-
-    >>> import symgrad
-    >>> optimizer = symgrad.optim.SGD([symgrad.ones(1, requires_grad=True)], lr=1.0)
-    >>> scheduler = LambdaLR(optimizer, lambda epoch: 1 / (epoch + 1))
-    >>> optimizer.step()
-    >>> scheduler.step()
-    >>> scheduler.get_last_lr()
-    [0.5]
     """
+
+    _example = "lambda epoch: 0.5**epoch", "[1.0, 0.5, 0.25, 0.125]"
 
     def _rates(self) -> Rates:
         return [base * function(self.last_epoch) for function, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
@@ -66,6 +60,8 @@ class MultiplicativeLR(_OfFunctions):
     Raises ValueError for another number of functions, and TypeError for what is no function.
     """
 
+    _example = "lambda epoch: 0.5", "[1.0, 0.5, 0.25, 0.125]"
+
     def _rates(self) -> Rates:
         if self._is_initial:
             return self._unchanged()
@@ -73,21 +69,10 @@ class MultiplicativeLR(_OfFunctions):
 
 
 class StepLR(Schedule):
-    """The learning rate is multiplied by gamma every `step_size` epochs.
+    """The learning rate is multiplied by gamma every `step_size` epochs."""
 
-    >>> import symgrad
-    >>> optimizer = symgrad.optim.SGD([symgrad.ones(1, requires_grad=True)], lr=1.0)
-    >>> scheduler = StepLR(optimizer, step_size=2, gamma=0.5)
-    >>> for _ in range(5):
-    ...     optimizer.step()
-    ...     scheduler.step()
-    >>> scheduler.get_last_lr()
-    [0.25]
-    """
-
-    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
-        self.step_size, self.gamma = step_size, gamma
-        super().__init__(optimizer, last_epoch)
+    _example = "step_size=2, gamma=0.5", "[1.0, 1.0, 0.5, 0.5]"
+    _options = {"step_size": required, "gamma": 0.1}
 
     def _rates(self) -> Rates:
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
@@ -101,9 +86,11 @@ class StepLR(Schedule):
 class MultiStepLR(Schedule):
     """The learning rate is multiplied by gamma in each of the epochs `milestones`."""
 
-    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1):
-        self.milestones, self.gamma = Counter(milestones), gamma
-        super().__init__(optimizer, last_epoch)
+    _example = "milestones=[1, 3], gamma=0.5", "[1.0, 0.5, 0.5, 0.25]"
+    _options = {"milestones": required, "gamma": 0.1}
+
+    def _prepare(self, options: dict[str, Any]) -> None:
+        options["milestones"] = Counter(options["milestones"])
 
     def _rates(self) -> Rates:
         if self.last_epoch not in self.milestones:
@@ -121,11 +108,12 @@ class ConstantLR(Schedule):
     Raises ValueError for a factor outside [0, 1].
     """
 
-    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
-        if factor > 1.0 or factor < 0:
-            raise ValueError(f"ConstantLR: factor is {factor}; it must be in [0, 1]")
-        self.factor, self.total_iters = factor, total_iters
-        super().__init__(optimizer, last_epoch)
+    _example = "factor=0.5, total_iters=2", "[0.5, 0.5, 1.0, 1.0]"
+    _options = {"factor": 1.0 / 3, "total_iters": 5}
+
+    def _prepare(self, options: dict[str, Any]) -> None:
+        if not 0 <= options["factor"] <= 1:
+            raise ValueError(f"ConstantLR: factor is {options['factor']}; it must be in [0, 1]")
 
     def _rates(self) -> Rates:
         if self.last_epoch == 0:
@@ -142,13 +130,12 @@ class LinearLR(Schedule):
     Raises ValueError for a start_factor outside (0, 1], or an end_factor outside [0, 1].
     """
 
-    def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1):
-        if start_factor > 1.0 or start_factor <= 0:
-            raise ValueError(f"LinearLR: start_factor is {start_factor}; it must be in (0, 1]")
-        if end_factor > 1.0 or end_factor < 0:
-            raise ValueError(f"LinearLR: end_factor is {end_factor}; it must be in [0, 1]")
-        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
-        super().__init__(optimizer, last_epoch)
+    _example = "start_factor=0.5, total_iters=2", "[0.5, 0.75, 1.0, 1.0]"
+    _options = {"start_factor": 1.0 / 3, "end_factor": 1.0, "total_iters": 5}
+
+    def _prepare(self, options: dict[str, Any]) -> None:
+        if not (0 < options["start_factor"] <= 1 and 0 <= options["end_factor"] <= 1):
+            raise ValueError(f"LinearLR: the factors are {options['start_factor']} and {options['end_factor']}; they must be in (0, 1] and [0, 1]")
 
     def _rates(self) -> Rates:
         if self.last_epoch == 0:
@@ -166,9 +153,8 @@ class LinearLR(Schedule):
 class ExponentialLR(Schedule):
     """The learning rate is multiplied by gamma in every epoch."""
 
-    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
-        self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
+    _example = "gamma=0.5", "[1.0, 0.5, 0.25, 0.125]"
+    _options = {"gamma": required}
 
     def _rates(self) -> Rates:
         return self._unchanged() if self._is_initial else self._times(self.gamma)
@@ -180,9 +166,8 @@ class ExponentialLR(Schedule):
 class PolynomialLR(Schedule):
     """The initial learning rate times (1 - n / total_iters)^power in epoch n, and 0 from the epoch `total_iters` on."""
 
-    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
-        self.total_iters, self.power = total_iters, power
-        super().__init__(optimizer, last_epoch)
+    _example = "total_iters=4", "[1.0, 0.75, 0.5, 0.25]"
+    _options = {"total_iters": 5, "power": 1.0}
 
     def _rates(self) -> Rates:
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -198,20 +183,11 @@ class PolynomialLR(Schedule):
 class CosineAnnealingLR(Schedule):
     """eta_min + ½ (lr - eta_min)(1 + cos(π n / T_max)) in epoch n, with the initial learning rate lr.
 
-    >>> import symgrad
-    >>> optimizer = symgrad.optim.SGD([symgrad.ones(1, requires_grad=True)], lr=1.0)
-    >>> scheduler = CosineAnnealingLR(optimizer, T_max=2, eta_min=0.5)
-    >>> optimizer.step()
-    >>> scheduler.step()
-    >>> scheduler.get_last_lr()
-    [0.75]
-
     Source: Loshchilov and Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts, 2016.
     """
 
-    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
-        self.T_max, self.eta_min = T_max, eta_min
-        super().__init__(optimizer, last_epoch)
+    _example = "T_max=2, eta_min=0.5", "[1.0, 0.75, 0.5, 0.75]"
+    _options = {"T_max": required, "eta_min": 0.0}
 
     def _rates(self) -> Rates:
         n, half, least = self.last_epoch, self.T_max, self.eta_min

@@ -8,9 +8,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symgrad.engine.tensor import Tensor
+from symgrad.optim.declared import options_given, signature_of
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.system.restoring import restored
 
@@ -131,8 +132,55 @@ class LRScheduler:
         self._last_lr = _options(self.optimizer, "lr")
 
 
+EXAMPLE = """
+    >>> import symgrad
+    >>> optimizer = symgrad.optim.SGD([symgrad.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> scheduler = symgrad.optim.{}.{}(optimizer, {})
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> rates
+    {}
+    """
+
+
 class Schedule(LRScheduler):
-    """A schedule of this library: it warns where `get_lr` is called by hand, and has `_rates` in its place."""
+    """A schedule of this library: it warns where `get_lr` is called by hand, and has `_rates` in its place.
+
+    Its attributes are those in `_options`, with their defaults, unless it has a constructor of its own; the constructor also takes `last_epoch`.
+    `_example` has options of a call for the documentation, and the first four learning rates.
+    """
+
+    _options: dict[str, Any] = {}
+    _example: tuple[str, str]
+    _signature = signature_of("optimizer", {"last_epoch": -1})
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "_options" in vars(cls):
+            cls._signature = cls.__signature__ = signature_of("optimizer", {**cls._options, "last_epoch": -1})  # type: ignore[attr-defined]
+        elif "__init__" in vars(cls):
+            cls._signature = Schedule._signature
+            cls.__signature__ = None  # type: ignore[attr-defined]  # of the constructor, for `inspect`
+        if "_example" in vars(cls):
+            module = cls.__module__.rpartition(".")[2].replace("cycles", "lr_scheduler")
+            cls.__doc__ = f"{cls.__doc__}{EXAMPLE.format(module, cls.__name__, *cls._example)}"
+
+    def __init__(self, optimizer: Optimizer, *args: Any, **kwargs: Any):
+        options = options_given(self, optimizer, args, kwargs)
+        last_epoch = options.pop("last_epoch")
+        del options["optimizer"]
+        self._prepare(options)
+        vars(self).update(options)
+        super().__init__(optimizer, last_epoch)
+
+    def _prepare(self, options: dict[str, Any]) -> None:
+        """Check the options, and complete them."""
+
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...  # the options
 
     def get_lr(self) -> Rates:
         if not self._get_lr_called_within_step:

@@ -163,15 +163,9 @@ class SWALR(Schedule):
     """The learning rate goes to swa_lr in `anneal_epochs` epochs, along a cosine or a line ("linear"), and stays there.
 
     Raises ValueError for another strategy, a negative number of epochs, and lists of another length than that of the groups.
-
-    >>> import symgrad
-    >>> optimizer = symgrad.optim.SGD([symgrad.ones(1, requires_grad=True)], lr=1.0)
-    >>> scheduler = SWALR(optimizer, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")
-    >>> optimizer.step()
-    >>> scheduler.step()
-    >>> scheduler.get_last_lr()
-    [0.75]
     """
+
+    _example = "swa_lr=0.5, anneal_epochs=2, anneal_strategy='linear'", "[1.0, 0.75, 0.5, 0.5]"
 
     def __init__(self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10, anneal_strategy: str = "cos",
                  last_epoch: int = -1):
