@@ -34,6 +34,9 @@ PRODUCT = "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})"
 RESHAPE = "shape '{}' is invalid for input of size {}"
 TARGET_SIZE = "Using a target size ({}) that is different to the input size ({}). This will likely lead to incorrect results due to broadcasting. " \
               "Please ensure they have the same size."
+TRACKED_NUMBER = "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior"
+VIEW = "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use " \
+       ".reshape(...) instead."
 UNUSED = "The differentiated Tensor at index {} appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
 
 

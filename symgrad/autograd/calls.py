@@ -22,13 +22,13 @@ def _call(self: Node, *gradients: Tensor) -> Any:
     """
     if isinstance(self, CommonNode):
         if len(gradients) != len(self.outputs):
-            raise TypeError(f"expected {len(self.outputs)} arguments, got {len(gradients)} instead")
+            raise TypeError(f"{self.name()}: {len(self.outputs)} gradients are needed, not {len(gradients)}")
         found = self.added([(node, _pulled(node, g)) for node, g in [(self.output_node(k), g) for k, g in enumerate(gradients) if g is not None]])
         return found[0] if len(found) == 1 else tuple(found)
     if isinstance(self, Leaf) or self.op.kind == "function":
         raise TypeError(f"{self.name()} is not a function of gradients; call backward or autograd.grad")
     if len(gradients) != 1:
-        raise TypeError(f"expected 1 arguments, got {len(gradients)} instead")
+        raise TypeError(f"{self.name()}: one gradient is needed, not {len(gradients)}")
     out = _pulled(self, gradients[0])
     return out[0] if len(out) == 1 else out
 
@@ -38,10 +38,10 @@ def _pulled(self: Node, g: Tensor) -> tuple[Any, ...]:
     parents = receivers(self, None)
     shape = tuple(self.value.shape) if self.value is not None else None
     if not isinstance(g, Tensor):
-        raise TypeError(f"expected Variable (got {type(g).__name__})")
+        raise TypeError(f"{self.name()}: the gradient must be a Tensor, not {type(g).__name__}")
     y, args = read_traced(self)
     if tuple(g.shape) != shape:
-        raise RuntimeError(f"Mismatch in shape: the gradient has the shape {list(g.shape)}, and the output of {self.name()} {list(y.shape)}")
+        raise RuntimeError(f"{self.name()}: the gradient has the shape {list(g.shape)}, and the output {list(y.shape)}")
     if is_complex(g):
         y, args = conjugated(traced, self, y, args)
     found = self.vjp(traced, g, y, args, parents)

@@ -357,7 +357,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     (tensor(18.),)
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"unpack_dual: expected a Tensor, but got {type(tensor).__name__}")
+        raise TypeError(f"unpack_dual: tensor must be a Tensor, not {type(tensor).__name__}")
     tangents, node = _open_tangents(level, "unpack_dual"), tensor._node
     if tangents is None or not thread.modes.forward or node is None or not node.flags & TANGENT:
         return UnpackedDualTensor(tensor, None)

@@ -25,18 +25,12 @@ from symgrad.graph.modes import in_mode
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Tensors = tuple[Tensor, ...]
-STRICT = "This is not allowed in strict mode"
-OUTPUT_INDEPENDENT = f"The output of the user-provided function is independent of input {{}}. {STRICT}."
-JACOBIAN_INDEPENDENT = f"The jacobian of the user-provided function is independent of input {{}}. {STRICT}."
-TANGENT_INDEPENDENT = ("The gradient with respect to the input is independent of entry {} in the grad_outputs when using the double backward trick "
-                       f"to compute forward mode gradients. {STRICT}.")
-HESSIAN_INDEPENDENT = (f"The hessian of the user-provided function is independent of entry {{}} in the grad_jacobian. {STRICT} as it prevents from "
-                       "using the double backward trick to replace forward mode AD.")
-
-
-GRADIENT_CONSTANT = ("While computing the hessian, found that the jacobian of the user-provided function with respect to input {} is independent of "
-                     f"the input. {STRICT}. You should ensure that your function is twice differentiable and that the jacobian depends on the inputs "
-                     "(this would be violated by a linear function for example).")
+STRICT = "in strict mode {} must depend on {} {}"
+OUTPUT_INDEPENDENT = STRICT.format("the output", "input", "{}")
+JACOBIAN_INDEPENDENT = STRICT.format("the gradient", "input", "{}")
+TANGENT_INDEPENDENT = STRICT.format("the inputs", "output", "{}")
+HESSIAN_INDEPENDENT = STRICT.format("the Hessian", "the gradient by input", "{}")
+GRADIENT_CONSTANT = STRICT.format("the gradient", "input", "{}") + ", and it is constant, as that of a linear function"
 
 
 # Arguments and results
@@ -62,7 +56,7 @@ def _evaluated(func: Callable, inputs: Any, create_graph: bool, strict: bool, ca
 
     def checked(*xs: Tensor) -> Tensors:
         nonlocal outputs_tuple
-        outputs, outputs_tuple = _tupled(func(*xs), "outputs of the user-provided function", caller)
+        outputs, outputs_tuple = _tupled(func(*xs), "outputs", caller)
         for i, y in enumerate(outputs):
             if strict and not y.requires_grad:
                 raise RuntimeError(f"{caller}: in strict mode output {i} must depend on the inputs")
@@ -130,7 +124,7 @@ def _refuse_constant(found: Sequence[Tensor], what: str = "jacobian") -> None:
     """Raise for a derivative that is to be differentiated again and is constant."""
     for i, t in enumerate(found):
         if _constant(t):
-            raise RuntimeError(f"The {what} of the user-provided function is independent of input {i}. {STRICT} when create_graph=True.")
+            raise RuntimeError(STRICT.format(f"the {what}", "input", i) + " with create_graph=True")
 
 
 def _refuse(reached: Sequence[bool], message: str) -> None:
@@ -143,7 +137,7 @@ def _refuse(reached: Sequence[bool], message: str) -> None:
 def _refuse_independent(ev: Evaluation) -> None:
     """Raise for an output that does not depend on every input."""
     for i, y in enumerate(ev.outputs):
-        _refuse(_depends([y], ev), f"Output {i} of the user-provided function is independent of input {{}}. {STRICT}.")
+        _refuse(_depends([y], ev), STRICT.format(f"output {i}", "input", "{}"))
 
 
 def _gradient(ev: Evaluation, y: Tensor, independent: str) -> Evaluation:

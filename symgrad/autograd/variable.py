@@ -43,7 +43,7 @@ class Variable(metaclass=VariableMeta):
         if data is None:
             data = wrap(as_value([]))
         if not isinstance(data, Tensor):
-            raise TypeError(f"Variable: data must be a Tensor, not {type(data).__name__}")
+            raise TypeError(f"data must be a Tensor, not {type(data).__name__}")
         return data.detach().requires_grad_(requires_grad)
 
 

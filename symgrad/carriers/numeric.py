@@ -282,7 +282,7 @@ def dft(x: Any, dim: int, inverse: bool) -> Any:
     if type(x) is Batched:
         return x._with(dft(x.data, dim + 1, inverse))
     if x.dtype.kind != "c":
-        raise TypeError(f"dft: complex numbers are expected, not {x.dtype}; the cotangents of real ones would be complex")
+        raise TypeError(f"dft: the numbers must be complex, not {x.dtype}; the cotangents of real ones would be complex")
     if transforms is None:
         return (np.fft.ifft if inverse else np.fft.fft)(x, axis=dim, norm="forward" if inverse else "backward").astype(x.dtype, copy=False)
     return (transforms.ifft if inverse else transforms.fft)(x, 1, np.empty(x.shape, x.dtype), axes=[(dim,), (), (dim,)])

@@ -39,8 +39,7 @@ IRREGULAR = {"linalg.qr": "the first columns of the matrix are linearly dependen
 
 def _finite(name: str, a: Any, what: str = "eigenvalues") -> Any:
     if not np.logical_and.reduce(np.isfinite(a), None):
-        raise LinAlgError(f"{name}: The algorithm failed to converge because the input matrix contained non-finite values. A matrix with NaN or "
-                          f"infinite elements has no {what}; symgrad.explain_nan tells where they come from.")
+        raise LinAlgError(f"{name}: a matrix with NaN or infinite elements has no {what}; symgrad.explain_nan tells where they come from.")
     return a
 
 

@@ -12,6 +12,7 @@ from symgrad.carriers.batched import Batched
 from symgrad.carriers.batching import scatter, take
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.structure import is_basic, zeros_like
+from symgrad.errors import VIEW
 from symgrad.layouts.memory_layout import empty_like, with_index_layout
 
 __all__ = ["astype", "broadcast_to", "copy", "diagonal", "getitem", "place", "put", "view"]
@@ -47,8 +48,7 @@ def view(x: Any, shape: tuple[int, ...]) -> Any:
     out = x.reshape(shape)
     base = out.base
     if isinstance(x, np.ndarray) and base is not x and (base is None or base is not x.base) and out.size:
-        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
-                           "subspaces). Use .reshape(...) instead.")
+        raise RuntimeError(VIEW)
     return out
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.recorded import Recorded
-from symgrad.errors import NUMPY
+from symgrad.errors import NUMPY, TRACKED_NUMBER
 from symgrad.graph.modes import DEFAULT, Recorder, Scope, in_mode, special, thread
 from symgrad.graph.node import GRADIENT, TRACKED, TRANSFORMED, Leaf, Node
 from symgrad.graph.order import upstream
@@ -183,8 +183,7 @@ def _number_left(node: Node, what: str, always: bool, frame: Any) -> bool:
             raise _refused(gate, f"{line_of(outer)}\n    an element of an array cannot be a tensor that depends on an argument of the transform: its "
                                  f"derivative would be lost. {REMEDY}")
         _note(gate, f"{what} at {line_of(outer)}")
-    text = (f"Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior: the result of {what} is a constant to every "
-            f"derivative. {REMEDY}")
+    text = f"{TRACKED_NUMBER}: the result of {what} is a constant to every derivative. {REMEDY}"
     words = outer.f_globals
     registry = words.setdefault("__warningregistry__", {})
     warnings.warn_explicit(text, UserWarning, outer.f_code.co_filename, outer.f_lineno, words.get("__name__"), registry)

@@ -362,9 +362,5 @@ def _add(t: Tensor, g: Any) -> None:
         try:
             quietly(operator.iadd, array, g)
         except ValueError:
-            try:
-                words = f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(np.broadcast_shapes(array.shape, g.shape))}"
-            except ValueError:
-                words = f"shapes {list(array.shape)} and {list(g.shape)} do not broadcast"
-            raise RuntimeError(f"{words}: .grad has another shape than the gradient that is added to it") from None
+            raise RuntimeError(f"grad has the shape {list(array.shape)}, and the gradient that is added to it {list(g.shape)}") from None
         stamp(array, "backward")

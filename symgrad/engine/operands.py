@@ -100,7 +100,7 @@ def operand(op: Op, x: Any) -> Any:
         return kind(x)
     if getattr(x, "__array_ufunc__", op) is None:
         raise Deferred
-    raise TypeError(f"{op.name}: expected Tensors, arrays or numbers, but got {type(x).__name__}")
+    raise TypeError(f"{op.name}: operands are Tensors, arrays or numbers, not {type(x).__name__}")
 
 
 def number(op: Op, name: str, x: Any) -> Any:

@@ -141,7 +141,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     Raises TypeError for other objects, and for dtypes that tensors do not have.
     """
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"from_numpy: expected an np.ndarray, not {type(ndarray).__name__}")
+        raise TypeError(f"from_numpy: the data must be an np.ndarray, not {type(ndarray).__name__}")
     return sharing(as_value(ndarray))
 
 

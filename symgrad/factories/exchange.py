@@ -41,8 +41,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     check_placement(device)
     given = ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Given(ext_tensor)
     if type(ext_tensor).__name__ != "PyCapsule" and isinstance(given, _Given):
-        raise RuntimeError(f"from_dlpack received an invalid capsule, {type(ext_tensor).__name__}. Note that DLTensor capsules can be consumed only "
-                           f"once, so you might have already constructed a tensor from it once.")
+        raise RuntimeError(f"from_dlpack: {type(ext_tensor).__name__} is no capsule of DLPack, and has no __dlpack__")
     array = np.from_dlpack(given, copy=copy)
     dtype_of(array.dtype)
     return sharing(array if array.ndim else array[()])

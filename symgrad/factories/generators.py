@@ -12,7 +12,6 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import Unrecordable
-from symgrad.dtypes.dtype import dtype_of
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.layouts.devices import CPU, check_cpu, device
@@ -56,7 +55,7 @@ class Generator:
         """
         seed = int(seed)
         if not -(2**63) <= seed < 2**64:
-            raise ValueError("Overflow when unpacking long long")
+            raise ValueError(f"manual_seed: the seed must have at most 64 bits, not {seed.bit_length()}")
         self._source = seed % 2**64, None
         return self
 
@@ -96,9 +95,9 @@ class Generator:
         _refuse_in_program("the state of random numbers")
         value = getattr(new_state, "_value", None)
         if value is None or value.dtype != np.uint8:
-            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__ if value is None else dtype_of(value.dtype)}")
+            raise TypeError(f"set_state: the state must be a tensor of uint8, as get_state gives, not {type(new_state).__name__}")
         if value.shape != (5 * INTEGER_BYTES,):
-            raise RuntimeError(f"RNG state is wrong size: {value.size} bytes where {5 * INTEGER_BYTES} are needed; give the result of get_state")
+            raise RuntimeError(f"set_state: the state must have {5 * INTEGER_BYTES} bytes, as get_state gives, not {value.size}")
         raw = value.tobytes()
         first, state, inc, has, number = (int.from_bytes(raw[i:i + INTEGER_BYTES], "little") for i in range(0, len(raw), INTEGER_BYTES))
         bits = np.random.PCG64(0)
@@ -158,11 +157,9 @@ def numpy_generator(generator: Any = None) -> Any:
     if thread.modes.batches:
         kinds = {kind for _, _, kind in thread.modes.batches}
         if "error" in kinds:
-            raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
-                               "flags on vmap or perform the randomness operation out of vmap")
+            raise RuntimeError("vmap: random numbers are drawn inside; give randomness='same' or 'different', or draw them outside")
         if REFUSED in kinds:
-            raise RuntimeError("vmap: We do not yet support calling random operations inside of vmap. Please perform random operations outside of "
-                               "vmap as a workaround")
+            raise RuntimeError("vmap: random numbers are drawn inside; draw them outside")
         if "different" in kinds:
             different = [(level, count) for level, count, kind in thread.modes.batches if kind == "different"]
             return BatchedGenerator(_unbatched_generator(generator), different)
@@ -176,7 +173,7 @@ def _unbatched_generator(generator: Any) -> np.random.Generator:
         return generator.numpy
     if isinstance(generator, np.random.Generator):
         return generator
-    raise TypeError(f"argument 'generator' must be Generator, not {type(generator).__name__}")
+    raise TypeError(f"generator must be a Generator, not {type(generator).__name__}")
 
 
 def manual_seed(seed: int) -> Generator:

@@ -29,13 +29,12 @@ def _merge_dicts(dicts: Any) -> dict[str, Any]:
     if isinstance(dicts, Mapping):
         return dict(dicts)
     if not isinstance(dicts, Sequence) or not all(isinstance(d, Mapping) for d in dicts):
-        raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
-                         f"{type(dicts).__name__ if not isinstance(dicts, Sequence) else [type(d).__name__ for d in dicts]}")
+        raise ValueError(f"functional_call: the tensors must be a dict, or several, not {type(dicts).__name__}")
     out: dict[str, Any] = {}
     for d in dicts:
         for key in d:
             if key in out:
-                raise ValueError(f"{key} appears in multiple dictionaries; behavior of functional call is ambiguous")
+                raise ValueError(f"functional_call: {key!r} is in several dicts")
         out.update(d)
     return out
 
@@ -106,12 +105,8 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[s
     >>> parameters["weight"].shape, buffers
     (torch.Size([2, 3, 2]), {})
     """
-    if not models:
-        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
-    if len({m.training for m in models}) > 1:
-        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
-    if len({type(m) for m in models}) > 1:
-        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    if len({(type(m), m.training) for m in models}) != 1:
+        raise RuntimeError(f"stack_module_state: the {len(models)} modules must be of one class and in one mode, and there must be one at least")
     stacked = []
     for kind in ("named_parameters", "named_buffers"):
         rows = [dict(getattr(m, kind)()) for m in models]

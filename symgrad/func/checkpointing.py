@@ -207,13 +207,13 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     if use_reentrant and kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     if use_reentrant and (context_fn is not noop_context_fn or debug):
-        raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        raise ValueError("checkpoint: context_fn and debug go with use_reentrant=False")
     return _run(function, args, kwargs, preserve_rng_state, context_fn, determinism_check)
 
 
 def _run(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], preserve: bool, context_fn: Any, check: str) -> Any:
     if check not in ("default", "none"):
-        raise ValueError(f"determinism_check must be one of ['default', 'none'], but got {check}")
+        raise ValueError(f"checkpoint: determinism_check must be 'default' or 'none', not {check!r}")
     block = _CheckpointedBlock(function, args, kwargs, preserve, context_fn, check == "default")
     if thread.modes.grad:
         return block.record()

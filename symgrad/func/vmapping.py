@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_option, check_range
 from symgrad.carriers.batched import levels_of, new_level
 from symgrad.carriers.duck import is_unbatchable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.errors import OUT_OF_RANGE
 from symgrad.func.evaluation import function_name, unshared
 from symgrad.func.transformed import transform
 from symgrad.graph.modes import in_mode, thread
@@ -75,15 +77,13 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     """
     in_dims, out_dims = words.pop("in_axes", in_dims), words.pop("out_axes", out_dims)
     if words:
-        raise TypeError(f"vmap() got an unexpected keyword argument {next(iter(words))!r}")
-    if randomness not in ("error", "same", "different"):
-        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
-    if chunk_size is not None and chunk_size < 1:
-        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+        raise TypeError(f"vmap: there is no argument {next(iter(words))!r}")
+    check_option("vmap", "randomness", randomness, ("error", "same", "different"))
+    if chunk_size is not None:
+        check_range("vmap", "chunk_size", chunk_size, 1, kind=ValueError)
     caller = function_name(func)
     if not all(d is None or _is_int(d) for d in _dim_leaves(out_dims)):
-        raise ValueError(f"vmap({caller}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing "
-                         f"where in the outputs the vmapped dimension should appear.")
+        raise ValueError(f"vmap({caller}): out_dims must be an integer, None or a tree of them, not {out_dims!r}")
 
     def batched(*args: Any, **kwargs: Any) -> Any:
         tensors, form, dims, size = _inputs(args, in_dims, caller)
@@ -100,18 +100,14 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
 
 def _inputs(args: tuple, in_dims: Any, caller: str) -> tuple[list[Any], Spec, Dims, int]:
     """The leaves of the arguments, the batched ones as tensors, with their form and dimensions, and the batch size."""
-    call = f"vmap({caller}, in_dims={in_dims}, ...)(<inputs>)"
+    call = f"vmap({caller}, in_dims={in_dims})"
     if not args:
-        raise ValueError(f"vmap({caller})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with "
-                         f"no inputs. The latter is unsupported.")
-    if not _is_int(in_dims) and not isinstance(in_dims, (tuple, list)):
-        raise ValueError(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
-                         f"{type(in_dims)}.")
+        raise ValueError(f"vmap({caller}): the function is called without arguments, so that nothing is batched")
     leaves, form = flatten(args)
     found = _expand_prefix(tuple(in_dims) if isinstance(in_dims, list) else in_dims, form)
-    if found is None:
-        raise ValueError(f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {in_dims!r} but inputs has "
-                         f"structure {form!r}: give a dimension or None for each tensor, or one for a whole branch")
+    if found is None or not _is_int(in_dims) and not isinstance(in_dims, (tuple, list)):
+        raise ValueError(f"{call}: in_dims must be an integer or a tree like the arguments, {form!r}: a dimension or None for each tensor, or one "
+                         "for a whole branch")
 
     def word(i: int) -> str:
         return [word for k, a in enumerate(args) for word in names(a, f"argument {k}")][i]
@@ -122,23 +118,17 @@ def _inputs(args: tuple, in_dims: Any, caller: str) -> tuple[list[Any], Spec, Di
         if d is None:
             continue
         if not _is_int(d):
-            raise ValueError(f"{call}: Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
-        if not isinstance(leaf, Tensor):
-            if not isinstance(leaf, np.ndarray):
-                raise ValueError(f"{call}: Got in_dim={d} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor "
-                                 f"arguments, please use None as the respective in_dim: {word(i)} is the same for all members of the batch")
-            leaves[i] = leaf = wrap(leaf)
-        n = leaf.ndim
-        if not -n <= d < n:
-            raise ValueError(f"{call}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so expected in_dim to satisfy "
-                             f"-{n} <= in_dim < {n}. It is {word(i)}; use None for what all members of the batch share")
-        dims[i] = at = int(d) % n
+            raise ValueError(f"{call}: the dimension {d} of {word(i)} must be an integer or None")
+        if not isinstance(leaf, (Tensor, np.ndarray)) or not -leaf.ndim <= d < leaf.ndim:
+            what = f"has the shape {list(leaf.shape)}" if isinstance(leaf, (Tensor, np.ndarray)) else f"is {type(leaf).__name__}"
+            raise ValueError(f"{call}: {word(i)} {what}, and has no dimension {d}; use None for what all members of the batch share")
+        leaves[i] = leaf = leaf if isinstance(leaf, Tensor) else wrap(leaf)
+        dims[i] = at = int(d) % leaf.ndim
         sizes[i] = leaf.shape[at]
     if not sizes:
-        raise ValueError("vmap: Expected at least one Tensor to vmap over, but in_dims is None for all of them")
+        raise ValueError(f"{call}: no argument is batched")
     if len(set(sizes.values())) > 1:
-        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {list(sizes.values())} for the mapped "
-                         f"dimension of {', '.join(map(word, sizes))}")
+        raise ValueError(f"{call}: the batches must have one size, but {', '.join(map(word, sizes))} have {list(sizes.values())}")
     return leaves, form, dims, next(iter(sizes.values()))
 
 
@@ -159,25 +149,22 @@ def _call_chunk(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwarg
         out_dims = out_dims[0]
     where = _expand_prefix(out_dims, shape)
     if where is None:
-        raise ValueError(f"vmap({caller}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "
-                         f"out_dims has structure {out_dims!r} but outputs has structure {shape!r}: give a dimension or None for each, or "
-                         f"one for a whole branch")
+        raise ValueError(f"vmap({caller}): out_dims={out_dims!r} must be a tree like the outputs, {shape!r}: a dimension or None for each, or one "
+                         "for a whole branch")
     if _has_unused_dim(out_dims, shape):
         raise _not_a_tensor_error(caller, None)
     found = []
     for i, (y, d) in enumerate(zip(leaves, where)):
         if d is None:
             if isinstance(y, Tensor) and level in levels_of(y._value):
-                raise ValueError(f"vmap({caller}, ...): `{caller}` can not return a BatchedTensor when out_dim is None: "
-                                 f"{names(output, 'the output')[i]} differs between the members of the batch; give it a dimension")
+                raise ValueError(f"vmap({caller}): {names(output, 'the output')[i]} differs between the members of the batch; give it a dimension")
             found.append(y)
             continue
         if not isinstance(y, Tensor):
             raise _not_a_tensor_error(caller, y)
         n = y.ndim + 1
         if not -n <= d < n:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d}): out_dims of "
-                             f"{names(output, 'the output')[i]}")
+            raise IndexError(f"vmap({caller}): {OUT_OF_RANGE.format(-n, n - 1, d)} for {names(output, 'the output')[i]}")
         where[i] = d % n
         found.append(traced.unbatch(y, where[i], level, count))
     if not thread.modes.batches:  # a result must not share memory with an argument or a constant
@@ -193,5 +180,4 @@ def _call_chunk(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwarg
 
 
 def _not_a_tensor_error(caller: str, y: Any) -> ValueError:
-    return ValueError(f"vmap({caller}, ...): `{caller}` must only return Tensors, got type {type(y)}. Did you mean to set out_dims= to None for "
-                      f"output?")
+    return ValueError(f"vmap({caller}): an output that is batched must be a Tensor, not {type(y).__name__}; give None in out_dims for it")

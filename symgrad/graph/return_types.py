@@ -26,7 +26,7 @@ class _NamedTuple(tuple):
     def __new__(cls, items: Iterable[Any]) -> Any:
         out = super().__new__(cls, items)
         if len(out) != len(cls.fields):
-            raise TypeError(f"torch.return_types.{cls.__name__}() takes a {len(cls.fields)}-sequence ({len(out)}-sequence given)")
+            raise TypeError(f"return_types.{cls.__name__} takes a {len(cls.fields)}-sequence ({len(out)}-sequence given)")
         return out
 
     def __repr__(self) -> str:

@@ -174,10 +174,10 @@ FORMATS = {name: memory_format(name) for name in ("contiguous_format", "preserve
 def check_strided(layout: Any) -> None:
     """Raise RuntimeError for layouts other than `strided`."""
     if layout is not None and layout is not LAYOUTS["strided"]:
-        raise RuntimeError(f"the only supported layout is torch.strided, not {layout!r}; create a dense tensor")
+        raise RuntimeError(f"layout must be symgrad.strided, not {layout!r}; make a dense tensor")
 
 
 def check_not_pinned(pin_memory: Any) -> None:
     """Raise RuntimeError for pinned memory, which needs an accelerator."""
     if pin_memory:
-        raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system.")
+        raise RuntimeError("pin_memory: there is no accelerator; symgrad computes with NumPy on the CPU")

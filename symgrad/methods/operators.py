@@ -175,9 +175,8 @@ def _is_tuple_in_a_list(index: Any) -> bool:
 def index_without_tensors(index: Any) -> Any:
     """An index with its Tensors replaced by arrays and its lists by integer or boolean arrays."""
     if _is_tuple_in_a_list(index):
-        warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
-                      "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which "
-                      "will result either in an error or a different result", UserWarning, stacklevel=3)
+        warnings.warn("a list of indices is read as the tuple of its items, as in PyTorch, where that is deprecated; write x[tuple(index)]",
+                      UserWarning, stacklevel=3)
         index = tuple(index)
     if isinstance(index, tuple):
         return tuple([_part_without_tensors(list(part) if isinstance(part, tuple) else part) for part in index])

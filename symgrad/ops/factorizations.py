@@ -289,7 +289,7 @@ def linalg_pinv(xp, A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     if not any(hasattr(x, "shape") and x.numel() > 1 for x in both):
         return xp.pseudo_inverse(A, *map(float, both))
     if A.ndim == 2:
-        raise RuntimeError(f"linalg.pinv: a matrix has one tolerance, but got {both}")
+        raise RuntimeError(f"linalg.pinv: a matrix has one tolerance, not {both}")
     each = zip(*[x.expand(A.shape[:-2]) if hasattr(x, "shape") else [x] * A.shape[0] for x in both])
     return xp.stack([linalg_pinv(xp, A[i], atol=atol, rtol=rtol) for i, (atol, rtol) in enumerate(each)], 0)
 

@@ -106,15 +106,14 @@ for _name, _what in {"max": "largest", "min": "smallest"}.items():  # torch name
 def _extremum(name, input, dim, keepdim, whole, along, position, between):
     if dim is None:
         if not input.numel():
-            raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
-                               f"argument.")
+            raise RuntimeError(f"{name}: an extreme of no elements is not defined: the shape is {list(input.shape)}. Give a `dim` of another size")
         return whole(input)
     if not isinstance(dim, int):
         if keepdim is not False:
-            raise TypeError(f"{name}(): of two tensors there is no keepdim, but it is {keepdim!r}")
+            raise TypeError(f"{name}: of two tensors there is no keepdim, but it is {keepdim!r}")
         return between(input, dim)
     if input.ndim and not input.shape[axis(dim, input.ndim)]:
-        raise IndexError(f"{name}(): Expected reduction dim {axis(dim, input.ndim)} to have non-zero size.")
+        raise IndexError(f"{name}: an extreme of no elements is not defined: dim {dim} of shape {list(input.shape)} has size 0")
     return getattr(return_types, name)((along(input, dim, keepdim), position(input, dim, keepdim)))
 
 

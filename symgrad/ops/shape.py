@@ -186,7 +186,7 @@ linear("sum_to_size", lambda xp, input, size: xp.copy(input) if input.shape == s
 
 def _cat_arguments(xp, tensors, dim=0):
     if not isinstance(tensors, (tuple, list)) or not tensors:
-        raise (ValueError if isinstance(tensors, (tuple, list)) else TypeError)("cat: expected a non-empty list of tensors")
+        raise (ValueError if isinstance(tensors, (tuple, list)) else TypeError)("cat: the tensors must be a list of one or more")
     shapes = [t.shape for t in tensors]
     if shapes[0] and shapes.count(shapes[0]) == len(shapes):
         return tensors, axis(dim, len(shapes[0]))

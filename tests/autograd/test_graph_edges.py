@@ -74,10 +74,10 @@ def test_a_node_is_a_function_of_the_gradients_of_its_outputs():
     assert a.exp().grad_fn(tensor([1.0, 1.0])).tolist() == a.exp().tolist()
     assert (2 * a).grad_fn(tensor([1.0, 1.0]))[1] is None
     for given in ((), (a, a)):
-        with pytest.raises(TypeError, match=f"^expected 1 arguments, got {len(given)} instead"):
+        with pytest.raises(TypeError, match="one gradient is needed"):
             cube.grad_fn(*given)
     for given, error in ((1.0, TypeError), (tensor([1.0]), RuntimeError)):
-        with pytest.raises(error, match="expected Variable|Mismatch in shape"):
+        with pytest.raises(error, match="the gradient "):
             cube.grad_fn(given)
     with pytest.raises(TypeError, match="is not a function of gradients"):
         cube.grad_fn.next_functions[0][0](a)
@@ -109,7 +109,7 @@ def test_attributes_that_cannot_be_deleted_or_set():
         x.data = tensor([1, 2])
     with pytest.raises(RuntimeError, match="another tensor"):
         x.grad = x
-    with pytest.warns(UserWarning, match="volatile was removed"):
+    with pytest.warns(UserWarning, match="volatile"):
         assert not x.volatile
     assert x.data.tolist() == [1.0, 2.0] and x.requires_grad
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import grimp
 import pytest
 
+from symgrad import errors
 from symgrad.engine.method_table import MethodTable
 from symgrad.methods.assemble import attach
 
@@ -164,3 +165,39 @@ def test_modules_named_for_the_type_checker_exist():
         for name in override["module"]:
             if name.startswith("symgrad."):
                 assert name.split(".")[1] in modules(), f"{name} is no module"
+
+
+CORE = ("arguments.py", "dtypes", "layouts", "graph", "carriers", "ops", "engine", "autograd", "factories", "methods", "fft.py", "linalg.py")
+ATEN = re.compile(r"torch[.:]|aten::|\b[Ee]xpected\b|but got|argument '|\(position |not implemented for '|\bVariable\b|is not supported for|Please ")
+
+
+def messages(path):
+    """The strings of a file with the lines of those that are raised or warned of: docstrings are none, and \\0 stands for what is filled in."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docstrings = {node.body[0].value for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list) and node.body
+                  and isinstance(node.body[0], ast.Expr)}
+    told = {inner for node in ast.walk(tree) if isinstance(node, ast.Raise) or isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "warn"
+            for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield node.lineno, "".join([part.value if isinstance(part, ast.Constant) else "\0" for part in node.values]), node in told
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
+            yield node.lineno, node.value, node in told
+
+
+def of_pytorch(path, known):
+    """The lines of a file with a text of PyTorch's, or with a message that is spelled as ATen spells its own."""
+    return [f"{path}:{line}: {text}" for line, text, told in messages(path) if any(part in text for part in known) or told and ATEN.search(text)]
+
+
+def test_the_core_knows_no_text_of_pytorch(tmp_path):
+    """Texts that equal PyTorch's stand in one table, of at most 20, and nowhere else in the core."""
+    texts = [value for name, value in vars(errors).items() if name.isupper()]
+    known = [part for text in texts for part in re.split(r"\{\}", text) if part.strip().count(" ") > 2]
+    assert len(texts) <= 20 and len(known) >= len(texts) - 2
+    files = [path for name in CORE for path in ([ROOT / "symgrad" / name] if name.endswith(".py") else (ROOT / "symgrad" / name).rglob("*.py"))]
+    files = [path for path in files if not path.name.startswith("numpy_")]  # NumPy's functions have its texts
+    assert [line for path in files for line in of_pytorch(path, known)] == []
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(f'raise TypeError("f(): argument \'x\' (position 1) must be Tensor")\nx = "{known[0]}"\n')
+    assert len(of_pytorch(wrong, known)) == 2

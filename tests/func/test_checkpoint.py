@@ -226,9 +226,9 @@ def test_torchs_refusals():
     x = T(1.0, requires_grad=True)
     with pytest.raises(ValueError, match="^Unexpected keyword arguments: scale,n$"):
         checkpoint(block, x, use_reentrant=True, scale=1, n=2)
-    with pytest.raises(ValueError, match="^Passing `context_fn` or `debug` is only supported when use_reentrant=False.$"):
+    with pytest.raises(ValueError, match="checkpoint: context_fn and debug"):
         checkpoint(block, x, use_reentrant=True, debug=True)
-    with pytest.raises(ValueError, match="determinism_check must be one of"):
+    with pytest.raises(ValueError, match="checkpoint: determinism_check"):
         checkpoint(block, x, use_reentrant=False, determinism_check="all")
 
 

@@ -72,15 +72,15 @@ def test_old_constructors_share_memory_with_a_tensor():
 def test_numpy_generators_are_accepted():
     a, b = (symgrad.rand(3, generator=np.random.default_rng(5)) for _ in range(2))
     assert symgrad.equal(a, b)
-    with pytest.raises(TypeError, match="'generator' must be Generator, not int"):
+    with pytest.raises(TypeError, match="generator must be a Generator, not int"):
         symgrad.randn(2, generator=3)
     g = symgrad.Generator().manual_seed(4)
     before = g.clone_state()
     symgrad.randint(0, 9, (7,), generator=g)
     assert not symgrad.equal(g.get_state(), before.get_state())
-    with pytest.raises(RuntimeError, match="wrong size"):
+    with pytest.raises(RuntimeError, match="set_state: "):
         g.set_state(symgrad.zeros(3, dtype=symgrad.uint8))
-    with pytest.raises(TypeError, match="torch.ByteTensor"):
+    with pytest.raises(TypeError, match="set_state: .*uint8"):
         g.set_state(symgrad.zeros(80))
 
 
