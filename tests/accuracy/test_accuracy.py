@@ -83,34 +83,9 @@ def test_high_derivatives_of_sinc(x):
         assert abs(derivative(symgrad.sinc, x, n) - expected) <= 2e-15 * mpmath.pi**n / (n + 1)
 
 
-DOMINATED = [[0.0, -40.0, -50.0], [1000.25, 960.0, 1000.0], [-3.0, 700.3, -700.3], [1e5, 1e5 - 30.0, 1e5 - 35.5]]
-
-
 def softmax_of(row):
     total = sum(map(mpmath.exp, row))
     return [mpmath.exp(v) / total for v in row]
-
-
-@pytest.mark.parametrize("row", DOMINATED, ids=str)
-@pytest.mark.parametrize("i", range(3))
-def test_softmax_where_one_element_dominates(row, i):
-    """Value and gradient of each output by itself keep their digits: p_i (1 - p_i) is a product, not a difference."""
-    x = symgrad.tensor(row, requires_grad=True)
-    with mpmath.workdps(1000):
-        exact = [mpf(v) for v in row]
-        p = softmax_of(exact)
-        rest = [sum(q for k, q in enumerate(p) if k != j) for j in range(3)]
-        logs = {"logsumexp": max(exact) + mpmath.log1p(sum(mpmath.exp(v - max(exact)) for v in exact) - 1), "softmax": p[i],
-                "log_softmax": -mpmath.log1p(rest[i] / p[i])}
-        jacobians = {"logsumexp": p, "softmax": [p[i] * rest[i] if j == i else -p[i] * p[j] for j in range(3)],
-                     "log_softmax": [rest[i] if j == i else -p[j] for j in range(3)]}
-    for name, value in logs.items():
-        y = symgrad.logsumexp(x, 0) if name == "logsumexp" else getattr(symgrad, name)(x, 0)[i]
-        # A value next to zero between large numbers is as exact as their difference is.
-        assert ulps(y.item() - value, value) <= 8 or abs(value) < TINY, (name, y.item(), value)
-        (gradient,) = autograd.grad(y, x)
-        for got, true in zip(gradient.tolist(), jacobians[name]):
-            assert abs(true) < TINY or ulps(got - true, true) <= 8, (name, got, true)
 
 
 def test_softmax_where_differences_are_rounded():
@@ -132,42 +107,6 @@ def test_slopes_of_logaddexp_where_the_difference_is_rounded(a, b):
         true = [logistic(mpf(a) - mpf(b)), logistic(mpf(b) - mpf(a))]
         assert all(ulps(got.item() - t, t) <= 2 for got, t in zip(slopes, true))
         assert ulps(autograd.grad(slopes[0], x)[0].item() - true[0] * true[1], true[0] * true[1]) <= 4
-
-
-def test_second_derivative_of_log_softmax_where_one_element_dominates():
-    """The Hessian of Σ g log_softmax(x) is Σg (p pᵀ - diag p); the largest element's part in it is as small as what all others come to."""
-    x = symgrad.tensor([0.0, -40.0, -50.0], requires_grad=True)
-    g, v = [1.0, 2.0, -0.5], [0.5, -3.0, 2.0]
-    (first,) = autograd.grad(symgrad.log_softmax(x, 0), x, symgrad.tensor(g), create_graph=True)
-    (found,) = autograd.grad(first, x, symgrad.tensor(v))
-    with mpmath.workdps(60):
-        q = softmax_of([mpf(0), mpf(-40), mpf(-50)])
-        for i, got in enumerate(found.tolist()):
-            true = sum(g) * sum(q[i] * q[j] * (mpf(v[j]) - mpf(v[i])) for j in range(3))
-            assert ulps(got - true, true) <= 64
-
-
-def test_hessian_of_logsumexp_where_one_element_dominates():
-    x = symgrad.tensor([0.0, -40.0, -50.0], requires_grad=True)
-    (p,) = autograd.grad(symgrad.logsumexp(x, 0), x, create_graph=True)
-    with mpmath.workdps(60):
-        q = softmax_of([mpf(0), mpf(-40), mpf(-50)])
-        expected = [[q[i] * (q[(i + 1) % 3] + q[(i + 2) % 3]) if i == j else -q[i] * q[j] for j in range(3)] for i in range(3)]
-        for i in range(3):
-            for got, true in zip(autograd.grad(p[i], x, retain_graph=True)[0].tolist(), expected[i]):
-                assert ulps(got - true, true) <= 64
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e160, 1e300])
-@pytest.mark.parametrize("name", ["norm", "std"])
-def test_norms_do_not_overflow(name, scale):
-    x = symgrad.tensor([3.0 * scale, -4.0 * scale, 12.0 * scale], requires_grad=True)
-    y = getattr(symgrad, name)(x)
-    (gradient,) = autograd.grad(y, x)
-    plain = symgrad.tensor([3.0, -4.0, 12.0], requires_grad=True)
-    expected = getattr(symgrad, name)(plain)
-    assert y.item() == pytest.approx(expected.item() * scale, rel=1e-15)
-    assert gradient.tolist() == pytest.approx(autograd.grad(expected, plain)[0].tolist(), rel=2e-15)
 
 
 def true_norm(p, v, index):

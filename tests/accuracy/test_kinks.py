@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 
 import symgrad
-from symgrad.autograd import Function
 from symgrad.diagnose.kinks.evaluation import hull_distance
 from symgrad.diagnose.kinks.kink import Kink, KinkReport, Side
 from symgrad.diagnose.kinks.kinks import kinks, note
 from symgrad.frameworks.differentiation_task import DifferentiationTask
+from tests.support.functions import saving
 
 where, amax, stack = symgrad.where, symgrad.amax, symgrad.stack
 
@@ -186,16 +186,7 @@ def test_a_rule_that_is_wrong_beside_the_kink_leaves_the_verdict_undecided(decla
 
 
 def test_a_wrong_backward_of_a_function():
-    class Halved(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.abs()
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return g * where(x == 0, -5.0 + 0 * x, x.sign())
+    Halved = saving(lambda x: x.abs(), lambda g, x: g * where(x == 0, -5.0 + 0 * x, x.sign()), "Halved")
 
     report = kinks(lambda x: Halved.apply(x), inputs=(0.0,))
     assert report.verdict == "outside" and report.interval == (-1, 1)
@@ -284,14 +275,7 @@ def test_the_distance_to_a_hull():
 
 
 def test_a_function_that_is_right_where_its_forward_has_kinks():
-    class Straight(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return identity(x)
-
-        @staticmethod
-        def backward(ctx, g):
-            return g
+    Straight = saving(lambda x: identity(x), lambda g, x: g, "Straight")
 
     assert kinks(lambda x: Straight.apply(x), inputs=(0.0,)).verdict == "inside"
 

@@ -8,6 +8,7 @@ import symgrad
 from symgrad.func import factors, hessian
 from symgrad.func.factors import factored_hessian, hessian_factors
 from tests.benchmarks.problems import hand_hessian, make
+from tests.support.functions import saving
 
 rng = np.random.default_rng(0)
 
@@ -237,16 +238,7 @@ def test_affine_values_that_depend_on_each_other():
 
 
 def test_custom_functions_are_products():
-    class Cube(symgrad.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x**3
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return 3 * x * x * g
+    Cube = saving(lambda x: x**3, lambda g, x: 3 * x * x * g, "Cube")
 
     x = array(70)
     h = hessian_factors(lambda x: Cube.apply(x).sum() * x.sum())(x)

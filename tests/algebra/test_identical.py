@@ -14,9 +14,9 @@ from sympy import Abs, Function, I, Interval, Matrix, Max, Piecewise, Rational, 
 
 from symgrad.algebra import comparison, deciding
 from symgrad.algebra.evaluating import Evaluator
-from symgrad.algebra.identity import Identity, identical
+from symgrad.algebra.identity import identical
 from symgrad.algebra.ranges import Range, points_in, ranges_of
-from symgrad.algebra.stochastic import Arithmetic, Gaussian, Sample
+from symgrad.algebra.stochastic import Arithmetic, Sample
 from symgrad.carriers.digits import Undecided
 from symgrad.graph.domains import BOOLEAN, COMPLEX, INTEGER, NONZERO, POSITIVE, REAL, UNIT_OPEN
 from symgrad.sampling.domain_reader import Piece
@@ -259,19 +259,6 @@ def test_the_difference_is_simplified():
     assert found.difference == 2 * x and found.point == {x: 1}
 
 
-def test_values_are_shown_with_enough_digits_to_differ():
-    text = str(identical(sin(x), sin(x) * (1 + Rational(1, 10**40))))
-    first, second = text.splitlines()[1].split(": ")[1].split(" and ")
-    assert first != second
-
-
-def test_an_identity_is_immutable():
-    found = identical(x, x)
-    assert isinstance(found, Identity) and found.verdict == "proved" and found.seconds >= 0
-    with pytest.raises(AttributeError):
-        found.verdict = "refuted"
-
-
 def test_a_removable_singularity_is_noted():
     found = identical(sympy.sinc(x), sin(x) / x)
     assert found.verdict == "proved" and found.notes == ("only the first is defined at x = 0",)
@@ -282,13 +269,6 @@ def test_a_removable_singularity_is_noted():
 def test_the_same_seed_gives_the_same_answer():
     one, other = (identical(Max(x, y), Max(x, y + TINY), seed=5) for _ in range(2))
     assert one.point == other.point and one.values == other.values
-
-
-def test_the_global_precision_of_mpmath_is_unchanged():
-    before = mpmath.mp.prec
-    identical(sympy.gamma(p + 1), p * sympy.gamma(p))
-    identical(sympy.erf(x), sympy.erf(x) + TINY)
-    assert mpmath.mp.prec == before
 
 
 # ---------------------------------------------------------------------- arguments
@@ -429,17 +409,6 @@ def test_points_are_inside_the_range(given_range, seed):
     [r] = ranges_of([t], {t: given_range})
     source = points_in([r], [Fraction(1, 2), Fraction(-7)], Random(seed))
     assert all(next(source)[0] in r for _ in range(40))
-
-
-def test_points_have_every_size_and_lie_on_both_sides():
-    source = points_in([Range()], [], Random(0))
-    drawn = [next(source)[0] for _ in range(60)]
-    assert Fraction(0) in drawn and Fraction(1) in drawn
-    assert min(abs(v) for v in drawn if v) < Fraction(1, 1000) and max(drawn) > 1000 and min(drawn) < -1000
-    source = points_in([Range(complex=True)], [], Random(0))
-    drawn = [next(source)[0] for _ in range(60)]
-    near = [v for v in drawn if isinstance(v, Gaussian) and v.real < 0 and abs(v.imag) < Fraction(1, 1000)]
-    assert {v.imag > 0 for v in near} == {True, False}
 
 
 # ---------------------------------------------------------------------- time and threads

@@ -38,28 +38,11 @@ def test_a_zero_with_few_digits_is_not_settled():
     assert settle(noise) == [0]
 
 
-def test_an_integer_zero_is_exact():
-    evaluate, seen = computed(lambda: 0)
-    assert settle(evaluate) == [0] and seen == [65]
-
-
 def test_unsettled_numbers_are_none_and_nan_is_settled():
     evaluate, seen = computed(lambda: precise.context.sin(precise.context.mpf(precise.context.dps)))
     assert settle(evaluate, 1, rungs(65, 200)) == [None] and seen == [65, 130, 200]
     assert settle(lambda digits, places: [3, mpmath.inf], 2) == [3, mpmath.inf]
     assert settle(lambda digits, places: [mpmath.mpf(digits)] * len(places), 2, confirmed=lambda place, x: place == 1)[1] == 65
-
-
-def test_only_open_numbers_are_recomputed():
-    asked = []
-
-    def evaluate(digits, places):
-        asked.append(list(places))
-        with precise.working_precision(digits):
-            return [1 / precise.context.mpf(3) if place else (1 + precise.context.mpf("1e-90")) - 1 for place in places]
-
-    settle(evaluate, 2, rungs())
-    assert asked == [[0, 1], [0, 1], [0]]
 
 
 def test_two_computations_of_a_number():

@@ -8,6 +8,7 @@ import sympy
 import symgrad
 from symgrad import autograd
 from tests.support.complex_functions import CASES
+from tests.support.functions import saving
 
 FACTORS = (1.0, 0.8, 1.3)  # of the point of a case
 
@@ -106,47 +107,14 @@ class WrongTurn(autograd.Function):
         (y,) = ctx.saved_tensors
         return (g * y.conj()).real
 
+# z³ whose backward lacks the conjugate: right for real numbers only.
+WithoutConjugate = saving(lambda z: z**3, lambda g, z: g * 3 * z**2, "WithoutConjugate")
 
-class WithoutConjugate(autograd.Function):
-    """z³ whose backward lacks the conjugate: right for real numbers only."""
+# |z| whose backward omits the imaginary part.
+RealPartOnly = saving(lambda z: z.abs(), lambda g, z: g * z.real / z.abs() + 0j, "RealPartOnly")
 
-    @staticmethod
-    def forward(ctx, z):
-        ctx.save_for_backward(z)
-        return z**3
-
-    @staticmethod
-    def backward(ctx, g):
-        (z,) = ctx.saved_tensors
-        return g * 3 * z**2
-
-
-class RealPartOnly(autograd.Function):
-    """|z| whose backward omits the imaginary part."""
-
-    @staticmethod
-    def forward(ctx, z):
-        ctx.save_for_backward(z)
-        return z.abs()
-
-    @staticmethod
-    def backward(ctx, g):
-        (z,) = ctx.saved_tensors
-        return g * z.real / z.abs() + 0j
-
-
-class RightCube(autograd.Function):
-    """z³ with its gradient."""
-
-    @staticmethod
-    def forward(ctx, z):
-        ctx.save_for_backward(z)
-        return z**3
-
-    @staticmethod
-    def backward(ctx, g):
-        (z,) = ctx.saved_tensors
-        return g * (3 * z**2).conj()
+# z³ with its gradient.
+RightCube = saving(lambda z: z**3, lambda g, z: g * (3 * z**2).conj(), "RightCube")
 
 
 WRONG = {

@@ -7,6 +7,7 @@ import pytest
 
 import symgrad
 from symgrad.__main__ import main
+from tests.support.functions import saving
 
 
 def check(function, *inputs, **options):
@@ -16,19 +17,8 @@ def check(function, *inputs, **options):
 def haversine(x):
     return 1 - symgrad.cos(x)
 
-
-class Beyond(symgrad.autograd.Function):
-    """sin, with a backward that is wrong beyond 30."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.sin()
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * x.cos() * symgrad.where(x > 30, 2.0, 1.0)
+# sin, with a backward that is wrong beyond 30.
+Beyond = saving(lambda x: x.sin(), lambda g, x: g * x.cos() * symgrad.where(x > 30, 2.0, 1.0), "Beyond")
 
 
 def test_digits_are_compared_with_a_tolerance_and_lost_digits_are_imprecise():

@@ -12,10 +12,9 @@ import pytest
 
 import symgrad
 from symgrad.cli import main
+from tests.check.test_check_report import KEYS as REPORT
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-REPORT = {"schema", "function", "verdict", "reason", "order", "inputs", "value", "weighted_shape", "formula", "assignments", "conditions", "names",
-          "gradient", "gradient_formulas", "hessian", "hessian_formulas", "third", "errors", "points", "counterexample", "notes", "seconds"}
 
 
 @pytest.fixture
@@ -104,13 +103,6 @@ def test_wrt_names_the_inputs(run, file):
     assert code == 0 and json.loads(out)["reports"][0]["names"] == ["x"]
 
 
-@pytest.mark.sweep
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_the_examples_pass(run, path):
-    code, out, _ = run("check", str(path))
-    assert code == 0 and (": proved" in out or ": verified" in out)
-
-
 def test_a_wrong_rule_is_refuted_with_a_simple_counterexample(run, file):
     path = file(WRONG)
     code, out, _ = run("check", path)
@@ -118,17 +110,6 @@ def test_a_wrong_rule_is_refuted_with_a_simple_counterexample(run, file):
     assert "x = -2, y = 0  df/dx       11.999998     12" in out and "the rule of the op cube_of_the_file is wrong" in out
     assert run("check", path + ":right")[0] == 0
     assert run("check", path)[0] == 1  # the same file again, in the same process
-
-
-def test_a_copy_of_an_example_with_a_wrong_rule_is_refuted(run, file):
-    source = (EXAMPLES / "van_der_waals.py").read_text(encoding="utf-8")
-    assert "3.0 / v**2" in source
-    rule = 'ATTRACTION = symgrad.elementwise("attraction", lambda xp, v: 3 / v**2, lambda xp, y, v: {} * y / v)\n'
-    for partial, expected in (("-2", 0), ("-2.0001", 1)):
-        text = source.replace("import symgrad\n", "import symgrad\n\n" + rule.format(partial)).replace("3.0 / v**2", "ATTRACTION(v)")
-        code, out, _ = run("check", file(text) + ":pressure")
-        assert code == expected, out
-    assert "the rule of the op attraction is wrong" in out and "Counterexample" in out
 
 
 def test_json_is_one_document_with_a_stable_schema(run, file):
@@ -239,12 +220,8 @@ def test_numbers_that_are_not_finite_are_flagged(run):
     assert code == 0 and "the gradient at the given point is not finite" in out
 
 
-@pytest.mark.parametrize("formula, expected", [
-    ("", "there is no formula"), ("x +", "but the text ends"), ("__import__('os').system('echo hacked')", "__import__"), ("x.real",
-    "'.' is not allowed"),
-    ("(lambda: 1)()", "lambda"), ("9**9**9**9*x", "not a finite number"), ("3", "no variable"), ("ln(x)", "did you mean log?"), ("x" + "*x" * 3000,
-    "multiply to more than"),
-    ("(" * 1000, "inside one another")])
+@pytest.mark.parametrize("formula, expected", [("", "there is no formula"), ("x +", "but the text ends"), ("x.real", "'.' is not allowed"),
+                                               ("3", "no variable"), ("ln(x)", "did you mean log?")])
 def test_a_bad_formula_is_reported_with_its_place(run, formula, expected):
     code, out, err = run("derive", formula)
     assert code == 2 and out == "" and expected in err and err.startswith("symgrad: ")
@@ -259,14 +236,6 @@ def test_bad_names_and_values_of_a_formula_are_reported(run):
         assert code == 2 and expected in err, (options, out, err)
 
 
-def test_a_formula_is_never_executed(run, tmp_path):
-    target = tmp_path / "made"
-    for text in (f"__import__('pathlib').Path({str(target)!r}).touch()", f"open({str(target)!r}, 'w')", f"exec(\"open({str(target)!r}, 'w')\")"):
-        for command in (["derive", text], ["derive", "x", "--at", f"x={text}"], ["derive", "x", "--wrt", text]):
-            assert run(*command)[0] == 2
-    assert not target.exists()
-
-
 # The program
 
 def test_version_and_help(run):
@@ -275,12 +244,6 @@ def test_version_and_help(run):
         assert main(arguments) == 0
     assert run("--help")[1].count("symgrad check") >= 2
     assert main([]) == 2 and main(["nothing"]) == 2
-
-
-@pytest.mark.sweep
-def test_the_module_runs_as_a_program():
-    done = subprocess.run([sys.executable, "-m", "symgrad", "derive", "x**2", "--points", "2"], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0 and "x**2: proved" in done.stdout and done.stderr == ""
 
 
 def interrupted(folder, program, *arguments):
@@ -307,13 +270,6 @@ def interrupted(folder, program, *arguments):
 def test_ctrl_c_ends_a_check_cleanly(tmp_path, default, arguments):
     program = f"import time\ndef f(x{default}):\n    open('started', 'w').close()\n    time.sleep(60)\n    return x\n"
     assert interrupted(tmp_path, program, *arguments) == (130, "", "symgrad: interrupted\n")
-
-
-@pytest.mark.sweep
-def test_a_closed_pipe_is_no_error():
-    command = f"{sys.executable} -m symgrad derive 'x**2' --points 2 | head -1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
-    assert done.stdout == "x**2: proved\n" and done.stderr == ""
 
 
 # symgrad check --formula
@@ -381,15 +337,9 @@ def test_a_report_has_the_name_that_the_file_has_for_a_function(run, file):
 
 @pytest.mark.parametrize("options, expected", [
     (["--formula", "sine(x)*y"], "cannot read --formula: there is no function 'sine'; did you mean sin"),
-    (["--formula", "__import__('os').system('echo hacked')"], "cannot read --formula"),
-    (["--formula", ""], "cannot read --formula: there is no formula"),
     (["--formula", "x*z"], "the formula names z, but the arguments of the function are x, y"),
-    (["--formula", "x*y", "--domain", "x"], "cannot read --domain"),
-    (["--formula", "x*y", "--domain", "x=positiv"], "the domain of x is 'positiv' (did you mean 'positive'?); expected"),
-    (["--formula", "x*y", "--domain", "x=2..1"], "excludes every point"), (["--formula", "x*y", "--domain", "q=0..1"], "the arguments are x, y"),
-    (["--formula", "x*y", "--gradient", "none"], "has no function 'none'"), (["--formula", "x*y", "--ulp", "-1"], "expected a positive number"),
-    (["--formula", "x*y", "--framework", "none"], "invalid choice"), (["--formula", "x*y", "--at", "q=1"], "has no argument 'q'"),
-    (["--formula", "x*y", "--wrt", "q"], "q in wrt")])
+    (["--formula", "x*y", "--domain", "x"], "cannot read --domain"), (["--formula", "x*y", "--domain", "x=2..1"], "excludes every point"),
+    (["--formula", "x*y", "--gradient", "none"], "has no function 'none'"), (["--formula", "x*y", "--framework", "none"], "invalid choice")])
 def test_bad_formulas_and_domains_are_reported(capsys, file, options, expected):
     assert main(["check", file(FOREIGN) + ":loss", *options]) == 2
     out, err = capsys.readouterr()

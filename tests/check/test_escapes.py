@@ -9,6 +9,7 @@ import pytest
 
 import symgrad
 from symgrad.matrixcalc import matrix_gradient
+from tests.support.functions import saving
 
 
 def _detached(v):
@@ -131,16 +132,7 @@ def test_a_function_as_formula_of_another_has_to_be_its_graph():
 
 
 def test_custom_functions_and_inner_gradients_are_still_proved():
-    class Cube(symgrad.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return g * 3 * x * x
+    Cube = saving(lambda x: x * x * x, lambda g, x: g * 3 * x * x, "Cube")
 
     assert symgrad.check(lambda v: Cube.apply(v), 1.3).verdict == "proved"
     assert symgrad.check(lambda v: symgrad.autograd.grad(v**3, v, create_graph=True)[0] * v, 1.3).verdict == "proved"

@@ -249,18 +249,6 @@ def test_outputs_have_memory_of_their_own() -> None:
         np.testing.assert_array_equal(a, c)
 
 
-@needs_compiler
-def test_functions_of_scalars_and_of_arrays_in_one_program() -> None:
-    inputs = [np.linspace(-3, 3, 100), np.float64(-1.25), np.float64(0.5)]
-    b = Builder()
-    x, p, q = map(b.input, inputs)
-    words = ("remainder", "floor_divide", "fmod", "pow")
-    program = b.program(*[getattr(b, word)(y, q) for word in words for y in (x, p)], b.sech_square(x), b.sech_square(p))
-    with np.errstate(all="ignore"):
-        for a, c in zip(native(program)(inputs), interpreter(program)(inputs), strict=True):
-            np.testing.assert_allclose(a, c, 1e-15)
-
-
 class Subclass(np.ndarray):
     """An array of another type."""
 

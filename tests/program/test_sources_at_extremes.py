@@ -121,24 +121,6 @@ def test_a_choice_without_a_default_is_nan_elsewhere(expr, at):
         np.testing.assert_allclose([float(v) for v in found], truth, rtol=1e-12, atol=1e-15)
 
 
-F = symgrad.nn.functional
-SELECTING = {  # values that are 0 at the first point, where nothing is selected
-    "relu": (symgrad.relu, -1.3), "clamp_min": (lambda x: x.clamp_min(0.0), -0.7), "softshrink": (lambda x: F.softshrink(x, 0.3), 0.1),
-    "hardshrink": (lambda x: F.hardshrink(x, 0.3), -0.1), "relu6": (F.relu6, -0.4), "where": (lambda x: symgrad.where(x > 0.4, x, 0.0), 0.37),
-    "hardtanh": (lambda x: 1 - F.hardtanh(x), 1.7), "amax": (lambda x: symgrad.stack([x, 0.3 * x, 0 * x.detach()]).amax(0), -0.9),
-}
-
-
-@pytest.mark.parametrize("name", SELECTING)
-def test_derivatives_behind_a_selection_are_zero_where_the_next_slope_is_infinite(name):
-    f, at = SELECTING[name]
-    namespace = {}
-    exec(symgrad.to_python(lambda x: f(1.3 * x) ** 0.7, (), derivatives=2, name="composed"), namespace)
-    with np.errstate(all="ignore"):
-        value, (gradient,), ((hessian,),) = namespace["composed"](np.float64(at / 1.3))
-    assert (value, gradient, hessian) == (0, 0, 0)
-
-
 @pytest.mark.parametrize("write", [symgrad.to_python, symgrad.to_c, symgrad.to_torch, symgrad.to_jax])
 @pytest.mark.parametrize("name", ["amax", "amin"])
 def test_extremes_of_several_values_are_written_with_all_of_them(write, name):

@@ -71,3 +71,12 @@ def left(make):
 
 def cubed(get):
     return lambda ctx, g: g * 3 * get(ctx)
+
+
+def saving(forward, backward, name):
+    """A Function that saves its arguments, from `forward(*xs)` and `backward(g, *xs)`."""
+    def kept(ctx, *xs):
+        ctx.save_for_backward(*xs)
+        return forward(*xs)
+
+    return function_of(kept, lambda ctx, g: backward(g, *ctx.saved_tensors), name)

@@ -6,6 +6,7 @@ import pytest
 import symgrad
 from symgrad.graph.op import REGISTRY
 from symgrad.testing import CheckFailure, check_complex
+from tests.support.functions import saving
 
 QUICK = {"elementwise": True, "framework": "numpy", "shrink": False, "complex": True}
 
@@ -79,29 +80,10 @@ def test_derivatives_that_conjugate_symmetry_alone_gives_away():
 
 
 def test_a_second_derivative_without_a_conjugate():
-    class Field(symgrad.autograd.Function):
-        """z², whose gradient has a rule without a conjugate."""
+    # z², whose gradient has a rule without a conjugate.
+    Field = saving(lambda z: z * z, lambda g, z: Factor.apply(z.conj() if z.is_complex() else z, g), "Field")
 
-        @staticmethod
-        def forward(ctx, z):
-            ctx.save_for_backward(z)
-            return z * z
-
-        @staticmethod
-        def backward(ctx, g):
-            (z,) = ctx.saved_tensors
-            return Factor.apply(z.conj() if z.is_complex() else z, g)
-
-    class Factor(symgrad.autograd.Function):
-        @staticmethod
-        def forward(ctx, w, g):
-            ctx.save_for_backward(w, g)
-            return 2 * w * g
-
-        @staticmethod
-        def backward(ctx, h):
-            w, g = ctx.saved_tensors
-            return 2 * g * h, 2 * w.conj() * h if w.is_complex() else 2 * w * h
+    Factor = saving(lambda w, g: 2 * w * g, lambda h, w, g: (2 * g * h, 2 * w.conj() * h if w.is_complex() else 2 * w * h), "Factor")
 
     with pytest.raises(CheckFailure, match="the second derivative is not what finite differences say"):
         check_complex(Field, elementwise=True, shrink=False, complex=True)

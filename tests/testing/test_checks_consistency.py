@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad.autograd import Function
 from symgrad.graph.op import REGISTRY
 from symgrad.testing import CheckFailure, check_adjoint, check_linearity, check_symmetry
 from symgrad.testing.checks.comparing import Sides, agree, moderate_mask, same_bits, shift_by_ulp
 from symgrad.testing.failure import Wrong
+from tests.support.functions import saving
 
 
 def cube(x):
@@ -82,19 +82,8 @@ def test_pullbacks_that_are_not_linear(name):
 def test_infinite_derivatives_are_no_matter_of_linearity():
     assert check_linearity(symgrad.sqrt) and check_linearity(symgrad.log) and check_linearity(lambda x: symgrad.abs(x) ** 0.5)
 
-
-class Spin(Function):
-    """A vector field of two elements that is not a gradient."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return (x * x).sum() / 2
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * (x + 1e-6 * symgrad.stack([x[1], -x[0]]))
+# A vector field of two elements that is not a gradient.
+Spin = saving(lambda x: (x * x).sum() / 2, lambda g, x: g * (x + 1e-6 * symgrad.stack([x[1], -x[0]])), "Spin")
 
 
 def test_a_hessian_that_is_not_symmetric():

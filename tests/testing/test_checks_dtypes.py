@@ -3,8 +3,8 @@
 import pytest
 
 import symgrad
-from symgrad.autograd import Function
 from symgrad.testing import check_op
+from tests.support.functions import saving
 
 
 def attacked(op, seed, *dtypes, checks=("dtypes",)):
@@ -23,16 +23,7 @@ def test_terms_that_cancel_in_most_roundings_of_float64_give_the_bound(seed, dty
 
 def ruled(forward, backward):
     """A `Function` with a backward `(g, x, narrow)`, where narrow is 1 in the narrower types."""
-    class Ruled(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return forward(x)
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return backward(g, x, int(x.dtype != symgrad.float64))
+    Ruled = saving(lambda x: forward(x), lambda g, x: backward(g, x, int(x.dtype != symgrad.float64)), "Ruled")
 
     return Ruled
 

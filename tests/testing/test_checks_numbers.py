@@ -14,6 +14,7 @@ from symgrad.testing.checks.differences import check_differences, extrapolated_d
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.failure import CheckFailure, Wrong
 from symgrad.testing.profiles import PROFILES
+from tests.support.functions import saving
 
 NUMBERS = ("value", "pullback", "pushforward", "second", "third", "special", "digits", "differences", "dtypes", "proof")
 QUICK = PROFILES["dev"]._replace(examples=6)
@@ -184,16 +185,7 @@ def test_the_bound_of_differences_includes_digits_that_the_function_lost(name):
     for x in points:
         assert check_differences(function, inputs=[np.array(x)]).verdict == "passed"
 
-    class Off(Function):  # by a millionth, in the gradient
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return function(x)
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return (1 + 1e-6) * func.vjp(function, x)[1](g)[0]
+    Off = saving(lambda x: function(x), lambda g, x: (1 + 1e-6) * func.vjp(function, x)[1](g)[0], "Off")
 
     with pytest.raises(CheckFailure, match="not the limit of differences"):
         check_differences(Off, order=1, inputs=[np.array(points[-1])])
