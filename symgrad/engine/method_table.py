@@ -27,8 +27,9 @@ class Later:
     def __get__(self, instance: Any, owner: type) -> Any:
         member = self.make()
         for cls in owner.__mro__:
-            for name in [name for name, found in vars(cls).items() if found is self]:
-                setattr(cls, name, member)
+            for name, found in list(vars(cls).items()):
+                if found is self:
+                    setattr(cls, name, member)
         return member.__get__(instance, owner)
 
 
