@@ -64,7 +64,8 @@ BEFORE_TYPES: dict[str, Callable[[Case], bool]] = {  # where these hold, nothing
         lambda c: not c.theirs and bool(c.ours) and (c.step.form == "assign" or c.step.word in PLACING) and c.repeats(),
     "there are two reasons to refuse":
         lambda c: bool(c.theirs and c.ours) and ("cannot be saved" in c.theirs and any(mode in c.step.mode for mode in SAVING)
-                                                 or "no such tensor" in c.theirs and "not packed" in c.step.mode),
+                                                 or "no such tensor" in c.theirs and "not packed" in c.step.mode
+                                                 or re.search("is a view and|A view was created", c.theirs) is not None),
     "a value that overlaps is computed before it is written":
         lambda c: c.step.form == "assign" and _raises_alone(c, "refer to a single memory") or c.step.word in PLACING and c.reads_itself(),
     "what detach() gives of an inference tensor is one, too, and not written outside of the mode":

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .asked import fills, flat, least, memory, nested, size
-from .draw_graphs import Graphs
+from .asked import fills, least, memory, nested, size
+from .draw import Drawer
 from .steps import Array, Ref, Step
 
 UNARY = ["exp", "sin", "tanh", "sigmoid", "neg", "square", "sqrt", "reciprocal", "clone", "abs", "log"]
@@ -20,8 +20,8 @@ MODES = ["no_grad", "enable_grad", "inference_mode", "inference_mode + enable_gr
 MOST = 10
 
 
-class Plainly(Graphs):
-    """A source of steps."""
+class Plainly(Drawer):
+    """A source of careless steps; what is not drawn in another way here is drawn as by `Drawer`."""
 
     def __init__(self, random: Any, world: Any, without: frozenset[str] = frozenset(), start: int = 0):
         super().__init__(random, world, without, start)
@@ -47,9 +47,12 @@ class Plainly(Graphs):
         a, t = self.any(test)
         return self.any() if a is None else (a, t)
 
-    def around(self) -> str:
+    def mode(self) -> str:
         """A mode around a step, or none."""
         return self.random.choice(MODES) if self.moded and self.chance(0.25) else "no_grad" if self.chance(0.05) else ""
+
+    def saving(self, t: Any, b: Any = None) -> str:
+        return self.mode()
 
     def axis(self, t: Any) -> int:
         """A dimension, now and then one too many."""
@@ -57,27 +60,11 @@ class Plainly(Graphs):
 
     # Steps
 
-    def leaf(self) -> Step:
-        dtype = self.dtype()
-        return Step("leaf", dtype, (self.constant(self.random.choice(SHAPES), dtype).values,), self.fresh(),
-                    (("requires_grad", self.chance(0.6) and dtype in ("", "float32", "complex128")),))
-
-    def unary(self) -> Step:
-        word = self.random.choice(UNARY)
-        a, t = self.any(lambda t: size(t) < 3 and (word not in ("sqrt", "log", "reciprocal") or not t.is_complex() and min(flat(t), default=1) > 0.2))
-        if a is None:
-            word, (a, _) = "neg", self.any()
-        return Step("call", word, (a,), self.fresh(), mode=self.around())
-
     def beside(self, t: Any) -> Any:
         """A number or a tensor, mostly one of a shape that goes with that of `t`."""
         if self.chance(0.3):
             return self.number()
         return self.some(lambda s: s.shape == t.shape or not s.dim() or self.chance(0.1))[0]
-
-    def binary(self) -> Step:
-        a, t = self.some(lambda t: size(t) < 10)
-        return Step("call", *self.by(self.random.choice(BINARY), a, self.beside(t)), self.fresh(), mode=self.around())
 
     def by(self, word: str, a: Any, b: Any) -> tuple[str, tuple]:
         """The word and its operands; a division by nearly nothing is a product."""
@@ -88,19 +75,14 @@ class Plainly(Graphs):
         a, t = self.some()
         args = (a, self.axis(t)) if self.chance(0.5) else (a,)
         options = (("keepdim", True),) if len(args) > 1 and self.chance(0.3) else ()
-        return Step("call", self.random.choice(["sum", "mean", "prod", "amax"]), args, self.fresh(), options, self.around())
+        return Step("call", self.random.choice(["sum", "mean", "prod", "amax"]), args, self.fresh(), options, self.mode())
 
     def variance(self) -> Step:
         """Mostly along dimensions of one element, whose variance is that of nothing."""
         a, t = self.some(lambda t: t.numel() == 1 or 1 in t.shape)
         args = (a, next((i for i, n in enumerate(t.shape) if n == 1), 0)) if t.dim() and self.chance(0.6) else (a,)
         options: tuple = (("correction", 2 if self.chance(0.05) else 0),)
-        return Step("call", "var", args, self.fresh(), options, self.around())
-
-    def product(self) -> Step | None:
-        a, t = self.any(lambda t: t.dim() in (1, 2))
-        b, _ = self.any(lambda s: t is not None and s.dim() in (1, 2) and (s.shape[0] == t.shape[-1] or self.chance(0.1)))
-        return None if b is None else Step("call", "matmul", (a, b), self.fresh(), mode=self.around())
+        return Step("call", "var", args, self.fresh(), options, self.mode())
 
     def view(self) -> Step:
         a, t = self.some()
@@ -109,12 +91,12 @@ class Plainly(Graphs):
         dim = self.axis(t)
         if word == "item":
             return Step("item", "", (a, self.random.choice([0, -1, None, Ellipsis, slice(0, 1), (Ellipsis, 0), slice(None, None, 2)])), self.fresh(),
-                        mode=self.around())
+                        mode=self.mode())
         args: tuple = {"unsqueeze": (self.random.choice([0, -1]),), "transpose": (dim, self.axis(t)), "select": (dim, self.random.choice([0, -1])),
                        "narrow": (dim, 0, 1), "expand": ((2, *t.shape),), "reshape": ((-1,),), "view": (self.shape_of(t.numel()),),
                        "squeeze": (dim,) if self.chance(0.5) else (), "view_as": (self.some(lambda s: s.numel() == t.numel())[0],),
                        "unbind": (dim,)}.get(word, ())
-        return Step("call", word, (a, *args), self.fresh(2 if word == "unbind" else 1), mode=self.around())
+        return Step("call", word, (a, *args), self.fresh(2 if word == "unbind" else 1), mode=self.mode())
 
     def shape_of(self, count: int) -> tuple[int, ...]:
         first = self.random.choice([n for n in range(1, max(count, 1) + 1) if not count % n])
@@ -130,14 +112,14 @@ class Plainly(Graphs):
         if args and isinstance(args[0], Ref) and not fills(t, self.world.tensors[args[0].name]):
             args = (self.number(),) if word != "copy_" else (a,)
         word, args = (word, (a, *args)) if word != "div_" else self.by(word, a, args[0])
-        return Step("call", word, args, mode=self.around())
+        return Step("call", word, args, mode=self.mode())
 
     def assigned(self) -> Step:
         a, t = self.some()
         index = self.random.choice([0, -1, Ellipsis, slice(0, 1), (Ellipsis, 0), slice(None)])
         b, s = self.some(lambda s: s.dim() < t.dim() or s.shape == t.shape)
         value = self.number() if self.chance(0.5) or not fills(t, s) else b
-        return Step("assign", "", (a, index, value), mode=self.around())
+        return Step("assign", "", (a, index, value), mode=self.mode())
 
     def turned(self) -> Step:
         """A change of sizes in place, of bases and views alike."""
@@ -145,16 +127,13 @@ class Plainly(Graphs):
         word = self.random.choice(["t_", "transpose_", "unsqueeze_", "squeeze_", "swapaxes_"])
         args: tuple = {"transpose_": (self.axis(t), self.axis(t)), "swapaxes_": (self.axis(t), self.axis(t)),
                        "unsqueeze_": (self.random.choice([0, -1]),), "squeeze_": (self.axis(t),) if self.chance(0.5) else ()}.get(word, ())
-        return Step("call", word, (a, *args), mode=self.around())
+        return Step("call", word, (a, *args), mode=self.mode())
 
     def requires_grad_(self) -> Step:
-        return Step("call", "requires_grad_", (self.some()[0], *((False,) if self.chance(0.3) else ())), mode=self.around())
+        return Step("call", "requires_grad_", (self.some()[0], *((False,) if self.chance(0.3) else ())), mode=self.mode())
 
     def detached_(self) -> Step:
-        return Step("call", "detach_", (self.some()[0],), mode=self.around())
-
-    def retain_grad(self) -> Step:
-        return Step("call", "retain_grad", (self.some(lambda t: t.requires_grad)[0],))
+        return Step("call", "detach_", (self.some()[0],), mode=self.mode())
 
     def data(self) -> Step | None:
         a, _ = self.any(lambda t: not t.is_inference())  # of which it is an ordinary tensor here
@@ -199,29 +178,8 @@ class Plainly(Graphs):
         args: tuple = {"gather": (dim, index), "index_select": (dim, index), "index_fill": (dim, index, self.number())}.get(
             word, (dim, index, source))
         if word not in ("gather", "index_select") and self.chance(0.6):
-            return Step("call", f"{word}_", (a, *args), (), options, self.around())
-        return Step("call", word, (a, *args), self.fresh(), options, self.around())
-
-    def backward(self) -> Step:
-        a, t = self.some(lambda t: t.requires_grad)
-        options: tuple = (("retain_graph", True),) if self.chance(0.6) else ()
-        options += (("create_graph", True),) if self.chance(0.1) else ()
-        return Step("backward", "sum", (a,), (), options, self.around()) if self.chance(0.7) else Step("backward", "", (a,), (), options)
-
-    def grad(self) -> Step:
-        a, b = (self.some(lambda t: t.requires_grad)[0] for _ in range(2))
-        options: tuple = (("retain_graph", True),) if self.chance(0.7) else ()
-        return Step("grad", "", (a, b), self.fresh(), options, self.around())
-
-    def second(self) -> Step:
-        a, b = (self.some(lambda t: t.requires_grad and size(t) < 4)[0] for _ in range(2))
-        return Step("second", "", (a, b), self.fresh())
-
-    def clear(self) -> Step:
-        return Step("set", "grad", (self.some(lambda t: not t._is_view() and t.is_leaf and t.grad is not None)[0], None))
-
-    def grad_of(self) -> Step:
-        return Step("attribute", "grad", (self.some(lambda t: not t._is_view() and t.is_leaf and t.grad is not None)[0],), self.fresh())
+            return Step("call", f"{word}_", (a, *args), (), options, self.mode())
+        return Step("call", word, (a, *args), self.fresh(), options, self.mode())
 
     def delete(self, wanted: Any = None) -> Step | None:
         """Leaves that require grad stay, which torch's graph keeps alive."""
