@@ -13,12 +13,11 @@ import symgrad
 import symgrad.testing
 from symgrad import func, nn, optim
 from symgrad.autograd import Function
-from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
 from symgrad.program.backends import has_compiler
 from symgrad.system.errorstate import quietly, run_quietly
 from tests.benchmarks.calls import bound, calls
-from tests.routes.table import ROUTES, Problem, here
+from tests.routes.table import ROUTES, Problem
 
 tensor = symgrad.tensor
 STATES = ("warnings are errors", "raise", "call", "print")
@@ -155,14 +154,6 @@ def test_back_ends(backend, state):
     check(lambda: [f(x), f.gradient(x), symgrad.autograd.grad(f(leaf := x.clone().requires_grad_()), leaf)], (state,))
 
 
-@pytest.mark.sweep
-@pytest.mark.skipif(not has_compiler(), reason="needs a C compiler")
-def test_routes_in_c():
-    for route in ROUTES:
-        if route.needs == "compiler" and here(route):
-            check(along(route, "pole"), ("raise",))
-
-
 # What is neither an op nor a pass
 
 
@@ -205,21 +196,6 @@ ELSEWHERE = {
 def test_elsewhere(name, capfd):
     check(ELSEWHERE[name])
     assert capfd.readouterr().err == ""
-
-
-TOOLS = {
-    "accuracy": lambda: type(symgrad.accuracy(lambda x: x.relu() / x, (-700.0, 1e308), points=100)).__name__,
-    "gradgradcheck": lambda: symgrad.autograd.gradgradcheck(
-        lambda x: x.log() * 1e200, tensor([1e-200, 1.0], requires_grad=True), raise_exception=False),
-    "check": lambda: symgrad.check(lambda x: (x - 745.0).exp() / x, 1e-300, points=4).verdict,
-    **{f"check_op({name})": lambda name=name: symgrad.testing.check_op(REGISTRY[name]) for name in ("log", "lgamma")},
-}
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize("name", TOOLS)
-def test_tools(name):
-    check(TOOLS[name], ("warnings are errors", "raise"))
 
 
 # A user's code has the state of the program, and its context

@@ -10,7 +10,6 @@ from symgrad import tensor
 from symgrad.autograd import grad
 from symgrad.system.frames import PACKAGE
 from tests.support.functions import leaf
-from tests.support.threads import run_in_threads
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
@@ -118,15 +117,6 @@ def test_a_nested_backward_inside_an_accumulation_is_added():
     x.grad = old
     (x * 100).backward()
     assert interrupted and x.grad.item() == 111.0
-
-
-def test_retained_gradients_of_many_threads_are_whole():
-    for _ in range(5):
-        y = leaf(1.0, 2.0) * 2
-        y.retain_grad()
-        z = y.sum()
-        run_in_threads(lambda i, z=z: [z.backward(retain_graph=True) for _ in range(20)])
-        assert y.grad.tolist() == [160.0, 160.0]
 
 
 def lines_of(work):

@@ -93,29 +93,6 @@ class TestLength:
         assert x.grad.item() == 1.0
         del y
 
-    @pytest.mark.sweep
-    def test_a_long_chain_that_saves(self):
-        x = leaf(1.0)
-        y = x
-        for _ in range(LONG // 2):
-            y = (y * 1.5).sin()
-        (g,) = autograd.grad(y, x, retain_graph=True)
-        assert np.isfinite(g.item())
-        (g,) = autograd.grad(y, x, create_graph=True)
-        assert g.requires_grad
-        del y, g
-
-    def test_second_derivative_of_a_long_chain(self):
-        x = leaf(0.5)
-        y = x
-        for _ in range(3000):
-            y = y.sin() + x
-        (g,) = autograd.grad(y, x, create_graph=True)
-        (h,) = autograd.grad(g, x)
-        step = 1e-6
-        (up,), (down,) = (autograd.grad(iterate(v), v) for v in (leaf(0.5 + step), leaf(0.5 - step)))
-        assert h.item() == pytest.approx((up.item() - down.item()) / (2 * step), rel=1e-6)
-
     def test_an_unused_chain_is_freed(self, collector_off):
         x = leaf(1.0)
         y = chain(x, LONG)
@@ -150,13 +127,6 @@ class TestLength:
         (g,) = autograd.grad(y, x, create_graph=True)
         assert g.item() == 2.0**60
         assert len(upstream([y.grad_fn])) == 61
-
-
-def iterate(x):
-    y = x
-    for _ in range(3000):
-        y = y.sin() + x
-    return y
 
 
 class TestMemory:

@@ -17,13 +17,11 @@ import symgrad.nn.functional
 from symgrad import tensor
 from symgrad.engine.recording import core
 from symgrad.engine.saved import read_by, saved_by
-from symgrad.engine.storage import versions
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY
 from tests.support.exemptions import exempt
 from tests.support.points import arrays, examples
-from tests.support.threads import run_in_threads
 
 pytestmark = pytest.mark.filterwarnings("ignore:(reduction|kl_div). 'mean' divides:UserWarning")  # of kl_div, as in torch
 
@@ -238,28 +236,3 @@ def test_declared_saved_tensors_match_what_rules_read():
         assert set(" ".join(op.numerics.saved or ()).split()) <= known, op
         assert op.numerics.saved is None or op.arity is None or len(op.numerics.saved) == op.arity, op
         assert op.numerics.inverse is None or op.numerics.saved == ("result",), op
-
-
-class Untidy:
-    """Garbage whose finalizer runs Python code, in which threads take turns."""
-
-    def __init__(self) -> None:
-        self.me = self
-
-    def __del__(self) -> None:
-        sum(range(50))
-
-
-@pytest.mark.sweep
-def test_views_of_scalars_in_several_threads():
-    """The record of scalars is cleared in one thread while the others write into it."""
-    def work(_):
-        for _ in range(3):
-            kept = [np.float64(k) for k in range(4000)]
-            for k, scalar in enumerate(kept):
-                Untidy()
-                if k % 200 == 0:
-                    versions._limit = 2500
-                versions.promote(scalar)
-
-    run_in_threads(work, 4)

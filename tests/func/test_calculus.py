@@ -227,15 +227,6 @@ def test_the_dtype_is_kept(dtype):
         assert operator(x).numpy().dtype == field(x).numpy().dtype == dtype
 
 
-def test_one_function_with_several_signatures():
-    operator = laplacian(lambda z: (z**3).sum() if z.sum() > 0 else (z.exp()).sum())
-    for _ in range(3):
-        for values in ([1.0, 2.0], [-1.0, -2.0], [0.5, 0.25, 3.0]):
-            near(operator(symgrad.tensor(values)), 6.0 * sum(values) if sum(values) > 0 else np.exp(values).sum())
-    single = operator(symgrad.tensor(np.array([1.0, 2.0], np.float32)))
-    assert single.numpy().dtype == np.float32 and single.item() == 18.0
-
-
 def test_by_weights_and_directions_it_is_differentiable():
     x, v, w = point(3), symgrad.tensor(np.eye(3)[:2] + 0.5), symgrad.tensor([1.0, -0.5])
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import tracemalloc
 import weakref
 
 import numpy as np
@@ -161,29 +160,6 @@ def test_preserve_rng_state_false_draws_new_random_numbers():
 
 
 # Memory
-
-
-def peak(f, n=10_000, blocks=100):
-    x = symgrad.ones(n, requires_grad=True)
-    gc.collect()
-    tracemalloc.start()
-    y = x
-    for _ in range(blocks):
-        y = f(y)
-    held = tracemalloc.get_traced_memory()[0]
-    y.sum().backward()
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return held, most, x.grad
-
-
-@pytest.mark.sweep
-def test_peak_memory_of_a_chain_of_blocks():
-    peak(called)  # after it one block of memory is held that later passes do not count
-    plain, kept = peak(block), peak(called)
-    same(kept[2], plain[2], 0)
-    assert kept[0] < 100 * 80_000 * 1.1  # the 100 values between blocks, of 80 kB
-    assert kept[1] < kept[0] + 12 * 80_000 and kept[1] < plain[1] / 6
 
 
 def test_arguments_are_freed_after_backward():

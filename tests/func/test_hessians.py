@@ -190,15 +190,6 @@ def test_what_is_refused(call, message):
         call()
 
 
-def test_the_memory_of_arguments_is_not_written():
-    x = np.ones(3)
-    with pytest.raises(RuntimeError, match="writes in place to its argument x"):
-        func.grad(lambda x: x.mul_(2).sum())(x)
-    with pytest.raises(RuntimeError, match=r"writes in place to its argument p\['a'\]"):
-        func.grad(lambda p: p["a"].__setitem__(0, 5.0) or p["a"].sum())({"a": x})
-    assert x.tolist() == [1.0, 1.0, 1.0]
-
-
 def test_hooks_run_on_every_call():
     def f(x):
         y = x**2

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -79,16 +80,18 @@ def test_an_error_names_its_point(executor, chunksize, pool):
 
 
 def test_an_error_cancels_what_has_not_begun():
-    begun = []
+    begun, end = [], threading.Event()
 
     def work(i):
         begun.append(i)
-        time.sleep(0.01)
+        assert not i or end.wait(20)
         raise ArithmeticError
 
-    with ThreadPoolExecutor(1) as pool, pytest.raises(ArithmeticError):
-        symgrad.map(work, range(100), pool, chunksize=1)
-    assert len(begun) < 20
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(ArithmeticError):
+            symgrad.map(work, range(100), pool, chunksize=1)
+        end.set()
+    assert len(begun) <= 2
 
 
 def test_an_interrupt_cancels_what_has_not_begun(tmp_path):
@@ -117,7 +120,7 @@ with ThreadPoolExecutor(1) as pool:
 
 def test_an_interrupt_while_calls_are_given_out_comes_when_all_are():
     """The locks of a pool would stay locked, and it would never end."""
-    begun = []
+    begun, end = [], threading.Event()
 
     class Interrupted(ThreadPoolExecutor):
         def submit(self, *args):
@@ -126,8 +129,10 @@ def test_an_interrupt_while_calls_are_given_out_comes_when_all_are():
             begun.append(super().submit(*args))
             return begun[-1]
 
-    with pytest.raises(KeyboardInterrupt), Interrupted(1) as pool:
-        symgrad.map(lambda i: time.sleep(0.05), range(20), pool, chunksize=1)
+    with Interrupted(1) as pool:
+        with pytest.raises(KeyboardInterrupt):
+            symgrad.map(lambda i: end.wait(20), range(20), pool, chunksize=1)
+        end.set()
     cancelled = [future for future in begun if future.cancelled()]
     assert len(begun) == 20 and len(cancelled) > 10 and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -156,7 +161,7 @@ def test_progress(monkeypatch):
     assert told == [("points", i, 3) for i in (1, 2, 3)]
     told.clear()
     with ThreadPoolExecutor(2) as threads:
-        symgrad.map(lambda x: time.sleep(0.1), range(8), threads, chunksize=2, progress=lambda *state: told.append(state))
+        symgrad.map(lambda x: time.sleep(0.01), range(8), threads, chunksize=2, progress=lambda *state: told.append(state))
     assert told[-1] == ("points", 8, 8) and told == sorted(told)
 
     class Terminal(io.StringIO):

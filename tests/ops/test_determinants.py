@@ -78,19 +78,6 @@ def test_the_gradient_of_a_singular_matrix_is_its_adjugate():
     assert func.grad(linalg.det)(symgrad.diag(symgrad.tensor([1.0, 2.0, 0.0, 0.0]))).abs().sum().item() == 0
 
 
-@pytest.mark.parametrize("rank", [1, 2, 3, 4])
-def test_third_derivatives(rank):
-    a, v = of_rank(4, rank, 0, False)
-    units = np.eye(16).reshape(16, 4, 4)  # the difference quotients of a polynomial of degree two are exact
-    true = [((cofactors_along(exact(a + e), exact(v)) - cofactors_along(exact(a - e), exact(v))) / 2).ravel().astype(float) for e in units]
-
-    def slope(A):
-        return (func.grad(linalg.det)(A) * symgrad.tensor(v)).sum()
-
-    for derivative in (func.hessian(slope), func.jacfwd(func.jacfwd(slope)), func.jacrev(func.jacrev(slope))):
-        np.testing.assert_allclose(derivative(symgrad.tensor(a)).numpy().reshape(16, 16), true, atol=1e-10)
-
-
 def test_batches_complex_and_narrow_matrices():
     rng = np.random.default_rng(0)
     singular = rng.normal(size=(4, 3)) @ rng.normal(size=(3, 4))
