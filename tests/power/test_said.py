@@ -68,7 +68,7 @@ structure | columns become rows | the shape of the value is (20,) and should be 
 structure | value of another shape | the shape of the value is (20,) and should be (20, 1), for the same elements in that shape
 structure | last block forgotten | the value for the shape (130, 2) is not that of the same elements in a row
 structure | gradient of another shape | the shape of the gradient is (1, 20) and should be (20,)
-structure | too many gradients | returned an incorrect number of gradients (expected 1, got 2)
+structure | too many gradients | backward must return 1 gradients, one for each argument of forward, not 2
 structure | too few NumPy gradients | has 1 part for 2 arguments; expected one array for each
 structure | returns float64 | the dtype of the value is float64 and should be float32
 structure | NumPy gradient is float64 | the dtype of the gradient is float64 and should be float32

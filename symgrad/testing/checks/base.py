@@ -15,9 +15,10 @@ from symgrad.testing.examples import Example
 from symgrad.testing.failure import CheckFailure, Failure, Result, Wrong
 from symgrad.testing.shrinking import simplest_failure
 
-__all__ = ["CHECKS", "Check", "check", "differentiable", "reason_without_order", "run"]
+__all__ = ["CHECKS", "ORDINALS", "Check", "check", "differentiable", "reason_without_order", "run"]
 
 CHECKS: dict[str, Check] = {}
+ORDINALS = ("value", "gradient", "second derivative", "third derivative")
 
 
 def differentiable(attack: Attack) -> str:

@@ -20,14 +20,15 @@ from symgrad.testing.checks.comparing import Sides, agree_at, as_double
 from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong
 
-__all__ = ["check_each_alone", "check_global_state", "check_in_other_shapes", "check_one_for_several"]
+__all__ = ["check_each_alone", "check_global_state", "check_in_other_shapes", "check_one_for_several", "size_of"]
 
 MANY_AXES = (67, 1, 2, 1, 60)  # five axes, two of size 1 and two long ones, with more elements than one block of a blocked loop
 
 LONG_SHAPE = (130, 2)  # a long first axis
 
 
-def _size(attack: Attack, *arrays: Array) -> Array:
+def size_of(attack: Attack, *arrays: Array) -> Array:
+    """The sum of the magnitudes of arrays: of each element for an elementwise op, else the largest."""
     total = np.sum([np.abs(as_double(a)) for a in arrays], axis=0)
     return np.asarray(total if attack.elementwise else np.max(total, initial=0.0))
 
@@ -47,7 +48,7 @@ def check_each_alone(attack: Attack, example: Example, most: int = 1) -> None:
                     among = subject.gradient(xs, g, *[only_tangent(ts, i)] * (order - 1))[i]
                     one, others = (np.zeros(xs[i].shape) if c is None else c for c in (subject.alone(xs, g, i, ts[i] if order > 1 else None), among))
                     out.append(Sides(f"the {'second ' * (order > 1)}{'gradient' if order == 1 else 'derivative'} by this argument alone is not that "
-                                     f"among others", one, others, _size(attack, others), order, (i,), True))
+                                     f"among others", one, others, size_of(attack, others), order, (i,), True))
         return out
 
     agree_at(example, sides, 1)
@@ -68,14 +69,14 @@ def check_one_for_several(attack: Attack, example: Example) -> None:
         one = subject.leaf(x, active)
         value = subject.call([one if i in same else subject.leaf(other, False) for i, other in enumerate(equal)])
         plain = subject.value(equal)
-        out = [Sides("the value for one tensor given twice is not that for two equal ones", subject.array(value), plain, _size(attack, plain), 0,
+        out = [Sides("the value for one tensor given twice is not that for two equal ones", subject.array(value), plain, size_of(attack, plain), 0,
                      identical=True)]
         if active and subject.records:
             (found,) = subject.grad([value], [one], [subject.leaf(g, False)], False)
             parts = [c for i, c in enumerate(subject.gradient(equal, g)) if i in same and c is not None]
             if parts and found is not None:
                 out.append(Sides("the gradient by one tensor given twice is not the sum of those by two equal ones", subject.array(found),
-                                 np.asarray(np.sum(parts, axis=0)), _size(attack, *parts), 1, (0,), True))
+                                 np.asarray(np.sum(parts, axis=0)), size_of(attack, *parts), 1, (0,), True))
         return out
 
     if subject.value([x if i in same else other for i, other in enumerate(example.xs)]).shape == example.cotangent.shape:

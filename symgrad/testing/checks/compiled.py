@@ -13,7 +13,8 @@ from symgrad.frameworks.adapter import Array, Arrays, is_active
 from symgrad.func.transforms import grad
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
-from symgrad.testing.checks.comparing import Sides, agree_at, as_double
+from symgrad.testing.checks.calls import size_of
+from symgrad.testing.checks.comparing import Sides, agree_at
 from symgrad.testing.examples import Example
 from symgrad.trees import flatten
 
@@ -60,7 +61,7 @@ def check_compiled(attack: Attack, example: Example) -> None:
 
             def sides(xs: Arrays, name: str = name, order: int = order, function: Any = function, compiled: Any = compiled) -> list[Sides]:
                 pairs = zip(_arrays(compiled(*map(wrap, xs))), _arrays(function(*map(wrap, xs))))
-                return [Sides(f"the compiled {name} is not that of the op", a, b, _size(attack, b), order, (), True) for a, b in pairs]
+                return [Sides(f"the compiled {name} is not that of the op", a, b, size_of(attack, b), order, (), True) for a, b in pairs]
 
             agree_at(at, lambda xs, *rest, sides=sides: sides(xs))
 
@@ -68,7 +69,3 @@ def check_compiled(attack: Attack, example: Example) -> None:
 def _arrays(tree: Any) -> Sequence[Array]:
     return [np.asarray(y._value if isinstance(y, Tensor) else y) for y in flatten(tree)[0]]
 
-
-def _size(attack: Attack, found: Array) -> Array:
-    size = np.abs(as_double(found))
-    return np.asarray(size if attack.elementwise else np.max(size, initial=0.0))

@@ -14,7 +14,7 @@ from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.reference.differences import MARGIN, RATIO, STEPS, VAGUE, extrapolated_derivative
 from symgrad.sampling.points import room_in
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.base import check, differentiable
+from symgrad.testing.checks.base import ORDINALS, check, differentiable
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 
@@ -29,7 +29,6 @@ TURNS = 4
 Arrays = Sequence[np.ndarray]
 Slope = tuple[np.ndarray, np.ndarray]  # a derivative by differences, and an estimate of its error
 Side = tuple[np.ndarray, np.ndarray, np.ndarray]  # the op's own derivative, followed by a Slope
-ORDINALS = ("value", "gradient", "second derivative", "third derivative")
 
 
 def smooth(attack: Attack) -> str:

@@ -11,7 +11,7 @@ from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is
 from symgrad.graph.domains import MatrixDomain
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
-from symgrad.testing.checks.calls import check_global_state, check_one_for_several
+from symgrad.testing.checks.calls import check_global_state, check_one_for_several, size_of
 from symgrad.testing.checks.comparing import PROBES, Sides, agree_at, as_double, shift_by_ulp
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
@@ -126,8 +126,8 @@ def check_layouts(attack: Attack, example: Example) -> None:
                 if x.tobytes() != old:
                     raise Wrong(f"{name} ({layout}) was changed", x, np.frombuffer(old, x.dtype).reshape(x.shape))
             for (what, order, wrt, a), (*_, b) in zip(found, plain):
-                size = np.max(np.abs(as_double(b)), initial=0.0) if not attack.elementwise else np.abs(as_double(b))
-                out.append(Sides(f"{what} for {layout} arrays is not that for contiguous ones", a, b, np.asarray(size), order, wrt, identical=True))
+                said = f"{what} for {layout} arrays is not that for contiguous ones"
+                out.append(Sides(said, a, b, size_of(attack, b), order, wrt, identical=True))
         return out
 
     agree_at(example, sides, len(example.tangents))

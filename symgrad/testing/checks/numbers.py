@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.dtypes.ulp import ulp_of
 from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.base import check, reason_without_order
+from symgrad.testing.checks.base import ORDINALS, check, reason_without_order
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.claimed import special_points
 from symgrad.testing.examples import Example, only_tangent
@@ -21,7 +21,6 @@ from symgrad.testing.failure import Wrong
 __all__ = ["check_pullback", "check_pushforward", "check_second", "check_special", "check_third", "check_value"]
 
 MAX_THIRD_EXAMPLES = 16  # examples at which third derivatives are checked; those with edges come first
-ORDINALS = ("value", "gradient", "second derivative", "third derivative")
 
 
 def applies_with_reference(attack: Attack) -> str:
