@@ -101,19 +101,10 @@ class Elementwise:
             return self.primitive(ON_BOOLS[op], (self.truth(a), self.truth(b)), BOOL)
         return self.to(op, a, b)
 
-    def neg(self, x: Any) -> Ref:
-        return self.to("neg", x)
-
     def abs(self, x: Any) -> Ref:
         if x.node.op in ("neg", "abs") and x.is_whole and x.dtype == self.dtype:
             x = x.node.operands[0] if x.node.operands[0].shape == x.shape else x
         return self.to("abs", x)
-
-    def sign(self, x: Any) -> Ref:
-        return self.to("sign", x)
-
-    def sqrt(self, x: Any) -> Ref:
-        return self.to("sqrt", x)
 
     def call(self, op: str, *operands: Any) -> Ref:
         if self.dtype.kind != "f":
@@ -123,21 +114,12 @@ class Elementwise:
     def rounding(self, op: str, x: Any) -> Ref:
         return x if self.dtype.kind != "f" else self.to(op, x)
 
-    def round(self, x: Any) -> Ref:
-        return self.rounding("rint", x)
-
     def predicate(self, op: str, x: Any) -> Ref:
         x = self.value(x)
         return self.primitive(op, (x,), BOOL) if x.dtype.kind == "f" else self.graph.full(op == "isfinite", x.shape, BOOL)
 
-    def logical_and(self, a: Any, b: Any) -> Ref:
-        return self.primitive("and", (self.truth(a), self.truth(b)), BOOL)
-
-    def logical_or(self, a: Any, b: Any) -> Ref:
-        return self.primitive("or", (self.truth(a), self.truth(b)), BOOL)
-
-    def logical_not(self, x: Any) -> Ref:
-        return self.primitive("not", (self.truth(x),), BOOL)
+    def logical(self, op: str, *operands: Any) -> Ref:
+        return self.primitive(op.removeprefix("logical_"), tuple(map(self.truth, operands)), BOOL)
 
     def where(self, condition: Any, a: Any, b: Any) -> Ref:
         return self.primitive("where", (self.truth(condition), self.astype(a, self.dtype), self.astype(b, self.dtype)), self.dtype)
@@ -177,7 +159,7 @@ class Elementwise:
             if n == -1:
                 return self.reciprocal(a)
             if n == 0.5 and a.ndim:  # as NumPy computes it for arrays
-                return self.sqrt(a)
+                return self.to("sqrt", a)
         return self.call("pow", a, b)
 
     def exp2_derivative(self, x: Any, order: int) -> Ref:
@@ -188,12 +170,9 @@ class Elementwise:
     def log_derivative(self, x: Any, base: int) -> Ref:
         return self.to("div", 1 / math.log(base), x)
 
-    def rsqrt(self, x: Any) -> Ref:
-        return self.to("div", 1, self.sqrt(x))
-
     def decay(self, x: Any) -> Ref:
         """exp(-|x|)."""
-        return self.call("exp", self.neg(self.abs(self.astype(x, self.dtype))))
+        return self.call("exp", self.to("neg", self.abs(self.astype(x, self.dtype))))
 
     def sech(self, x: Any) -> Ref:
         z = self.decay(x)
@@ -204,7 +183,7 @@ class Elementwise:
         return self.to("div", self.where(self.compare("lt", x, 0), z, 1), self.to("add", 1, z))
 
     def sigmoid_slope(self, y: Any, x: Any) -> Ref:
-        return self.to("mul", y, self.sigmoid(self.neg(x)))
+        return self.to("mul", y, self.sigmoid(self.to("neg", x)))
 
     def logsigmoid(self, x: Any) -> Ref:
         return self.to("sub", self.to("minimum", x, 0), self.call("log1p", self.decay(x)))
@@ -213,9 +192,6 @@ class Elementwise:
         scaled = x if beta == 1 else self.to("mul", x, beta)
         out = self.to("add", self.to("maximum", scaled, 0), self.call("log1p", self.decay(scaled)))
         return out if beta == 1 else self.to("div", out, beta)
-
-    def relu(self, x: Any) -> Ref:
-        return self.to("maximum", x, 0)
 
     def one_minus_square(self, x: Any) -> Ref:
         return self.to("mul", self.to("sub", 1, x), self.to("add", 1, x))
@@ -237,10 +213,10 @@ class Elementwise:
         s, c = self.call("sin", r), self.call("cos", r)
         quadrant = self.to("sub", n, self.to("mul", 4, self.to("floor", self.to("div", n, 4))))
         odd = self.compare("eq", self.to("sub", quadrant, self.to("mul", 2, self.to("floor", self.to("div", quadrant, 2)))), 1)
-        upper, middle = self.compare("ge", quadrant, 2), self.logical_and(self.compare("ge", quadrant, 1), self.compare("le", quadrant, 2))
+        upper, middle = self.compare("ge", quadrant, 2), self.logical("logical_and", self.compare("ge", quadrant, 1), self.compare("le", quadrant, 2))
         sine, cosine = self.where(odd, c, s), self.where(odd, s, c)
-        sine, cosine = self.where(upper, self.neg(sine), sine), self.where(middle, self.neg(cosine), cosine)
-        waves = sine, cosine, self.neg(sine), self.neg(cosine)
+        sine, cosine = self.where(upper, self.to("neg", sine), sine), self.where(middle, self.to("neg", cosine), cosine)
+        waves = sine, cosine, self.to("neg", sine), self.to("neg", cosine)
         u = self.to("mul", math.pi, x)
         large = self.compare("gt", self.abs(u), order + 1)
         large_u, small_u = self.where(large, u, 1.0), self.where(large, 0.0, u)
@@ -250,7 +226,9 @@ class Elementwise:
         for k in range(2 * order + 40, order, -1):
             downward = self.to("div", self.to("sub", waves[k % 4], self.to("mul", small_u, downward)), k)
         out = self.to("mul", self.where(large, upward, downward), math.pi**order)
-        return self.where(self.compare("eq", x, 0), self.neg(x), out) if order == 1 and self.dtype == FLOAT64 else out  # the carrier's sign at zeros
+        if order == 1 and self.dtype == FLOAT64:  # the carrier's sign at zeros
+            return self.where(self.compare("eq", x, 0), self.to("neg", x), out)
+        return out
 
 
 def _memory_order(operands: tuple[Ref, ...]) -> list[int] | None:
@@ -283,7 +261,9 @@ def words(elementwise: Elementwise) -> dict[str, Callable[..., Ref]]:
     """The function of each elementwise word."""
     out: dict[str, Callable[..., Ref]] = {}
     for names, function in ((ARITHMETIC, elementwise.arithmetic), (COMPARISONS, elementwise.compare), (PREDICATES, elementwise.predicate),
-                            (CALLS + BINARY_CALLS, elementwise.call), (ROUNDING, elementwise.rounding)):
+                            (CALLS + BINARY_CALLS, elementwise.call), (ROUNDING, elementwise.rounding), (("neg", "sign", "sqrt"), elementwise.to),
+                            (("logical_and", "logical_or", "logical_not"), elementwise.logical)):
         for name in names:
             out[name] = lambda *args, function=function, name=name: function(name, *args)
-    return out
+    return out | {"round": lambda x: elementwise.rounding("rint", x), "relu": lambda x: elementwise.to("maximum", x, 0),
+                  "rsqrt": lambda x: elementwise.to("div", 1, elementwise.to("sqrt", x))}

@@ -23,30 +23,16 @@ PRELUDE = """\
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-#if defined __AVX512F__
-#define WIDTH 64
-#define SPLATd(x) (Vd){x,x,x,x,x,x,x,x}
-#define SPLATf(x) (Vf){x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x}
-#define MVEC1d(name) _ZGVeN8v_##name
-#define MVEC2d(name) _ZGVeN8vv_##name
-#define MVEC1f(name) _ZGVeN16v_##name##f
-#define MVEC2f(name) _ZGVeN16vv_##name##f
-#elif defined __AVX2__
-#define WIDTH 32
-#define SPLATd(x) (Vd){x,x,x,x}
-#define SPLATf(x) (Vf){x,x,x,x,x,x,x,x}
-#define MVEC1d(name) _ZGVdN4v_##name
-#define MVEC2d(name) _ZGVdN4vv_##name
-#define MVEC1f(name) _ZGVdN8v_##name##f
-#define MVEC2f(name) _ZGVdN8vv_##name##f
-#else
-#define WIDTH 16
-#define SPLATd(x) (Vd){x,x}
-#define SPLATf(x) (Vf){x,x,x,x}
-#define MVEC1d(name) _ZGVbN2v_##name
-#define MVEC2d(name) _ZGVbN2vv_##name
-#define MVEC1f(name) _ZGVbN4v_##name##f
-#define MVEC2f(name) _ZGVbN4vv_##name##f
+""" + "".join(f"""\
+#{condition}
+#define WIDTH {width}
+#define SPLATd(x) (Vd){{{",".join("x" * (width // 8))}}}
+#define SPLATf(x) (Vf){{{",".join("x" * (width // 4))}}}
+#define MVEC1d(name) _ZGV{isa}N{width // 8}v_##name
+#define MVEC2d(name) _ZGV{isa}N{width // 8}vv_##name
+#define MVEC1f(name) _ZGV{isa}N{width // 4}v_##name##f
+#define MVEC2f(name) _ZGV{isa}N{width // 4}vv_##name##f
+""" for condition, width, isa in (("if defined __AVX512F__", 64, "e"), ("elif defined __AVX2__", 32, "d"), ("else", 16, "b"))) + """\
 #endif
 #ifdef __clang__
 #define SCALARS static
@@ -109,20 +95,12 @@ INLINE Vd exponential_(Vd x, Id *n) {
   const Vd shift = SPLATd(0x1.8p52), shifted = fused_(x, SPLATd(0x1.71547652b82fep+0), shift), k = shifted - shift;
   const Vd r = fused_(k, SPLATd(-0x1.abc9e3b39803fp-56), fused_(k, SPLATd(-0x1.62e42fefa39efp-1), x));
   Vd p = SPLATd(0x1.6124613a86d09p-33);
-  p = fused_(p, r, SPLATd(0x1.1eed8eff8d898p-29));
-  p = fused_(p, r, SPLATd(0x1.ae64567f544e4p-26));
-  p = fused_(p, r, SPLATd(0x1.27e4fb7789f5cp-22));
-  p = fused_(p, r, SPLATd(0x1.71de3a556c734p-19));
-  p = fused_(p, r, SPLATd(0x1.a01a01a01a01ap-16));
-  p = fused_(p, r, SPLATd(0x1.a01a01a01a01ap-13));
-  p = fused_(p, r, SPLATd(0x1.6c16c16c16c17p-10));
-  p = fused_(p, r, SPLATd(0x1.1111111111111p-7));
-  p = fused_(p, r, SPLATd(0x1.5555555555555p-5));
-  p = fused_(p, r, SPLATd(0x1.5555555555555p-3));
-  p = fused_(p, r, SPLATd(0.5));
-  *n = (Id)shifted - (Id)shift;
+STEPS  *n = (Id)shifted - (Id)shift;
   return fused_(r * r, p, r);
-}""",
+}""".replace("STEPS", "".join(f"  p = fused_(p, r, SPLATd({c}));\n" for c in (
+        "0x1.1eed8eff8d898p-29", "0x1.ae64567f544e4p-26", "0x1.27e4fb7789f5cp-22", "0x1.71de3a556c734p-19",
+        "0x1.a01a01a01a01ap-16", "0x1.a01a01a01a01ap-13", "0x1.6c16c16c16c17p-10", "0x1.1111111111111p-7",
+        "0x1.5555555555555p-5", "0x1.5555555555555p-3", "0.5"))),
     "exp": """\
 INLINE Vd exp_(Vd x) {
   Id n;

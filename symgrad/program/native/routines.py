@@ -45,26 +45,6 @@ APART void wrapped_#(T *y, const T *x, long n, long size, int64_t *flag) {
     "add_at": ((), "APART void add_at_#(T *y, const T *v, const int64_t *at, long n) { for (long i = 0; i < n; i++) y[at[i]] += v[i]; }"),
     "pick": ((), """\
 APART void pick_#(T *y, const T *x, const int64_t *at, long n, long width) { for (long i = 0; i < n; i++) y[i] = x[i * width + at[i]]; }"""),
-    "cumsum": ((), """\
-APART void cumsum_#(T *y, const T *x, long outer, long n, long inner) {
-  for (long o = 0; o < outer; o++, x += n * inner, y += n * inner) {
-    memcpy(y, x, inner * sizeof(T));
-    for (long i = inner; i < n * inner; i++) y[i] = y[i - inner] + x[i];
-  }
-}"""),
-    "cumprod": ((), """\
-APART void cumprod_#(T *y, const T *x, long outer, long n, long inner) {
-  for (long o = 0; o < outer; o++, x += n * inner, y += n * inner) {
-    memcpy(y, x, inner * sizeof(T));
-    for (long i = inner; i < n * inner; i++) y[i] = y[i - inner] * x[i];
-  }
-}"""),
-    "sum_two": ((), "INLINE T sum_two_#(T a, T b) { return a + b; }"),
-    "prod_two": ((), "INLINE T prod_two_#(T a, T b) { return a * b; }"),
-    "amax_two": ((), "INLINE T amax_two_#(T a, T b) { return a > b || a != a ? a : b; }"),
-    "amin_two": ((), "INLINE T amin_two_#(T a, T b) { return a < b || a != a ? a : b; }"),
-    "all_two": ((), "INLINE T all_two_#(T a, T b) { return a & b; }"),
-    "any_two": ((), "INLINE T any_two_#(T a, T b) { return a | b; }"),
     # Pairwise, in the order of NumPy: the error grows with the logarithm of the count. Begun with 0, since a sum of -0 is 0.
     "sum": ((), """\
 APART T sum_#(const T *x, long n, long s) {
@@ -92,22 +72,27 @@ APART T norm_#(const T *x, long n, long s) {
   if (!(scale > 0 && scale < __builtin_inf())) scale = 1;
   return (T)sqrt(scaled_squares_#(x, n, s, scale)) * scale;
 }"""),
-    "argmax": ((), """\
-APART int64_t argmax_#(const T *x, long n, long s) {
-  long at = 0;
-  T best = x[0];
-  for (long i = 1; i < n && best == best; i++) if (x[i * s] > best || x[i * s] != x[i * s]) { best = x[i * s]; at = i; }
-  return at;
-}"""),
-    "argmin": ((), """\
-APART int64_t argmin_#(const T *x, long n, long s) {
-  long at = 0;
-  T best = x[0];
-  for (long i = 1; i < n && best == best; i++) if (x[i * s] < best || x[i * s] != x[i * s]) { best = x[i * s]; at = i; }
-  return at;
-}"""),
+    **{f"{kind}_two": ((), f"INLINE T {kind}_two_#(T a, T b) {{ return {text}; }}") for kind, text in (
+        ("sum", "a + b"), ("prod", "a * b"), ("amax", "a > b || a != a ? a : b"), ("amin", "a < b || a != a ? a : b"), ("all", "a & b"),
+        ("any", "a | b"))},
     **PRODUCTS,
 }
+for _kind, _sign in (("cumsum", "+"), ("cumprod", "*")):
+    ROUTINES[_kind] = ((), f"""\
+APART void {_kind}_#(T *y, const T *x, long outer, long n, long inner) {{
+  for (long o = 0; o < outer; o++, x += n * inner, y += n * inner) {{
+    memcpy(y, x, inner * sizeof(T));
+    for (long i = inner; i < n * inner; i++) y[i] = y[i - inner] {_sign} x[i];
+  }}
+}}""")
+for _kind, _sign in (("argmax", ">"), ("argmin", "<")):
+    ROUTINES[_kind] = ((), f"""\
+APART int64_t {_kind}_#(const T *x, long n, long s) {{
+  long at = 0;
+  T best = x[0];
+  for (long i = 1; i < n && best == best; i++) if (x[i * s] {_sign} best || x[i * s] != x[i * s]) {{ best = x[i * s]; at = i; }}
+  return at;
+}}""")
 for _kind, _start in (("prod", "x[0]"), ("amax", "x[0]"), ("amin", "x[0]"), ("all", "1"), ("any", "0")):
     _first = 1 if _start == "x[0]" else 0
     _empty = "if (!n) return 1; " if _kind == "prod" else ""
