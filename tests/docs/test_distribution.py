@@ -44,7 +44,8 @@ def test_the_wheel_has_the_package_and_the_plugin_and_nothing_else(built):
     entry = "symgrad/testing/entry/pytest_symgrad.py"
     expected = sources("symgrad") - {"symgrad/conftest.py", entry} | {"pytest_symgrad.py"}
     assert {name for name in built[0] if not name.startswith(f"{INFO}/")} == expected
-    assert {f"symgrad/{name}" for name in ("py.typed", "__init__.pyi", "engine/tensor.pyi", "engine/documentation.txt", "engine/sentences.txt")} <= expected
+    data = "py.typed", "__init__.pyi", "engine/tensor.pyi", "engine/documentation.txt", "engine/sentences.txt"
+    assert {f"symgrad/{name}" for name in data} <= expected
     assert built[0]["pytest_symgrad.py"] == (ROOT / entry).read_bytes()
     assert built[0][f"{INFO}/licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
 
