@@ -257,14 +257,19 @@ def example_dtype(claimed: ClaimedOp) -> str:
         error = _exception_of_call(claimed, xs)
         if error is None:
             if claimed.elementwise and first is not None and not any(x.ndim for x in xs):
-                raise ValueError(_only_numbers_error(claimed, *first)) from first[0]
+                raise _refusal(claimed, *first, "takes single numbers alone", f"Give a function of arrays, such as numpy.vectorize({claimed.name}), "
+                               f"or claim shapes={((),) * len(xs)} of the numbers it takes") from first[0]
             return wanted
         first = first or (error, xs)
     if first is None or any(name.startswith("complex") for name in dtypes):
         return wanted
     narrower = [name for name in TYPES if not dtypes
                 and any(_exception_of_call(claimed, [cast(x, name) for x in xs]) is None for xs in _trial_points(claimed))]
-    raise ValueError(_refusal(claimed, *first, narrower)) from first[0]
+    if narrower:
+        raise _refusal(claimed, *first, "takes no float64", f"It takes {narrower[0]}: if it is made for that, claim dtypes=({narrower[0]!r},), "
+                       f"and it is attacked in it") from first[0]
+    raise _refusal(claimed, *first, "gives no value", f"It is called with an array for each of {', '.join(claimed.inputs(first[1]))}, then with what "
+                   f"is claimed as parameters; formula=, domain=, shapes=, parameters= and output= say what it takes and gives") from first[0]
 
 
 def _trial_points(claimed: ClaimedOp) -> Iterator[list[np.ndarray]]:
@@ -296,23 +301,9 @@ def _exception_of_call(claimed: ClaimedOp, xs: Sequence[np.ndarray]) -> Exceptio
     return None
 
 
-def _call_error(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray]) -> str:
+def _refusal(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray], what: str, remedy: str) -> ValueError:
     given = ", ".join(f"{name} = {exact_text(x)} ({dtype_and_shape(x) if is_active(x) else x.dtype.name})" for name, x in claimed.inputs(xs).items())
     further = f" and {', '.join(map(repr, claimed.claims.parameters))}" if claimed.claims.parameters else ""
     where = raised_at(error)
     raised = f"{type(error).__name__}{f' ({where})' if where else ''}: {str(error).strip().partition(chr(10))[0]}"
-    return f"called with {given}{further} it raised {raised}"
-
-
-def _refusal(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray], narrower: Sequence[str]) -> str:
-    names = ", ".join(claimed.inputs(xs))
-    if narrower:
-        return (f"symgrad.testing: {claimed.name} takes no float64: {_call_error(claimed, error, xs)}. It takes {narrower[0]}: if it is made for "
-                f"that, claim dtypes=({narrower[0]!r},), and it is attacked in it")
-    return (f"symgrad.testing: {claimed.name} gives no value: {_call_error(claimed, error, xs)}. It is called with an array for each of {names}, "
-            f"then with what is claimed as parameters; formula=, domain=, shapes=, parameters= and output= say what it takes and gives")
-
-
-def _only_numbers_error(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray]) -> str:
-    return (f"symgrad.testing: {claimed.name} takes single numbers alone: {_call_error(claimed, error, xs)}. Give a function of arrays, such as "
-            f"numpy.vectorize({claimed.name}), or claim shapes=({'(), ' * len(xs)}) of the numbers it takes").replace(", ) of", ",) of")
+    return ValueError(f"symgrad.testing: {claimed.name} {what}: called with {given}{further} it raised {raised}. {remedy}")
