@@ -15,6 +15,7 @@ from symgrad.dtypes.dtype import DTYPES
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.creation import eye as eye_matrix
 from symgrad.factories.random_tensors import rand, randn
+from symgrad.nn.validation import check_dims, check_option
 from symgrad.system.errorstate import quiet
 
 __all__ = ["calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_", "kaiming_uniform",
@@ -52,7 +53,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     tensor(True)
     """
     if a > b or not std > 0:
-        raise ValueError(f"trunc_normal_ expects a <= b and std > 0, but found a={a}, b={b} and std={std}")
+        raise ValueError(f"trunc_normal_: a must be at most b and std positive, but they are {a}, {b} and {std}")
     from scipy.special import log_ndtr, ndtri_exp  # takes a tenth of a second, and nothing else here needs it
 
     low, high = (a - mean) / std, (b - mean) / std
@@ -83,8 +84,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 @no_grad()
 def eye_(tensor: Tensor) -> Tensor:
     """Fill with the identity matrix. Raises ValueError for a tensor that is not a matrix."""
-    if tensor.ndim != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
+    check_dims("eye_", tensor, 2, word="tensor", error=ValueError)
     return tensor.copy_(eye_matrix(*tensor.shape))
 
 
@@ -98,10 +98,9 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     >>> dirac_(symgrad.empty(2, 2, 3)).tolist()
     [[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]
     """
-    if tensor.ndim not in (3, 4, 5):
-        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    check_dims("dirac_", tensor, 3, 4, 5, word="tensor", error=ValueError)
     if tensor.shape[0] % groups:
-        raise ValueError("dim 0 must be divisible by groups")
+        raise ValueError(f"dirac_: groups={groups} must divide the first dimension of a tensor of shape {list(tensor.shape)}")
     tensor.zero_()
     outputs, centre = tensor.shape[0] // groups, tuple(size // 2 for size in tensor.shape[2:])
     for group in range(groups):
@@ -124,7 +123,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     True
     """
     if tensor.ndim < 2:
-        raise ValueError("Only tensors with 2 or more dimensions are supported")
+        raise ValueError(f"orthogonal_: the tensor must have at least 2 dimensions, but its shape is {list(tensor.shape)}")
     if not tensor.numel():
         return tensor
     rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
@@ -144,8 +143,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     >>> (sparse_(symgrad.empty(10, 2), 0.25) == 0).sum(0)
     tensor([3, 3])
     """
-    if tensor.ndim != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
+    check_dims("sparse_", tensor, 2, word="tensor", error=ValueError)
     tensor.normal_(0, std, generator=generator)
     order = rand(tensor.shape, generator=generator).argsort(0)
     return tensor.masked_fill_(order < math.ceil(sparsity * tensor.shape[0]), 0)
@@ -165,17 +163,16 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     """
     if nonlinearity == "leaky_relu":
         if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
-            raise ValueError(f"negative_slope {param} not a valid number")
+            raise ValueError(f"calculate_gain: the slope of leaky_relu must be a number, not {param!r}")
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
-    if nonlinearity not in GAINS:
-        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    check_option("calculate_gain", "nonlinearity", nonlinearity, (*GAINS, "leaky_relu"))
     return GAINS[nonlinearity]
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     """The fan in and the fan out of a weight (out, in, ...)."""
     if tensor.ndim < 2:
-        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+        raise ValueError(f"fan in and out: the tensor must have at least 2 dimensions, but its shape is {list(tensor.shape)}")
     field = math.prod(tensor.shape[2:])
     return tensor.shape[1] * field, tensor.shape[0] * field
 
@@ -183,8 +180,7 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     """The fan that `mode` names. Raises ValueError for another word."""
     modes = ["fan_in", "fan_out"]
-    if mode.lower() not in modes:
-        raise ValueError(f"Mode {mode} not supported, please use one of {modes}")
+    check_option("kaiming", "mode", mode.lower(), modes)
     return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
 
 
@@ -205,7 +201,7 @@ def _standard_deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) 
 
 def _is_empty(tensor: Tensor) -> bool:
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", UserWarning, stacklevel=3)
+        warnings.warn(f"kaiming: a tensor of shape {list(tensor.shape)} has no elements to fill", UserWarning, stacklevel=3)
     return 0 in tensor.shape
 
 
@@ -237,7 +233,7 @@ def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @functools.wraps(function)
     def filled(*args: Any, **kwargs: Any) -> Tensor:
-        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
+        warnings.warn(f"nn.init.{old} is deprecated; use nn.init.{new}", FutureWarning, stacklevel=2)
         return function(*args, **kwargs)
 
     filled.__name__ = filled.__qualname__ = old

@@ -18,11 +18,11 @@ def _shared(cls: type, data: Any, requires_grad: bool) -> Any:
     if data is None:
         data = empty(0)
     if not isinstance(requires_grad, bool):
-        raise TypeError(f"_make_subclass(): argument 'require_grad' (position 3) must be bool, not {type(requires_grad).__name__}")
+        raise TypeError(f"{cls.__name__}: requires_grad must be a boolean, not {type(requires_grad).__name__}")
     out = new(cls)
     out._value, out._node, out._view = data.detach()._shared_array(), None, None
     if requires_grad and not (out.is_floating_point() or out.is_complex()):
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        raise RuntimeError(f"{cls.__name__}: a tensor of {out.dtype} cannot require a gradient. Pass requires_grad=False")
     symbol = data._node.symbol if isinstance(data._node, Leaf) else None
     if requires_grad or symbol is not None:
         out._make_leaf(requires_grad, symbol)
@@ -94,15 +94,11 @@ _slot: Any = Tensor.__dict__["_value"]  # behind the property of the same name b
 
 
 def _refused(self: Any) -> Any:
-    raise ValueError(f"Attempted to use an uninitialized parameter: a {type(self).__name__} has no values. This error happens when you are using "
-                     "a `LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When using LazyModules Call "
-                     "`forward` with a dummy batch to initialize the parameters before calling torch functions")
+    raise ValueError(f"uninitialized parameter: a {type(self).__name__} has no values before the first call of its module, or `materialize`")
 
 
 def _without_shape(self: Any) -> Any:
-    raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when "
-                       "trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the parameters before "
-                       "accessing their attributes.")
+    raise RuntimeError(f"uninitialized parameter: a {type(self).__name__} has no shape before the first call of its module, or `materialize`")
 
 
 class UninitializedTensorMixin:

@@ -69,7 +69,7 @@ def test_truncated_normal_numbers_in_an_interval_of_one_number_are_that_number()
 @pytest.mark.parametrize("arguments", [(0.0, 1.0, 2.0, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, math.nan)])
 def test_truncated_normal_numbers_need_an_interval_and_a_deviation(arguments):
     x = symgrad.ones(2)
-    with pytest.raises(ValueError, match="^trunc_normal_ expects a <= b and std > 0, but found a="):
+    with pytest.raises(ValueError, match="^trunc_normal_: "):
         nn.init.trunc_normal_(x, *arguments)
     assert x.tolist() == [1.0, 1.0]
 

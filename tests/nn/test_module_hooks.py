@@ -23,7 +23,7 @@ def test_global_backward_hooks_are_of_one_kind_at_a_time(register, other):
     with register(lambda module, grad_input, grad_output: seen.append(len(grad_input))):
         module = nn.Tanh()
         module(x * 0).sum().backward()
-        with pytest.raises(RuntimeError, match="^Cannot use both regular backward hooks and full backward hooks as a global Module hook"):
+        with pytest.raises(RuntimeError, match="either full backward hooks"):
             other(print)
     assert x.grad.tolist() == [0.0, 0.0] and seen == [1]
     other(print).remove()
@@ -68,7 +68,7 @@ def test_hooks_keep_no_module_alive():
         assert alive() is None
     finally:
         gc.enable()
-    with pytest.raises(RuntimeError, match="^You are trying to call the hook of a dead Module!"):
+    with pytest.raises(RuntimeError, match="^hook: its module"):
         y.sum().backward()
-    with pytest.raises(RuntimeError, match="^You are trying to revive the hook of a dead Module!"):
+    with pytest.raises(RuntimeError, match="^hook: its module"):
         pickle.loads(pickle.dumps(hook))

@@ -127,7 +127,7 @@ def test_a_cross_entropy_of_logits_keeps_its_digits_in_the_tails():
 def test_a_key_that_is_refused_changes_nothing():
     parameters = nn.ParameterDict({"a": symgrad.ones(1)})
     for write in (lambda: parameters.update([("b", symgrad.ones(1)), (3, symgrad.ones(1))]), lambda: parameters.__setitem__(3, 4)):
-        with pytest.raises(TypeError, match=r"^Index given to ParameterDict cannot be used as a key as it is not a string \(type is 'int'\)"):
+        with pytest.raises(TypeError, match="^ParameterDict: .*int 3"):
             write()
     assert list(parameters) == [name for name, _ in parameters.items()] == ["a", "b"]
 

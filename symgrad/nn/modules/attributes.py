@@ -54,9 +54,7 @@ class MemberKind(NamedTuple):
     table: str
     registered: Any  # an object of this class is registered in the table when it is assigned to an attribute
     accepted: Any  # an object of this class, or None, can be assigned to a name in the table
-    many: str
     what: str
-    expected: str
 
 
 class AttributesMixin:
@@ -81,13 +79,13 @@ class AttributesMixin:
             table = self.__dict__.get(kind.table)
             if isinstance(value, kind.registered):
                 if table is None:
-                    raise AttributeError(f"cannot assign {kind.many} before Module.__init__() call")
+                    raise AttributeError(f"{type(self).__name__}: call super().__init__() before a {kind.what} is assigned, {name!r}")
                 if kind.what != "buffer":  # which may replace no other attribute
                     self._remove_name(name, kind.table)
             elif table is None or name not in table:
                 continue
             elif value is not None and not isinstance(value, kind.accepted):
-                raise TypeError(f"cannot assign '{typename(value)}' as {kind.what} '{name}' ({kind.expected} or None expected)")
+                raise TypeError(f"{type(self).__name__}: {name!r} is a {kind.what}; it cannot be a {typename(value)}")
             if kind.what == "parameter":
                 self.register_parameter(name, value)
             elif kind.what == "buffer":
@@ -119,30 +117,23 @@ class AttributesMixin:
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted(name for name in names if not name[0].isdigit())
 
-    def _checked(self, what: str, name: Any, table: dict[str, Any]) -> None:
-        """Raise if a name is not valid for a table."""
-        if not isinstance(name, str):
-            raise TypeError(f"{what} name should be a string. Got {typename(name)}")
-        if "." in name:
-            raise KeyError(f'{what} name can\'t contain "."' + (f", got: {name}" if what == "module" else ""))
-        if name == "":
-            raise KeyError(f'{what} name can\'t be empty string ""')
-        if hasattr(self, name) and name not in table:
-            raise KeyError(f"attribute '{name}' already exists")
+    def _check_member(self, what: str, name: Any, value: Any, table: str, kind: type) -> None:
+        """Raise if a name is not valid for a table, or a value."""
+        if table not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__}: call super().__init__() before a {what} is assigned, {name!r}")
+        if not isinstance(name, str) or value is not None and not isinstance(value, kind):
+            raise TypeError(f"{what}: there must be a name and a {kind.__name__} or None, not {name!r} and a {typename(value)}")
+        if not name or "." in name or hasattr(self, name) and name not in self.__dict__[table]:
+            raise KeyError(f"{what}: the name {name!r} is empty, contains a dot, or is that of another attribute")
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter under a name; None reserves the name.
 
         Raises TypeError for an object that is not a Parameter, KeyError for a name that is taken or contains a dot.
         """
-        if "_parameters" not in self.__dict__:
-            raise AttributeError("cannot assign parameter before Module.__init__() call")
-        self._checked("parameter", name, self._parameters)
-        if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)")
+        self._check_member("parameter", name, param, "_parameters", Parameter)
         if param is not None and param.grad_fn is not None:
-            raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To express "
-                             f"'{name}' as a function of another Tensor, compute the value in the forward() method.")
+            raise ValueError(f"parameter: {name!r} must be a leaf. Compute functions of other tensors in the method forward")
         self._parameters[name] = None if param is None else _after_hooks(_global_parameter_registration_hooks, self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -150,11 +141,7 @@ class AttributesMixin:
 
         Raises TypeError for an object that is not a Tensor, KeyError for a name that is taken or contains a dot.
         """
-        if "_buffers" not in self.__dict__:
-            raise AttributeError("cannot assign buffer before Module.__init__() call")
-        self._checked("buffer", name, self._buffers)
-        if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
+        self._check_member("buffer", name, tensor, "_buffers", Tensor)
         self._buffers[name] = _after_hooks(_global_buffer_registration_hooks, self, name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
@@ -163,18 +150,14 @@ class AttributesMixin:
 
         Raises TypeError for an object that is not a Module, KeyError for a name that is taken or contains a dot.
         """
-        if not isinstance(module, (AttributesMixin, type(None))):
-            raise TypeError(f"{typename(module)} is not a Module subclass")
-        self._checked("module", name, self._modules)
+        self._check_member("module", name, module, "_modules", AttributesMixin)
         self._modules[name] = _after_hooks(_global_module_registration_hooks, self, name, module)
 
-    def register_module(self, name: str, module: Any) -> None:
-        """The same as `add_module`."""
-        self.add_module(name, module)
+    register_module = add_module
 
 
 AttributesMixin.kinds = (
-    MemberKind("_parameters", Parameter, Parameter, "parameters", "parameter", "torch.nn.Parameter"),
-    MemberKind("_modules", AttributesMixin, AttributesMixin, "module", "child module", "torch.nn.Module"),
-    MemberKind("_buffers", Buffer, Tensor, "buffer", "buffer", "torch.nn.Buffer, torch.Tensor"),
+    MemberKind("_parameters", Parameter, Parameter, "parameter"),
+    MemberKind("_modules", AttributesMixin, AttributesMixin, "module"),
+    MemberKind("_buffers", Buffer, Tensor, "buffer"),
 )

@@ -51,13 +51,11 @@ def _at_positions(gradients: Sequence[Tensor | None], positions: list[int], coun
     return tuple(out)
 
 
-def _replaced(old: Any, found: Any, what: str) -> Any:
+def _replaced(old: Any, found: Any) -> Any:
     """The gradients that a hook returned, or the given ones for None."""
-    if found is None:
-        return old
-    if len(found) != len(old):
-        raise RuntimeError(f"{what}, got {len(found)}, but expected {len(old)}")
-    return found
+    if found is not None and len(found) != len(old):
+        raise RuntimeError(f"backward hook: it returned {len(found)} gradients in place of {len(old)}")
+    return old if found is None else found
 
 
 class BackwardHooks:
@@ -71,7 +69,7 @@ class BackwardHooks:
 
     def enter(self, args: tuple) -> tuple:
         """The arguments of the module; the hooks are called when their gradients are known."""
-        def hook(gradients: Gradients, _: Gradients) -> Gradients | None:  # its name is part of torch's messages
+        def hook(gradients: Gradients, _: Gradients) -> Gradients | None:
             return self._call_hooks(gradients)
 
         self.count = len(args)
@@ -83,8 +81,7 @@ class BackwardHooks:
             return None
         grad_input: Any = _at_positions(gradients, self.positions, self.count)
         for hook in self.hooks:
-            found = hook(self.module, grad_input, self.grad_output)
-            grad_input = _replaced(grad_input, found, "Backward hook returned an invalid number of grad_input")
+            grad_input = _replaced(grad_input, hook(self.module, grad_input, self.grad_output))
         self.grad_output = None
         return tuple(grad_input[i] for i in self.positions)
 
@@ -92,7 +89,7 @@ class BackwardHooks:
         """The result of the module; the pre-hooks are called when its gradient is known."""
         is_tuple = isinstance(result, tuple)
         if not is_tuple and not isinstance(result, Tensor):
-            warnings.warn(f"For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received {type(result)}",
+            warnings.warn(f"backward hooks are not called: the output of the module is a {type(result).__name__}, not a tensor or a tuple of them",
                           UserWarning, stacklevel=4)
             return result
         values = result if is_tuple else (result,)
@@ -101,7 +98,7 @@ class BackwardHooks:
         def hook(_: Gradients, gradients: Gradients) -> Gradients:
             found: Any = _at_positions(gradients, positions, len(values))
             for each in self.pre_hooks:
-                found = _replaced(found, each(self.module, found), "Backward pre hook returned an invalid number of grad_output")
+                found = _replaced(found, each(self.module, found))
             self.grad_output = found
             if self.positions is None:
                 self._call_hooks_without_inputs(found)
@@ -112,13 +109,11 @@ class BackwardHooks:
         return out if is_tuple else out[0]
 
     def _call_hooks_without_inputs(self, grad_output: Gradients) -> None:
-        warnings.warn("Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
-                      "gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
-                      "register_full_backward_hook for more details.", UserWarning, stacklevel=2)
+        warnings.warn("a full backward hook is called with the gradients of the outputs alone, since no input requires one", stacklevel=2)
         for hook in self.hooks:
             found = hook(self.module, (None,) * self.count, grad_output)
             if found is not None and not (isinstance(found, tuple) and all(g is None for g in found)):
-                raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None or None for all gradients.")
+                raise RuntimeError("backward hook: it must return None where no input requires a gradient")
         self.grad_output = None
 
 
@@ -138,20 +133,14 @@ def hook_last_node(args: tuple, result: Any, hooks: Sequence[Hook]) -> None:
 
 
 def _warn(args: Any, result: Any, node: Any) -> None:
-    def tensors(values: Any) -> tuple | None:
+    """Warn unless the gradients of one node are those of the inputs and the outputs."""
+    def nodes(values: Any) -> set[Any] | None:
         values = (values,) if isinstance(values, Tensor) else values
-        return values if isinstance(values, tuple) and all(isinstance(value, Tensor) for value in values) else None
+        if not isinstance(values, tuple) or not all(isinstance(value, Tensor) for value in values):
+            return None
+        return {t.grad_fn for t in values if t.grad_fn is not None}
 
-    inputs, outputs = tensors(args), tensors(result)
-    if outputs is None:
-        what, lost = "non-full backward hooks on a Module that does not return a single Tensor or a tuple of Tensors", "of the grad_output"
-    elif inputs is None:
-        what, lost = "non-full backward hooks on a Module that does not take as input a single Tensor or a tuple of Tensors", "of the grad_input"
-    elif len({t.grad_fn for t in outputs if t.grad_fn is not None}) > 1:
-        what, lost = "a non-full backward hook when outputs are generated by different autograd Nodes", "grad_output"
-    elif {t.grad_fn for t in inputs if t.grad_fn is not None} != {parent for parent, _ in node.next_functions}:
-        what, lost = "a non-full backward hook when the forward contains multiple autograd Nodes", "grad_input"
-    else:
-        return
-    warnings.warn(f"Using {what} is deprecated and will be removed in future versions. This hook will be missing some {lost}. Please use "
-                  "register_full_backward_hook to get the documented behavior.", FutureWarning, stacklevel=5)
+    inputs, outputs = nodes(args), nodes(result)
+    if inputs is None or outputs is None or len(outputs) > 1 or inputs != {parent for parent, _ in node.next_functions}:
+        warnings.warn("a backward hook gets the gradients of the last node, which are not all of the module. Use register_full_backward_hook",
+                      FutureWarning, stacklevel=5)

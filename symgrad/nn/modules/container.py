@@ -18,8 +18,7 @@ class Container(Module):
 
     def __init__(self, **kwargs: Any):
         super().__init__()
-        warnings.warn("`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that instead.",
-                      FutureWarning, stacklevel=2)
+        warnings.warn("Container is deprecated; use a subclass of Module", FutureWarning, stacklevel=2)
         for name, module in kwargs.items():
             self.add_module(name, module)
 
@@ -110,20 +109,18 @@ class Sequential(_Ordered):
         return type(self)(dict(items))
 
     def __add__(self, other: Any) -> Sequential:
-        if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
-        return Sequential(*self, *other)
+        return Sequential(*self).__iadd__(other)
 
     def __iadd__(self, other: Any) -> Self:
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+            raise ValueError(f"Sequential: + takes another Sequential, not {type(other).__name__}")
         return self.extend(other)
 
     def _times(self, other: Any) -> list[Any]:
         if not isinstance(other, int):
-            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
+            raise TypeError(f"Sequential: * takes an integer, not {type(other).__name__}")
         if other <= 0:
-            raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
+            raise ValueError(f"Sequential: * takes a positive integer, not {other}")
         return [module for _ in range(other) for module in self]
 
     def __mul__(self, other: Any) -> Sequential:
@@ -138,9 +135,9 @@ class Sequential(_Ordered):
     def insert(self, index: int, module: Module) -> Self:
         """Insert a module before the one at an index. Raises IndexError for an index out of range."""
         if not isinstance(module, Module):
-            raise AssertionError(f"module should be of type: {Module}")
+            raise AssertionError(f"Sequential.insert: it takes a module, not {type(module).__name__}")
         if not -len(self) <= index <= len(self):
-            raise IndexError(f"Index out of range: {index}")
+            raise IndexError(f"Sequential.insert: the index {index} is out of range for {len(self)} modules")
         self._insert(index, module)
         return self
 

@@ -27,53 +27,48 @@ class MembersMixin:
 
     # By name
 
+    def _get(self, target: str) -> tuple[Any, str, Any]:
+        """The module that has a dotted name, the last part of the name, and what it names."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{type(module).__name__} has no attribute {name!r}, of {target!r}")
+        return module, name, getattr(module, name)
+
     def get_submodule(self, target: str) -> Any:
         """The module of a dotted name; of the empty name this one. Raises AttributeError if there is none."""
-        module: Any = self
-        for name in target.split(".") if target else ():
-            if not hasattr(module, name):
-                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-            module = getattr(module, name)
-            if not isinstance(module, MembersMixin):
-                raise AttributeError(f"`{name}` is not an nn.Module")
-        return module
+        if not target:
+            return self
+        _, name, found = self._get(target)
+        if not isinstance(found, MembersMixin):
+            raise AttributeError(f"get_submodule: {target!r} is a {type(found).__name__}, not a module")
+        return found
 
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
         """Set a module under a dotted name; with `strict` only if one exists there.
 
         Raises ValueError for an empty name and for an object that is not a module, AttributeError if the parent module does not exist.
         """
-        if target == "":
-            raise ValueError("Cannot set the submodule without a target name!")
-        if not isinstance(module, MembersMixin):
-            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        if not target or not isinstance(module, MembersMixin):
+            raise ValueError(f"set_submodule: there must be a name and a module, not {target!r} and {type(module).__name__}")
         path, _, name = target.rpartition(".")
         parent = self.get_submodule(path)
-        if strict and not hasattr(parent, name):
-            raise AttributeError(f"{type(parent).__name__} has no attribute `{name}`")
-        if hasattr(parent, name) and not isinstance(getattr(parent, name), MembersMixin):
-            raise AttributeError(f"`{name}` is not an nn.Module")
+        if strict or hasattr(parent, name):
+            parent.get_submodule(name)
         setattr(parent, name, module)
-
-    def _get(self, target: str) -> tuple[Any, str, Any]:
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-        return module, name, getattr(module, name)
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter of a dotted name. Raises AttributeError if there is none."""
-        _, name, found = self._get(target)
+        found = self._get(target)[2]
         if not isinstance(found, Parameter):
-            raise AttributeError(f"`{name}` is not an nn.Parameter")
+            raise AttributeError(f"get_parameter: {target!r} is a {type(found).__name__}, not a parameter")
         return found
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer of a dotted name. Raises AttributeError if there is none."""
         module, name, found = self._get(target)
         if name not in module._buffers:
-            raise AttributeError(f"`{name}` is not a buffer")
+            raise AttributeError(f"get_buffer: {target!r} is a {type(found).__name__}, not a buffer")
         return found
 
     def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
@@ -163,11 +158,11 @@ class MembersMixin:
         """
         memory_format = kwargs.pop("memory_format", None)
         device, dtype, copy = parse_to(args, **kwargs)
-        if copy:
-            raise RuntimeError(".to() does not accept copy argument")
         dtype = None if dtype is None else dtype_of(dtype)
+        if copy:
+            raise RuntimeError("Module.to: there is no copy; use copy.deepcopy")
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+            raise TypeError(f"Module.to: dtype must be floating-point or complex, not {dtype}")
         if device is not None:
             check_cpu(device)  # where the module has no tensor, too
 
@@ -214,7 +209,7 @@ class MembersMixin:
     def train(self, mode: bool = True) -> Self:
         """Set `training` here and in every module inside; returns this module. Raises ValueError for a mode that is not a boolean."""
         if not isinstance(mode, bool):
-            raise ValueError("training mode is expected to be boolean")
+            raise ValueError(f"train: mode must be a boolean, not {mode!r}")
         self.training = mode
         for module in self.children():
             module.train(mode)

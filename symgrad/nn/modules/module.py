@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
-from types import FunctionType
 from typing import Any, ClassVar
 
 from symgrad.graph.handles import Hook, RemovableHandle, add_hook
@@ -47,16 +45,6 @@ def _initial_attributes() -> dict[str, Any]:
             "_is_full_backward_hook": None, **{name: OrderedDict() for name in HOOKS}}
 
 
-def _of_class(cls: type, name: str) -> Callable[..., Any]:
-    """A copy of an inherited method that Python calls by the name of the class, where it tells of a missing argument."""
-    method: Any = getattr(cls, name)
-    own = FunctionType(method.__code__, method.__globals__, name, method.__defaults__, method.__closure__)
-    own.__dict__.update(method.__dict__)
-    own.__kwdefaults__, own.__doc__, own.__annotations__ = method.__kwdefaults__, method.__doc__, method.__annotations__
-    own.__module__, own.__qualname__ = method.__module__, f"{cls.__qualname__}.{name}"
-    return own
-
-
 class Module(AttributesMixin, MembersMixin, StateMixin):
     """The base of every network: assign parameters and other modules to it in `__init__`, and compute with them in `forward`.
 
@@ -84,20 +72,11 @@ class Module(AttributesMixin, MembersMixin, StateMixin):
     _backward_hooks: OrderedDict[int, Hook]
     _is_full_backward_hook: bool | None
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        for name in ("__init__", "forward") if cls.__module__.startswith("symgrad.nn.modules.") else ():
-            known = getattr(cls, name)
-            if known.__qualname__.startswith("_") or name == "forward" and name not in vars(cls) and known is not Module.forward:
-                setattr(cls, name, _of_class(cls, name))
-
     call_super_init: ClassVar[bool] = False  # whether the classes after this one in the order of inheritance are initialized, too
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if not self.call_super_init and kwargs:
-            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
-        if not self.call_super_init and args:
-            raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given")
+        if not self.call_super_init and (args or kwargs):
+            raise TypeError(f"{type(self).__name__}: it takes no arguments, not {[*args, *kwargs]}")
         self.__dict__.update(_initial_attributes())  # not by assignment, which looks for these tables
         if self.call_super_init:
             super().__init__(*args, **kwargs)
@@ -109,7 +88,7 @@ class Module(AttributesMixin, MembersMixin, StateMixin):
 
     def forward(self, *input: Any) -> Any:
         """The computation of the module; every subclass defines it."""
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+        raise NotImplementedError(f"{type(self).__name__}: the method forward is missing")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not (self._backward_hooks or self._backward_pre_hooks or self._forward_hooks or self._forward_pre_hooks or _global_backward_hooks
@@ -130,7 +109,7 @@ class Module(AttributesMixin, MembersMixin, StateMixin):
                 elif isinstance(found, tuple) and len(found) == 2:
                     args, kwargs = found
                 else:
-                    raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {found}.")
+                    raise RuntimeError(f"{type(self).__name__}: a forward pre-hook must return None or a pair (args, kwargs), not {found!r}")
             full, last = list[Hook](), list[Hook]()
             for is_full, hooks in ((_global_is_full_backward_hook, _global_backward_hooks), (self._is_full_backward_hook, self._backward_hooks)):
                 (full if is_full else last).extend(hooks.values())
@@ -149,16 +128,13 @@ class Module(AttributesMixin, MembersMixin, StateMixin):
                 hook_last_node(args, result, [WrappedHook(hook, self) for hook in last])
             return result
         except Exception:
-            for what, hooks, always in (("global module", _global_forward_hooks, _global_forward_hooks_always_called),
-                                        ("module", self._forward_hooks, self._forward_hooks_always_called)):
-                for key, hook in hooks.items():
-                    if key in always and key not in called:
-                        try:
-                            found = self._call_forward_hook(key, hook, args, kwargs, result)
-                            result = result if found is None else found
-                        except Exception as error:
-                            warnings.warn(f"{what} forward hook with ``always_call=True`` raised an exception that was silenced as another error was "
-                                          f"raised in forward: {error!s}", stacklevel=3)
+            for key, hook in (*_global_forward_hooks.items(), *self._forward_hooks.items()):
+                if key not in called and (key in _global_forward_hooks_always_called or key in self._forward_hooks_always_called):
+                    try:
+                        found = self._call_forward_hook(key, hook, args, kwargs, result)
+                        result = result if found is None else found
+                    except Exception as error:
+                        warnings.warn(f"{type(self).__name__}: a forward hook raised {error!r} after another error", stacklevel=3)
             raise
 
     def _call_forward_hook(self, key: int, hook: Hook, args: tuple, kwargs: dict[str, Any], result: Any) -> Any:
@@ -209,7 +185,7 @@ class Module(AttributesMixin, MembersMixin, StateMixin):
 
     def _set_backward_kind(self, is_full: bool) -> None:
         if self._backward_hooks and self._is_full_backward_hook is not is_full:
-            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them.")
+            raise RuntimeError(f"{type(self).__name__}: use either full backward hooks or others on a module, not both")
         self._is_full_backward_hook = is_full
 
     # Printing
@@ -230,12 +206,6 @@ class Module(AttributesMixin, MembersMixin, StateMixin):
             return f"{self._get_name()}({extra})"
         lines = (extra.split("\n") if extra else []) + children
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
-
-
-for _mixin in (AttributesMixin, MembersMixin, StateMixin):
-    for _name, _method in vars(_mixin).items():
-        if isinstance(_method, FunctionType):
-            _method.__qualname__ = f"Module.{_name}"
 
 
 # Hooks of all modules
@@ -286,6 +256,6 @@ def register_module_backward_hook(hook: Hook) -> RemovableHandle:
 def _add_global_backward_hook(hook: Hook, is_full: bool) -> RemovableHandle:
     global _global_is_full_backward_hook
     if _global_backward_hooks and _global_is_full_backward_hook is not is_full:
-        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them.")
+        raise RuntimeError("register_module_backward_hook: use either full backward hooks of all modules or others, not both")
     _global_is_full_backward_hook = is_full
     return add_hook(_global_backward_hooks, hook)

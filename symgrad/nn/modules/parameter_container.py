@@ -19,29 +19,26 @@ def position(index: Any, length: int) -> int:
     """An index counted from 0. Raises IndexError if it is out of range."""
     at = operator.index(index)
     if not -length <= at < length:
-        raise IndexError(f"index {at} is out of range")
+        raise IndexError(f"list: the index {at} is out of range for {length} members")
     return at % length
 
 
 def check_iterable(container: Any, method: str, values: Any) -> None:
     """Raise TypeError for values that cannot be iterated over, and for a tensor."""
     if not isinstance(values, Iterable) or isinstance(values, Tensor):
-        raise TypeError(f"{type(container).__name__}.{method} should be called with an iterable, but got {type(values).__name__}")
+        raise TypeError(f"{type(container).__name__}.{method}: it takes an iterable, not {type(values).__name__}")
 
 
 def pairs_of(container: Any, values: Any) -> Iterable[Any]:
     """The names and values of a mapping, or of pairs. Raises TypeError and ValueError for anything else."""
     if hasattr(values, "keys"):
         return values.items()
-    if not isinstance(values, Iterable):
-        raise TypeError(f"{type(container).__name__}.update should be called with an iterable of key/value pairs, but got {type(values).__name__}")
+    check_iterable(container, "update", values)
     pairs = list(values)
-    what = f"{type(container).__name__} update sequence element"
-    for i, pair in enumerate(pairs):
-        if not isinstance(pair, Iterable):
-            raise TypeError(f"{what} #{i} should be Iterable; is{type(pair).__name__}")
+    for pair in pairs:
+        check_iterable(container, "update, of each pair,", pair)
         if len(list(pair)) != 2:
-            raise ValueError(f"{what} #{i} has length {len(list(pair))}; 2 is required")
+            raise ValueError(f"{type(container).__name__}.update: it takes pairs of a name and a value, not {len(list(pair))} objects")
     return pairs
 
 
@@ -56,7 +53,14 @@ def _line(key: Any, value: Any, kind: Any) -> str:
     return f"  ({key}): Parameter containing: [{kind(value)} of size {'x'.join(map(str, value.shape))}]"
 
 
-class ParameterList(Module):
+class _Parameters(Module):
+    """A container of parameters, which is not called."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(f"{type(self).__name__}: it is not called, as it has no method forward")
+
+
+class ParameterList(_Parameters):
     """A list of parameters, which are parameters of the module the list is assigned to. Tensors in it become parameters."""
 
     def __init__(self, values: Iterable[Any] | None = None):
@@ -95,15 +99,12 @@ class ParameterList(Module):
     def __iadd__(self, values: Iterable[Any]) -> Self:
         return self.extend(values)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("ParameterList should not be called.")
-
     def extra_repr(self) -> str:
         """The dtype and the sizes of each parameter."""
         return "\n".join(_line(i, value, lambda t: t.dtype) for i, value in enumerate(self))
 
 
-class ParameterDict(Module):
+class ParameterDict(_Parameters):
     """Parameters by name, which are parameters of the module the dictionary is assigned to. Tensors in it become parameters.
 
     The names of a plain mapping are sorted; pairs, an OrderedDict and a ParameterDict keep their order.
@@ -132,8 +133,7 @@ class ParameterDict(Module):
     @staticmethod
     def _checked_key(key: Any) -> str:
         if not isinstance(key, str):
-            raise TypeError("Index given to ParameterDict cannot be used as a key as it is not a string (type is "
-                            f"'{type(key).__name__}'). Open an issue on github if you need non-string keys.")
+            raise TypeError(f"ParameterDict: a key must be a string, not {type(key).__name__} {key!r}")
         return key
 
     def __delitem__(self, key: str) -> None:
@@ -210,9 +210,6 @@ class ParameterDict(Module):
     def extra_repr(self) -> str:
         """The type and the sizes of each parameter."""
         return "\n".join(_line(key, value, typename) for key, value in self.items())
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("ParameterDict should not be called.")
 
     def __or__(self, other: Any) -> ParameterDict:
         joined = self.copy()

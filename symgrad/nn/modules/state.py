@@ -43,7 +43,7 @@ class WrappedHook:
             return self.hook(*args)
         module = self.module()
         if module is None:
-            raise RuntimeError("You are trying to call the hook of a dead Module!")
+            raise RuntimeError("hook: its module is no longer there")
         return self.hook(module, *args)
 
     def __getstate__(self) -> tuple[Hook, bool, Any]:
@@ -52,7 +52,7 @@ class WrappedHook:
     def __setstate__(self, state: tuple[Hook, bool, Any]) -> None:
         self.hook, with_module, module = state
         if with_module and module is None:
-            raise RuntimeError("You are trying to revive the hook of a dead Module!")
+            raise RuntimeError("hook: its module is no longer there")
         self.module = weakref.ref(module) if with_module else None
 
 
@@ -71,11 +71,11 @@ class StateMixin:
 
     def get_extra_state(self) -> Any:
         """Further state of a subclass for the `state_dict`."""
-        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
+        raise RuntimeError(f"{type(self).__name__}: get_extra_state is not defined")
 
     def set_extra_state(self, state: Any) -> None:
         """Load the value of `get_extra_state`."""
-        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
+        raise RuntimeError(f"{type(self).__name__}: set_extra_state is not defined")
 
     def _persistent(self) -> Iterator[tuple[str, Tensor]]:
         """The tensors of this module only that are part of its state."""
@@ -103,8 +103,7 @@ class StateMixin:
         ['weight', 'bias']
         """
         if args:
-            warnings.warn("Positional args are being deprecated, use kwargs instead. Refer to https://pytorch.org/docs/main/generated/torch.nn.Module."
-                          "html#torch.nn.Module.state_dict for details.", FutureWarning, stacklevel=2)
+            warnings.warn("state_dict: positional arguments are deprecated; pass them by name", FutureWarning, stacklevel=2)
             given: Any = (*args, *(destination, prefix, keep_vars)[len(args):])
             destination, prefix, keep_vars = given
         if destination is None:
@@ -122,7 +121,7 @@ class StateMixin:
         for hook in self._state_dict_hooks.values():
             found = hook(self, destination, prefix, metadata)
             if found is not None and getattr(hook, "_from_public_api", False):
-                raise RuntimeError("state_dict post-hook must return None")
+                raise RuntimeError("state_dict: a post-hook must return None")
             destination = destination if found is None else found
         return destination
 
@@ -142,8 +141,7 @@ class StateMixin:
     def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
         """As `register_state_dict_post_hook`; a dictionary that the hook of the outermost module returns replaces the state."""
         if getattr(hook, "_from_public_api", False):
-            raise RuntimeError("Cannot register the same function as the state dict post hook that was previously registered via "
-                               "register_state_dict_post_hook")
+            raise RuntimeError("_register_state_dict_hook: the hook was registered by register_state_dict_post_hook")
         return add_hook(self._state_dict_hooks, hook)
 
     # Loading
@@ -195,16 +193,14 @@ class StateMixin:
 
     def _load_tensor(self, name: str, tensor: Tensor, key: str, given: Any, assign: bool, error_msgs: list[str]) -> None:
         if not isinstance(given, Tensor):
-            error_msgs.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but '
-                              f"received {type(given)}")
+            error_msgs.append(f'"{key}" is a {type(given).__name__}, not a tensor')
             return
         if is_lazy(tensor) and is_lazy(given):
             return
         if not tensor.ndim and given.shape == (1,):
             given = given[0]
         if given.shape != tensor.shape:
-            error_msgs.append(f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current model is "
-                              f"{tensor.shape}.")
+            error_msgs.append(f'size mismatch for "{key}": its shape is {list(given.shape)}, and {list(tensor.shape)} in the module')
             return
         try:
             if not assign:
@@ -216,8 +212,7 @@ class StateMixin:
             else:
                 setattr(self, name, given)
         except Exception as error:
-            error_msgs.append(f'While copying the parameter named "{key}", whose dimensions in the model are {tensor.size()} and whose dimensions in '
-                              f"the checkpoint are {given.size()}, an exception occurred : {error.args}.")
+            error_msgs.append(f'"{key}" cannot be copied: {error!r}')
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
         """Copy the tensors of a `state_dict` into this module and those in it; return the missing and the unexpected names.
@@ -229,7 +224,7 @@ class StateMixin:
         a state that is not a mapping.
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+            raise TypeError(f"load_state_dict: the state must be a mapping, not {type(state_dict).__name__}")
         keys = _IncompatibleKeys([], [])
         errors = list[str]()
         metadata = getattr(state_dict, "_metadata", {})
@@ -256,5 +251,4 @@ def _load(module: StateMixin, given: Mapping[str, Any], prefix: str, metadata: M
             _load(child, {key: value for key, value in given.items() if key.startswith(start)}, start, metadata, assign, keys, errors)
     for hook in module._load_state_dict_post_hooks.values():
         if hook(module, keys) is not None:
-            raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
-                                 "incompatible_keys need to be modified, it should be done inplace.")
+            raise AssertionError("load_state_dict: a post-hook must return None; it may change the lists of keys in place")

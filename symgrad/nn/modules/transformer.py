@@ -21,6 +21,7 @@ from symgrad.nn.modules.linear import Linear
 from symgrad.nn.modules.module import Module
 from symgrad.nn.modules.normalization import LayerNorm
 from symgrad.nn.multihead import added_mask
+from symgrad.nn.validation import check_option
 
 __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
 
@@ -47,8 +48,7 @@ def _get_clones(module: Module, N: int) -> ModuleList:
 
 
 def _get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
-    if activation not in ("relu", "gelu"):
-        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    check_option("transformer", "activation", activation, ("relu", "gelu"), RuntimeError)
     return F.relu if activation == "relu" else F.gelu
 
 
@@ -219,12 +219,10 @@ class Transformer(Module):
                 memory_key_padding_mask: Tensor | None = None, src_is_causal: bool | None = None, tgt_is_causal: bool | None = None,
                 memory_is_causal: bool = False) -> Tensor:
         """The output of the decoder for the target and the output of the encoder."""
-        shapes = f"the shapes are {list(src.shape)} and {list(tgt.shape)}"
         dim = 0 if self.batch_first else 1
-        if src.ndim == 3 and src.shape[dim] != tgt.shape[dim]:
-            raise RuntimeError(f"the batch number of src and tgt must be equal: {shapes}")
-        if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
-            raise RuntimeError(f"the feature number of src and tgt must be equal to d_model, {self.d_model}: {shapes}")
+        if src.ndim == 3 and src.shape[dim] != tgt.shape[dim] or src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
+            raise RuntimeError(f"Transformer: src and tgt must have d_model={self.d_model} features and the same batch, but their shapes are "
+                               f"{list(src.shape)} and {list(tgt.shape)}")
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
                             memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal)
