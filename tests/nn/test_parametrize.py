@@ -21,7 +21,7 @@ def test_spectral_norm_gives_norm_1_and_keeps_it(shape):
     assert symgrad.allclose(module.weight, weight, rtol=1e-9)
 
 
-@pytest.mark.parametrize("given, message", [(lambda x: (x, 3), "Got element 1 of type int."), (lambda x: (x, x.float()), "Tensor 1 returned by")])
+@pytest.mark.parametrize("given, message", [(lambda x: (x, 3), "must be a tensor, not int"), (lambda x: (x, x.float()), "must keep the dtype")])
 def test_an_assignment_that_is_refused_changes_no_original(given, message):
     class Sum(nn.Module):
         def forward(self, a, b):
@@ -37,8 +37,8 @@ def test_an_assignment_that_is_refused_changes_no_original(given, message):
     assert layer.weight.tolist() == before.tolist()
 
 
-@pytest.mark.parametrize("inverse, message", [(lambda x: x[0], "may not change the shape"), (lambda x: 2 * x.T, "may not change the shape"),
-                                              (lambda x: x.float(), "may not change the dtype")])
+@pytest.mark.parametrize("inverse, message", [(lambda x: x[0], "must keep the shape"), (lambda x: 2 * x.T, "must keep the shape"),
+                                              (lambda x: x.float(), "must keep the dtype")])
 def test_a_parametrization_that_is_refused_changes_no_weight(inverse, message):
     class Changes(nn.Identity):
         def right_inverse(self, x):

@@ -8,7 +8,7 @@ import torch
 import symgrad
 from tests.parity.module_kit import agree, close, fill, inputs, made, to
 
-pytestmark = [pytest.mark.usefixtures("double_precision"), pytest.mark.filterwarnings("ignore:.*torch.nn.utils.* is deprecated:FutureWarning")]
+pytestmark = [pytest.mark.usefixtures("double_precision"), pytest.mark.filterwarnings("ignore:.*nn.utils.* is deprecated:FutureWarning")]
 WEIGHTS = {
     "nn.utils.weight_norm(nn.Linear(3, 2))": ("wave(4, 3)", "nn.utils.remove_weight_norm"),
     "nn.utils.weight_norm(nn.Linear(3, 2), dim=None)": ("wave(4, 3)", "nn.utils.remove_weight_norm"),

@@ -16,6 +16,7 @@ from symgrad.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTransp
 from symgrad.nn.modules.module import Module
 from symgrad.nn.normalization import norm_except_dim
 from symgrad.nn.utils.parametrize import register_parametrization
+from symgrad.nn.validation import check_option
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
@@ -63,6 +64,13 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     return module
 
 
+def _tensor(module: Any, name: str) -> Tensor:
+    """The tensor of a name. Raises ValueError if there is none."""
+    if not isinstance(weight := getattr(module, name, None), Tensor):
+        raise ValueError(f"parametrizations: {type(module).__name__} has no parameter or buffer {name!r}")
+    return weight
+
+
 class _SpectralNorm(Module):
     """A weight divided by its largest singular value, which a power iteration follows while the module is trained."""
 
@@ -72,9 +80,9 @@ class _SpectralNorm(Module):
     def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
         super().__init__()
         if not -weight.ndim <= dim < weight.ndim:
-            raise IndexError(f"Dimension out of range (expected to be in range of [-{weight.ndim}, {weight.ndim - 1}] but got {dim})")
+            raise IndexError(f"spectral_norm: dim={dim} is out of range for a weight of shape {list(weight.shape)}")
         if n_power_iterations <= 0:
-            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+            raise ValueError(f"spectral_norm: n_power_iterations must be positive, but it is {n_power_iterations}")
         self.dim, self.eps = dim % weight.ndim, eps
         if weight.ndim > 1:
             self.n_power_iterations = n_power_iterations
@@ -121,9 +129,7 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
     >>> symgrad.allclose(layer.weight.svd()[1].max(), symgrad.tensor(1.0))
     True
     """
-    weight = getattr(module, name, None)
-    if not isinstance(weight, Tensor):
-        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    weight = _tensor(module, name)
     if dim is None:  # that of the outputs
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
     return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
@@ -147,7 +153,7 @@ class _Orthogonal(Module):
     def __init__(self, weight: Tensor, orthogonal_map: str, use_trivialization: bool):
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
-            raise ValueError("The householder parametrization does not support complex tensors.")
+            raise ValueError("orthogonal: orthogonal_map='householder' is for real weights")
         self.shape, self.orthogonal_map, self.use_trivialization = weight.shape, orthogonal_map, use_trivialization
         if use_trivialization:
             self.register_buffer("base", None)
@@ -177,7 +183,7 @@ class _Orthogonal(Module):
     def right_inverse(self, Q: Tensor) -> Tensor:
         """The parameter of a matrix, whose columns are made orthonormal."""
         if Q.shape != self.shape:
-            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}.")
+            raise ValueError(f"orthogonal: the weight has the shape {list(self.shape)}, not {list(Q.shape)}")
         with no_grad():
             wide = Q.shape[-2] < Q.shape[-1]
             tall = Q.mT if wide else Q
@@ -188,8 +194,7 @@ class _Orthogonal(Module):
                 self.base = full.clone() if near else _orthonormal(full)
                 return -eye(*Q.shape[-2:], dtype=Q.dtype).expand(Q.shape).contiguous()
             if self.orthogonal_map != "householder":
-                raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
-                                          "use_trivialization=False.")
+                raise NotImplementedError(f"orthogonal: a weight with {self.orthogonal_map!r} can be set with use_trivialization=True only")
             A, tau = tall.geqrf()
             signs = A.diagonal(dim1=-2, dim2=-1).sign()
             signs = traced.where(tau == 0, -signs, signs)
@@ -212,13 +217,10 @@ def orthogonal(module: Any, name: str = "weight", orthogonal_map: str | None = N
     >>> symgrad.allclose(layer.weight.T @ layer.weight, symgrad.eye(3))
     True
     """
-    weight = getattr(module, name, None)
-    if not isinstance(weight, Tensor):
-        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    weight = _tensor(module, name)
     if weight.ndim < 2:
-        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
+        raise ValueError(f"orthogonal: the weight must have at least 2 dimensions, but its shape is {list(weight.shape)}")
     if orthogonal_map is None:
         orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] or weight.is_complex() else "householder"
-    if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
-        raise ValueError(f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}')
+    check_option("orthogonal", "orthogonal_map", orthogonal_map, ("matrix_exp", "cayley", "householder"))
     return register_parametrization(module, name, _Orthogonal(weight, orthogonal_map, use_trivialization), unsafe=True)

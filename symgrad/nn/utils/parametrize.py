@@ -56,21 +56,22 @@ def _register(module: Any, name: str, tensor: Tensor) -> None:
     (module.register_parameter if isinstance(tensor, Parameter) else module.register_buffer)(name, tensor)
 
 
-def _agree(found: Any, wanted: Tensor, what: str, beginnings: tuple[str, str]) -> None:
-    """Raise ValueError if the dtype or the shape of a tensor is another one."""
-    for kind in ("dtype", "shape"):
+def _check(what: str, found: Any, wanted: Tensor | None = None, *kinds: str) -> None:
+    """Raise ValueError unless something is a tensor, of the dtype and the shape of another one."""
+    if not isinstance(found, Tensor):
+        raise ValueError(f"{what} must be a tensor, not {type(found).__name__}")
+    for kind in kinds:
         old, new = getattr(wanted, kind), getattr(found, kind)
         if old != new:
-            raise ValueError(what.format(kind) + f"\n{beginnings[0].format(kind)}: {old}\n{beginnings[1].format(kind)}: {new}")
+            raise ValueError(f"{what} must keep the {kind}, {old}, but it has {new}")
 
 
-def _expect_tensor(found: Any, what: str = "A parametrization must return a tensor. Got") -> None:
-    if not isinstance(found, Tensor):
-        raise ValueError(f"{what} {type(found).__name__}" + "." * (not what.endswith(":")))
-
-
-CHANGED = "Registering a parametrization may not change the {} of the tensor, unless `unsafe` flag is enabled."
-SEQUENCE = "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...)."
+def _inverted(module: Any, value: Any) -> Any:
+    """What the right inverse of a parametrization gives, or the value itself if there is none."""
+    try:
+        return module.right_inverse(value) if hasattr(module, "right_inverse") else value
+    except NotImplementedError:
+        return value
 
 
 class ParametrizationList(ModuleList):
@@ -89,25 +90,16 @@ class ParametrizationList(ModuleList):
         new: Any = original
         with no_grad():
             for module in reversed(list(self)):
-                if hasattr(module, "right_inverse"):
-                    try:
-                        new = module.right_inverse(new)
-                    except NotImplementedError:
-                        pass  # it is the identity
+                new = _inverted(module, new)
         if not isinstance(new, (Tensor, Sequence)):
-            raise ValueError(f"{SEQUENCE} Got {type(new).__name__}")
+            raise ValueError(f"right_inverse: it must return a tensor, or a sequence of them, not {type(new).__name__}")
         self.is_tensor = isinstance(new, Tensor)
         parts: list[Tensor] = [new] if isinstance(new, Tensor) else list(new)
         self.ntensors = len(parts)
-        if isinstance(new, Tensor) and new.dtype != original.dtype:
-            raise ValueError(f"When `right_inverse` outputs one tensor, it may not change the dtype.\noriginal.dtype: {original.dtype}\n"
-                             f"right_inverse(original).dtype: {new.dtype}")
-        for i, part in enumerate(parts):
-            _expect_tensor(part, f"{SEQUENCE} Got element {i} of the sequence with type")
+        for part in parts:
+            _check("right_inverse: each result", part, original, *("dtype",) * self.is_tensor)
         if not unsafe:
-            value = self._composed(parts)
-            _expect_tensor(value)
-            _agree(value, original, CHANGED, ("unparametrized {}", "parametrized {}"))
+            _check("parametrization: the result", self._composed(parts), original, "dtype", "shape")
         if self.is_tensor:
             original.data = new  # an optimizer that has the parameter keeps it
             parts = [original]
@@ -140,25 +132,13 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
-                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
+                    raise RuntimeError(f"{type(module).__name__}: without right_inverse the parametrized tensor cannot be set")
                 value = module.right_inverse(value)
-        if self.is_tensor:
-            _expect_tensor(value, "`right_inverse` should return a tensor. Got")
-            if value.dtype != self.original.dtype:
-                raise ValueError(f"The tensor returned by `right_inverse` has dtype {value.dtype} while `original` has dtype {self.original.dtype}")
-            values = [value]
-        else:
-            if not isinstance(value, Sequence):
-                raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}.")
-            if len(value) != self.ntensors:
-                raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of length "
-                                 f"{len(value)}.")
-            for i, (tensor, original) in enumerate(zip(value, self._originals())):
-                _expect_tensor(tensor, f"'right_inverse' must return a sequence of tensors. Got element {i} of type")
-                if tensor.dtype != original.dtype:
-                    raise ValueError(f"Tensor {i} returned by `right_inverse` has dtype {tensor.dtype} while `original{i}` has dtype "
-                                     f"{original.dtype}")
-            values = list(value)
+        values = [value] if self.is_tensor else list(value) if isinstance(value, Sequence) else []
+        if len(values) != self.ntensors:
+            raise ValueError(f"right_inverse: it must return {self.ntensors} tensors, not {type(value).__name__} of {len(values)}")
+        for original, tensor in zip(self._originals(), values):
+            _check("right_inverse: each result", tensor, original, "dtype")
         for original, tensor in zip(self._originals(), values):
             original.data = tensor
 
@@ -175,9 +155,7 @@ def _deepcopied(self: Any, memo: dict[int, Any]) -> Any:
 
 
 def _refuse_to_pickle(self: Any) -> Any:
-    raise RuntimeError("Serialization of parametrized modules is only supported through state_dict(). See:\n"
-                       "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
-                       "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training")
+    raise RuntimeError(f"{type(self).__name__}: a parametrized module cannot be pickled. Save its state_dict()")
 
 
 def _property(name: str) -> property:
@@ -193,22 +171,6 @@ def _property(name: str) -> property:
         self.parametrizations[name].right_inverse(value)
 
     return property(get, put)
-
-
-def _check_addition(module: Any, name: str, parametrization: Any) -> None:
-    """Raise ValueError if one more parametrization, or its right inverse, changes the dtype or the shape."""
-    value = getattr(module, name)
-    new = parametrization(value)
-    _expect_tensor(new)
-    _agree(new, value, CHANGED.replace("unless `", "unless the `"), (f"module.{name}.{{}}", f"parametrization(module.{name}).{{}}"))
-    if hasattr(parametrization, "right_inverse"):
-        try:
-            back = parametrization.right_inverse(new)
-        except NotImplementedError:
-            return
-        _expect_tensor(back, "parametrization.right_inverse must return a tensor. Got:")
-        _agree(back, value, f"The tensor returned by parametrization.right_inverse must have the same {{}} as module.{name}, unless the `unsafe` "
-               "flag is enabled.", (f"module.{name}.{{}}", "returned {}"))
 
 
 def register_parametrization(module: Any, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Any:
@@ -231,7 +193,9 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         if not unsafe:
-            _check_addition(module, tensor_name, parametrization)
+            value = getattr(module, tensor_name)
+            _check("parametrization: the result", new := parametrization(value), value, "dtype", "shape")
+            _check("right_inverse: the result", _inverted(parametrization, new), value, "dtype", "shape")
         module.parametrizations[tensor_name].append(parametrization)
         module.parametrizations[tensor_name].unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
@@ -245,7 +209,7 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
         setattr(type(module), tensor_name, _property(tensor_name))
         module.parametrizations[tensor_name] = made
     else:
-        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name '{tensor_name}'")
+        raise ValueError(f"register_parametrization: {type(module).__name__} has no parameter or buffer {tensor_name!r}")
     return module
 
 
@@ -265,10 +229,10 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
     Raises ValueError for a tensor without parametrizations, and for one of several originals with `leave_parametrized=False`.
     """
     if not is_parametrized(module, tensor_name):
-        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+        raise ValueError(f"remove_parametrizations: {type(module).__name__} has no parametrization of {tensor_name!r}")
     parametrizations = module.parametrizations[tensor_name]
     if not parametrizations.is_tensor and not leave_parametrized:
-        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a sequence of tensors.")
+        raise ValueError(f"remove_parametrizations: {tensor_name!r} has several originals; it needs leave_parametrized=True")
     if parametrizations.is_tensor:
         tensor = parametrizations.original
         if leave_parametrized:

@@ -32,7 +32,7 @@ __all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", 
 
 def _same_shape(scores: Tensor, of: Tensor, what: str) -> None:
     if scores.shape != of.shape:
-        raise AssertionError(f"importance_scores should have the same shape as {what}, got {scores.shape} vs {of.shape}")
+        raise AssertionError(f"prune: importance_scores must have the shape of {what}, {list(of.shape)}, but they have {list(scores.shape)}")
 
 
 class BasePruningMethod(ABC):
@@ -52,7 +52,7 @@ class BasePruningMethod(ABC):
     def apply_mask(self, module: Any) -> Tensor:
         """The pruned tensor."""
         if self._tensor_name is None:
-            raise AssertionError(f"Module {module} has to be pruned")
+            raise AssertionError(f"prune: {type(module).__name__} is not pruned")
         original = getattr(module, f"{self._tensor_name}_orig")
         return getattr(module, f"{self._tensor_name}_mask").to(dtype=original.dtype) * original
 
@@ -61,14 +61,14 @@ class BasePruningMethod(ABC):
         """Prune the tensor `name` of a module, further if it is already pruned; if that raises, the module is as before."""
         earlier = {key: hook for key, hook in module._forward_pre_hooks.items() if isinstance(hook, BasePruningMethod) and hook._tensor_name == name}
         if len(earlier) > 1:
-            raise AssertionError(f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a PruningContainer.")
+            raise AssertionError(f"prune: the parameter {name!r} of {type(module).__name__} has several hooks; join them in a PruningContainer")
         method: Any = cls(*args, **kwargs)
         method._tensor_name = name
         for old in earlier.values():
             method = PruningContainer(*(old if isinstance(old, PruningContainer) else [old]), method)
         value = getattr(module, name)
         if importance_scores is not None:
-            _same_shape(importance_scores, value, f"parameter {name} of {module}")
+            _same_shape(importance_scores, value, f"the parameter {name!r}")
         default = getattr(module, f"{name}_mask").detach().clone() if earlier else ones_like(value)
         mask = method.compute_mask(value if importance_scores is None else importance_scores, default_mask=default)
         for key in earlier:
@@ -84,14 +84,12 @@ class BasePruningMethod(ABC):
     def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
         """A tensor times the mask for its scores."""
         if importance_scores is not None:
-            _same_shape(importance_scores, t, "tensor t")
+            _same_shape(importance_scores, t, "t")
         return t * self.compute_mask(t if importance_scores is None else importance_scores,
                                      default_mask=ones_like(t) if default_mask is None else default_mask)
 
     def remove(self, module: Any) -> None:
         """Make the pruned tensor a parameter again, with the values that it has."""
-        if self._tensor_name is None:
-            raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
         weight = self.apply_mask(module)
         if hasattr(module, self._tensor_name):
             delattr(module, self._tensor_name)
@@ -114,10 +112,9 @@ class PruningContainer(BasePruningMethod):
     def add_pruning_method(self, method: BasePruningMethod) -> None:
         """Append a method."""
         if not isinstance(method, BasePruningMethod):
-            raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+            raise TypeError(f"PruningContainer: it takes pruning methods, not {type(method).__name__}")
         if self._tensor_name != method._tensor_name:
-            raise ValueError(f"Can only add pruning methods acting on the parameter named '{self._tensor_name}' to PruningContainer {self}. "
-                             f"Found '{method._tensor_name}'")
+            raise ValueError(f"PruningContainer: its methods prune {self._tensor_name!r}, not {method._tensor_name!r}")
         self._pruning_methods += (method,)
 
     def __len__(self) -> int:
@@ -137,15 +134,15 @@ class PruningContainer(BasePruningMethod):
             kept: Any = mask == 1
         elif method.PRUNING_TYPE == "structured":
             if not hasattr(method, "dim"):
-                raise AttributeError('Pruning methods of PRUNING_TYPE "structured" need to have the attribute `dim` defined.')
+                raise AttributeError(f"{type(method).__name__}: with PRUNING_TYPE 'structured' the attribute dim is needed")
             if method.dim < -t.ndim:
-                raise IndexError(f"Index is out of bounds for tensor with dimensions {t.ndim}")
+                raise IndexError(f"{type(method).__name__}: dim={method.dim} is out of range for a tensor of shape {list(t.shape)}")
             dim = method.dim % t.ndim
             kept = (slice(None),) * dim + (mask.sum(dim=[d for d in range(t.ndim) if d != dim]) != 0,)
         elif method.PRUNING_TYPE == "global":
             kept = ...
         else:
-            raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
+            raise ValueError(f"{type(method).__name__}: PRUNING_TYPE must be 'unstructured', 'structured' or 'global', not {method.PRUNING_TYPE!r}")
         mask[kept] = method.compute_mask(t[kept], default_mask=mask[kept]).to(dtype=mask.dtype)
         return mask
 
@@ -165,15 +162,15 @@ class _OfAmount(BasePruningMethod):
 
     def __init__(self, amount: Any):
         if not isinstance(amount, numbers.Real):
-            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+            raise TypeError(f"prune: amount must be an integer or a float, not {amount!r}")
         if amount < 0 or not isinstance(amount, numbers.Integral) and not amount <= 1:
-            raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+            raise ValueError(f"prune: amount must be a fraction in [0, 1] or a number of elements, but it is {amount}")
         self.amount: Any = amount
 
     def _count(self, size: int) -> int:
         count: int = int(self.amount) if isinstance(self.amount, numbers.Integral) else round(self.amount * size)
         if count > size:
-            raise ValueError(f"amount={count} should be smaller than the number of parameters to prune={size}")
+            raise ValueError(f"prune: amount={count} is more than there is, {size}")
         return count
 
 
@@ -220,10 +217,9 @@ class _Structured(_OfAmount):
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The mask, 0 in the slices of the least scores. Raises ValueError for a vector and for more slices than there are, IndexError for `dim`."""
         if t.ndim < 2:
-            raise ValueError("Structured pruning can only be applied to multidimensional tensors. "
-                             f"Found tensor of shape {t.shape} with {t.ndim} dims")
+            raise ValueError(f"prune: slices are those of a tensor with at least 2 dimensions, but its shape is {list(t.shape)}")
         if not -t.ndim <= self.dim < t.ndim:
-            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+            raise IndexError(f"prune: dim={self.dim} is out of range for a tensor of shape {list(t.shape)}")
         dim, size = self.dim % t.ndim, t.shape[self.dim]
         count = self._count(size)
         if not count:
@@ -267,7 +263,7 @@ class CustomFromMask(BasePruningMethod):
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The product of both masks."""
         if default_mask.shape != self.mask.shape:
-            raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}")
+            raise AssertionError(f"prune: the mask has the shape {list(self.mask.shape)}, and the parameter {list(default_mask.shape)}")
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
 
@@ -313,16 +309,14 @@ def global_unstructured(parameters: Iterable[tuple[Any, str]], pruning_method: A
 
     Raises TypeError if `parameters` is not iterable, the scores are not a dict by (module, name), or the method is not unstructured.
     """
-    if not isinstance(parameters, Iterable):
-        raise TypeError("global_unstructured(): parameters is not an Iterable")
     scores = {} if importance_scores is None else importance_scores
-    if not isinstance(scores, dict):
-        raise TypeError("global_unstructured(): importance_scores must be of type dict")
+    if not isinstance(parameters, Iterable) or not isinstance(scores, dict):
+        raise TypeError(f"global_unstructured: parameters must be pairs and importance_scores a dict, not {type(parameters).__name__} and "
+                        f"{type(scores).__name__}")
     values = [(module, name, getattr(module, name)) for module, name in parameters]
     method = pruning_method(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
-        raise TypeError(f'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method {pruning_method} of type '
-                        f"{method.PRUNING_TYPE}")
+        raise TypeError(f"global_unstructured: the method must have PRUNING_TYPE 'unstructured', not {method.PRUNING_TYPE!r}")
     mask = PruningContainer(method).compute_mask(
         parameters_to_vector([scores.get((module, name), value) for module, name, value in values]),
         parameters_to_vector([getattr(module, f"{name}_mask", ones_like(value)) for module, name, value in values]))
@@ -337,7 +331,7 @@ def remove(module: Any, name: str) -> Any:
             hook.remove(module)
             del module._forward_pre_hooks[key]
             return module
-    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+    raise ValueError(f"prune: the parameter {name!r} of {type(module).__name__} is not pruned")
 
 
 def is_pruned(module: Any) -> bool:

@@ -9,7 +9,8 @@ from symgrad.engine.tensor import Tensor
 from symgrad.factories.random_tensors import randn
 from symgrad.nn import functional as F
 from symgrad.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from symgrad.nn.parameter import Parameter, is_lazy
+from symgrad.nn.parameter import Parameter
+from symgrad.nn.utils.weight_hooks import hook_of, remove_hook, weight_without
 
 __all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm", "spectral_norm"]
 
@@ -21,7 +22,7 @@ class SpectralNorm:
 
     def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
         if n_power_iterations <= 0:
-            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+            raise ValueError(f"spectral_norm: n_power_iterations must be positive, but it is {n_power_iterations}")
         self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
 
     def reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:
@@ -60,7 +61,7 @@ class SpectralNormStateDictHook:
     def __call__(self, module: Any, state_dict: Any, prefix: str, local_metadata: Any) -> None:
         versions, key = local_metadata.setdefault("spectral_norm", {}), f"{self.fn.name}.version"
         if key in versions:
-            raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
+            raise RuntimeError(f"spectral_norm: the metadata of the state has the key {key!r} already")
         versions[key] = self.fn._version
 
 
@@ -98,14 +99,8 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
     """
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
-    if any(isinstance(hook, SpectralNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
-        raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
-    hook, weight = SpectralNorm(name, n_power_iterations, dim, eps), module._parameters[name]
-    if weight is None:
-        raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
-    if is_lazy(weight):
-        raise ValueError("The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the dummy forward before "
-                         "applying spectral normalization")
+    weight = weight_without(SpectralNorm, module, name)
+    hook = SpectralNorm(name, n_power_iterations, dim, eps)
     sizes = hook.reshape_weight_to_matrix(weight).shape
     vectors = {which: F.normalize(randn(n, dtype=weight.dtype), dim=0, eps=eps) for which, n in zip("uv", sizes)}
     delattr(module, name)
@@ -121,13 +116,7 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
     """Make a weight a parameter again, with its value; returns the module. Raises ValueError for one without `spectral_norm`."""
-    found = [hook for hook in module._forward_pre_hooks.values() if isinstance(hook, SpectralNorm) and hook.name == name]
-    if not found:
-        raise ValueError(f"spectral_norm of '{name}' not found in {module}")
-    found[0].remove(module)
-    for hooks in (module._forward_pre_hooks, module._state_dict_hooks, module._load_state_dict_pre_hooks):
-        for key, hook in list(hooks.items()):
-            inner = getattr(hook, "hook", hook)  # of a WrappedHook
-            if inner is found[0] or getattr(inner, "fn", None) is found[0]:
-                del hooks[key]
+    hook = hook_of(SpectralNorm, module, name)
+    hook.remove(module)
+    remove_hook(hook, module._forward_pre_hooks, module._state_dict_hooks, module._load_state_dict_pre_hooks)
     return module

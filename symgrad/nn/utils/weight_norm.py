@@ -7,7 +7,8 @@ from typing import Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.nn.normalization import norm_except_dim
-from symgrad.nn.parameter import Parameter, is_lazy
+from symgrad.nn.parameter import Parameter
+from symgrad.nn.utils.weight_hooks import hook_of, remove_hook, weight_without
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
@@ -39,14 +40,8 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
     Raises RuntimeError for a weight that has one already, ValueError for one without a shape.
     """
-    warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.", FutureWarning,
-                  stacklevel=2)
-    if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
-        raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
-    weight = getattr(module, name)
-    if is_lazy(weight):
-        raise ValueError("The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy forward before "
-                         "applying weight normalization")
+    warnings.warn("nn.utils.weight_norm is deprecated; use nn.utils.parametrizations.weight_norm", FutureWarning, stacklevel=2)
+    weight = weight_without(WeightNorm, module, name)
     hook = WeightNorm(name, dim)
     del module._parameters[name]
     module.register_parameter(f"{name}_g", Parameter(norm_except_dim(weight, 2, hook.dim).detach()))
@@ -58,9 +53,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
     """Make a weight a parameter again, with its value; returns the module. Raises ValueError for one without `weight_norm`."""
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    hook = hook_of(WeightNorm, module, name)
+    hook.remove(module)
+    remove_hook(hook, module._forward_pre_hooks)
+    return module
