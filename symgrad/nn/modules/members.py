@@ -17,6 +17,15 @@ from symgrad.nn.parameter import Parameter, is_lazy
 __all__ = ["MembersMixin"]
 
 
+def _conversion(name: str, dtype: str) -> Any:
+    def convert(self: Any) -> Any:
+        return self._apply(lambda t: t.to(DTYPES[dtype]) if t.is_floating_point() else t)
+
+    convert.__name__, convert.__qualname__ = name, f"Module.{name}"
+    convert.__doc__ = f"Every floating-point parameter and buffer as {dtype}, in place; returns this module."
+    return convert
+
+
 class MembersMixin:
     """The part of `Module` for its members."""
 
@@ -187,24 +196,7 @@ class MembersMixin:
         """Every parameter and buffer in another dtype, in place; returns this module."""
         return self._apply(lambda t: t.type(dst_type))
 
-    def float(self) -> Self:
-        """Every floating-point parameter and buffer as float32, in place; returns this module."""
-        return self._floating("float32")
-
-    def double(self) -> Self:
-        """Every floating-point parameter and buffer as float64, in place; returns this module."""
-        return self._floating("float64")
-
-    def half(self) -> Self:
-        """Every floating-point parameter and buffer as float16, in place; returns this module."""
-        return self._floating("float16")
-
-    def bfloat16(self) -> Self:
-        """Every floating-point parameter and buffer as bfloat16, in place; returns this module."""
-        return self._floating("bfloat16")
-
-    def _floating(self, name: str) -> Self:
-        return self._apply(lambda t: t.to(DTYPES[name]) if t.is_floating_point() else t)
+    float, double, half, bfloat16 = map(_conversion, ("float", "double", "half", "bfloat16"), ("float32", "float64", "float16", "bfloat16"))
 
     def train(self, mode: bool = True) -> Self:
         """Set `training` here and in every module inside; returns this module. Raises ValueError for a mode that is not a boolean."""

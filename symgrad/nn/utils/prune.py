@@ -14,9 +14,10 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
 from symgrad.engine.tensor import Tensor
@@ -90,13 +91,13 @@ class BasePruningMethod(ABC):
 
     def remove(self, module: Any) -> None:
         """Make the pruned tensor a parameter again, with the values that it has."""
-        weight = self.apply_mask(module)
-        if hasattr(module, self._tensor_name):
-            delattr(module, self._tensor_name)
-        original = module._parameters.pop(f"{self._tensor_name}_orig")
+        weight, name = self.apply_mask(module), str(self._tensor_name)
+        if hasattr(module, name):
+            delattr(module, name)
+        original = module._parameters.pop(f"{name}_orig")
         original.data = weight.data
-        del module._buffers[f"{self._tensor_name}_mask"]
-        setattr(module, self._tensor_name, original)
+        del module._buffers[f"{name}_mask"]
+        setattr(module, name, original)
 
 
 class PruningContainer(BasePruningMethod):
@@ -267,40 +268,29 @@ class CustomFromMask(BasePruningMethod):
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
 
-def identity(module: Any, name: str) -> Any:
-    """The module, with the parameter `name` computed from a mask of ones."""
-    Identity.apply(module, name)
-    return module
+def _function(name: str, method: type[BasePruningMethod], words: str, doc: str) -> Callable[..., Any]:
+    """The function that prunes a parameter by a method; it takes the arguments of the method by these names, and returns the module."""
+    kind, known = inspect.Parameter.POSITIONAL_OR_KEYWORD, words.split()
+    signature = inspect.Signature([inspect.Parameter(word, kind, default=None if word == "importance_scores" else inspect.Parameter.empty)
+                                   for word in ("module", "name", *known)])
+
+    def prune(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        method.apply(given["module"], given["name"], **{word: given[word] for word in known if word in given})
+        return given["module"]
+
+    setattr(prune, "__signature__", signature)  # noqa: B010  functions have no such attribute for mypy
+    prune.__name__ = prune.__qualname__ = name
+    prune.__doc__ = f"The module, with {doc} of the parameter `name` pruned: a fraction `amount` of them, or so many."
+    return prune
 
 
-def random_unstructured(module: Any, name: str, amount: float) -> Any:
-    """The module, with random elements of the parameter `name` pruned: a fraction of them, or so many."""
-    RandomUnstructured.apply(module, name, amount)
-    return module
-
-
-def l1_unstructured(module: Any, name: str, amount: float, importance_scores: Tensor | None = None) -> Any:
-    """The module, with the elements of least absolute value, or score, of the parameter `name` pruned: a fraction of them, or so many."""
-    L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
-    return module
-
-
-def random_structured(module: Any, name: str, amount: float, dim: int) -> Any:
-    """The module, with random slices of the parameter `name` along `dim` pruned: a fraction of them, or so many."""
-    RandomStructured.apply(module, name, amount, dim)
-    return module
-
-
-def ln_structured(module: Any, name: str, amount: float, n: Any, dim: int, importance_scores: Tensor | None = None) -> Any:
-    """The module, with the slices of the parameter `name` along `dim` pruned whose norm of order `n` is least: a fraction of them, or so many."""
-    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
-    return module
-
-
-def custom_from_mask(module: Any, name: str, mask: Tensor) -> Any:
-    """The module, with the parameter `name` pruned where a mask is 0."""
-    CustomFromMask.apply(module, name, mask)
-    return module
+identity = _function("identity", Identity, "", "no element")
+random_unstructured = _function("random_unstructured", RandomUnstructured, "amount", "random elements")
+l1_unstructured = _function("l1_unstructured", L1Unstructured, "amount importance_scores", "the elements of least absolute value, or score,")
+random_structured = _function("random_structured", RandomStructured, "amount dim", "random slices along `dim`")
+ln_structured = _function("ln_structured", LnStructured, "amount n dim importance_scores", "the slices along `dim` of least norm of order `n`")
+custom_from_mask = _function("custom_from_mask", CustomFromMask, "mask", "the elements where a `mask` is 0")
 
 
 def global_unstructured(parameters: Iterable[tuple[Any, str]], pruning_method: Any, importance_scores: dict[Any, Tensor] | None = None,
