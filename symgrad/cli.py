@@ -36,10 +36,9 @@ from symgrad.frameworks.files import (
 )
 from symgrad.reports.base import BaseReport
 from symgrad.reports.cross import CrossReport
-from symgrad.reports.latex import as_latex
 from symgrad.reports.numbers import message_of
 from symgrad.reports.process import INTERRUPTED, as_process
-from symgrad.reports.report import Report
+from symgrad.reports.report import Report, as_latex
 from symgrad.reports.streams import Output, reserved
 from symgrad.reports.verdicts import IMPRECISE, exit_code
 from symgrad.sampling.domain_reader import parse_domains

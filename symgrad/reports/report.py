@@ -13,7 +13,7 @@ from symgrad.reports.base import BaseReport, plain
 from symgrad.reports.numbers import at, label, number, short
 from symgrad.reports.parts import Formula, Line, Part, Table
 
-__all__ = ["Counterexample", "Points", "Report"]
+__all__ = ["Counterexample", "Points", "Report", "as_latex"]
 
 ROWS = 12  # rows of a table, or lines of a let-form, that are shown
 ENCLOSED = 24  # enclosures that are shown
@@ -205,3 +205,18 @@ class Report(BaseReport):
                 rows.append((label(order, index, names), number(value), "" if e is None else short(e)))
         if rows:
             yield Table("Higher derivatives", ("", "value", "formula"), rows)
+
+
+def as_latex(report: Report) -> str:
+    """The formulas of the value and its derivatives as LaTeX, one equation per line."""
+    import sympy  # takes a third of a second, and only this output needs it
+
+    symbols = [sympy.Symbol(name) for name in report.names]
+    lines = [f"f = {sympy.latex(report.formula)}"] if report.formula is not None else [
+        f"{sympy.latex(symbol)} = {sympy.latex(e)}" for symbol, e in report.assignments]
+    for index, e in report.formulas.items():
+        if tuple(sorted(index)) == index:
+            below = " ".join(rf"\partial {sympy.latex(symbols[i])}" for i in index)
+            above = r"\partial f" if len(index) == 1 else rf"\partial^{{{len(index)}}} f"
+            lines.append(rf"\frac{{{above}}}{{{below}}} = {sympy.latex(e)}")
+    return "\n".join([*lines, f"% {report.verdict}: {report.reason}"])

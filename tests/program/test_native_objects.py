@@ -14,7 +14,7 @@ import pytest
 
 from symgrad.cli import main
 from symgrad.program.native import Unsupported, blas, compiler, find_compiler, mathematics, native, runner, store
-from symgrad.program.native.keys import program_key
+from symgrad.program.native.compiler import program_key
 from symgrad.program.program import ArraySpec, Program, Step, interpreter
 from tests.support.programs import Builder, chain
 

@@ -14,7 +14,7 @@ from symgrad.engine.recording import core
 from symgrad.graph.op import REGISTRY
 from symgrad.program.backends import has_compiler, numpy_source
 from symgrad.program.native import Unsupported, native
-from symgrad.program.native.keys import program_key
+from symgrad.program.native.compiler import program_key
 from symgrad.program.native.lowering import lower
 from symgrad.program.program import interpreter
 from tests.program.test_compiled_sums import BACKENDS

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import symgrad
 from symgrad import nn, visual
-from symgrad.visual.arranging import arranged
-from symgrad.visual.layout import place, ranked
+from symgrad.visual.arranging import arranged, place, ranked
 from tests.support.functions import Two, leaf
 from tests.support.pages import PAGES, blocks
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symgrad.program.native import loops
+from symgrad.program.native.loops import LoopWriter, number_in_work
 from symgrad.program.native.mathematics import function_texts
 from symgrad.program.native.nodes import C_TYPES, KernelNode, Ref, dimensions, row_major
 from symgrad.program.native.routines import ROUTINES, routine_text
 from symgrad.program.native.schedule import Item, KernelSchedule
-from symgrad.program.native.writer import LoopWriter, number_in_work
 
 __all__ = ["Emission"]
 

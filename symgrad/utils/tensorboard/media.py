@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import math
 import os
@@ -16,9 +17,8 @@ from urllib.parse import quote
 import numpy as np
 
 from symgrad.engine.tensor import Tensor
-from symgrad.utils.tensorboard.protocol import protocol
 
-__all__ = ["Media", "array_of", "as_bytes", "as_pixels", "hyperparameters", "png", "write_embedding"]
+__all__ = ["Media", "array_of", "as_bytes", "as_pixels", "hyperparameters", "png", "protocol", "write_embedding"]
 
 COLUMNS = 8  # pictures in a row of several
 TYPES = {"float16": "DT_HALF", "float32": "DT_FLOAT", "float64": "DT_DOUBLE", "int8": "DT_INT8", "int16": "DT_INT16", "int32": "DT_INT32",
@@ -262,3 +262,45 @@ def write_embedding(root: str, tag: str, step: int, mat: Any, metadata: Sequence
         with gfile.GFile(os.path.join(root, folder, name), "wb") as file:
             file.write(content)
     return info
+
+
+# The parts of the package `tensorboard` that symgrad uses, imported on first use
+MODULES = {
+    "EventFileWriter": "tensorboard.summary.writer.event_file_writer",
+    "Event": "tensorboard.compat.proto.event_pb2",
+    "SessionLog": "tensorboard.compat.proto.event_pb2",
+    "Summary": "tensorboard.compat.proto.summary_pb2",
+    "SummaryMetadata": "tensorboard.compat.proto.summary_pb2",
+    "HistogramProto": "tensorboard.compat.proto.summary_pb2",
+    "TensorProto": "tensorboard.compat.proto.tensor_pb2",
+    "TextPluginData": "tensorboard.plugins.text.plugin_data_pb2",
+    "GraphDef": "tensorboard.compat.proto.graph_pb2",
+    "NodeDef": "tensorboard.compat.proto.node_def_pb2",
+    "VersionDef": "tensorboard.compat.proto.versions_pb2",
+    **dict.fromkeys(("Category", "Chart", "Layout", "MarginChartContent", "MultilineChartContent"), "tensorboard.plugins.custom_scalar.layout_pb2"),
+    **dict.fromkeys(("DataType", "Experiment", "HParamInfo", "MetricInfo", "MetricName", "Status"), "tensorboard.plugins.hparams.api_pb2"),
+    **dict.fromkeys(("HParamsPluginData", "SessionEndInfo", "SessionStartInfo"), "tensorboard.plugins.hparams.plugin_data_pb2"),
+    **dict.fromkeys(("EmbeddingInfo", "ProjectorConfig"), "tensorboard.plugins.projector.projector_config_pb2"),
+    "tf": "tensorboard.compat",
+    "PrCurvePluginData": "tensorboard.plugins.pr_curve.plugin_data_pb2",
+}
+
+
+class _Protocol:
+    """TensorBoard's messages and its writer of event files, by name."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in MODULES:
+            raise AttributeError(name)
+        try:
+            found = getattr(importlib.import_module(MODULES[name]), name)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in ("tensorboard", "google"):
+                raise
+            raise ImportError("SummaryWriter writes with the package tensorboard, which is not installed: pip install 'symgrad[tensorboard]'",
+                              name="tensorboard") from error
+        setattr(self, name, found)
+        return found
+
+
+protocol: Any = _Protocol()

@@ -13,8 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from symgrad.utils.tensorboard.media import Media, array_of, hyperparameters, write_embedding
-from symgrad.utils.tensorboard.protocol import protocol
+from symgrad.utils.tensorboard.media import Media, array_of, hyperparameters, protocol, write_embedding
 
 __all__ = ["SummaryWriter"]
 
