@@ -177,3 +177,24 @@ def test_a_stale_view_that_stands_twice_in_a_call_has_one_node(square):
     view.register_hook(told.append)
     y.sum().backward()
     assert view.grad.tolist() == told[0].tolist() == [6.0, 12.0]
+
+
+def test_ops_of_every_kind_on_a_stale_view():
+    ops = {"one": lambda v: v.sin(), "two": lambda v: v * v, "number": lambda v: 2 * v, "linear": lambda v: v.sum(), "product": lambda v: v @ v,
+           "general": lambda v: v.clamp(0.0, 9.0), "view": lambda v: v.view(2, 1), "indexed": lambda v: v[[0, 1]],
+           "joined": lambda v: symgrad.cat([v, v]), "exp": lambda v: v.exp(), "large": lambda v: v.repeat(200).tanh(),
+           "in place": lambda v: v.clone().mul_(v)}
+    for name, op in ops.items():
+        gradients = []
+        for written in (True, False):
+            w = symgrad.tensor([0.5, 1.5, 2.5], requires_grad=True)
+            base = w * 1
+            view = base[:2]
+            if written:
+                base.mul_(1)
+            op(view).sum().backward()
+            gradients.append(w.grad.tolist())
+        assert gradients[0] == gradients[1], name
+        with symgrad.no_grad():
+            base.mul_(1)
+            assert op(view).grad_fn is None, name
