@@ -361,13 +361,3 @@ def test_auto_goes_on_in_c_when_that_pays(monkeypatch):
         same(f(X, Y), energy(X, Y))
     (row,) = f.report.programs
     assert row["backend"] == "c" and row["runs"] == 4
-
-
-def test_without_a_compiler_numpy_serves(monkeypatch):
-    monkeypatch.setenv("CC", "")
-    monkeypatch.setenv("PATH", "")
-    f = symgrad.compile(energy, backend="c")
-    for _ in range(2):
-        same(f(X, Y), energy(X, Y))
-    (row,) = f.report.programs
-    assert row["backend"] == "numpy" and "compiler" in row["note"]

@@ -8,20 +8,9 @@ import pytest
 
 import symgrad
 from symgrad.testing import CheckFailure, check_op, check_pullback, check_value
+from tests.check.test_imprecise import sigmoid, slope, softplus
 
 pytest_plugins = "pytester"
-
-
-def softplus(x):
-    return np.log(1 + np.exp(x))
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def slope(x):
-    return 1 - np.tanh(x) ** 2
 
 
 def root(x):
