@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 from symgrad.system.limits import DEVICE_LENGTH
@@ -15,6 +16,7 @@ TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hi
          "hpu", "mtia", "privateuseone")
 
 
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class device:
     """A device of tensors: a type such as "cpu" or "cuda", and an optional index.
 
@@ -28,7 +30,6 @@ class device:
     False
     """
 
-    __slots__ = ("type", "index")
     type: str
     index: int | None
 
@@ -45,23 +46,11 @@ class device:
         object.__setattr__(self, "type", kind)
         object.__setattr__(self, "index", number)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a device is immutable; create another device instead of setting {name!r}")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
-
-    def __hash__(self) -> int:
-        return hash((self.type, self.index))
-
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __repr__(self) -> str:
         return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
-
-    def __reduce__(self) -> Any:
-        return device, (self.type,) if self.index is None else (self.type, self.index)
 
     def __enter__(self) -> device:
         _defaults.stack = [*_defaults.stack, self]
