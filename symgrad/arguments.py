@@ -11,15 +11,15 @@ from typing import Any
 
 from symgrad.errors import UnsupportedDtype
 
-__all__ = ["check_kind", "check_least_rank", "check_one_dtype", "check_option", "check_positive", "check_range", "check_rank", "check_shapes"]
+__all__ = ["check_dims", "check_kind", "check_least_rank", "check_one_dtype", "check_option", "check_positive", "check_range", "check_shapes"]
 
 KINDS = {"f": "floating-point", "c": "complex", "i": "a signed integer", "u": "an unsigned integer", "b": "bool"}
 
 
-def check_rank(name: str, x: Any, *ranks: int, word: str = "input") -> None:
+def check_dims(name: str, x: Any, *dims: int, word: str = "input", error: type[Exception] = RuntimeError) -> None:
     """Check that a tensor has one of these numbers of dimensions."""
-    if len(x.shape) not in ranks:
-        raise RuntimeError(f"{name}: {word} must have {' or '.join(map(str, ranks))} dimensions, but its shape is {list(x.shape)}")
+    if len(x.shape) not in dims:
+        raise error(f"{name}: {word} must have {' or '.join(map(str, dims))} dimensions, but its shape is {list(x.shape)}")
 
 
 def check_least_rank(name: str, x: Any, least: int, word: str = "input", kind: type[Exception] = RuntimeError) -> None:

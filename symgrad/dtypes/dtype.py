@@ -13,7 +13,7 @@ import numpy as np
 
 from symgrad.system.limits import DTYPE_LENGTH
 
-__all__ = ["ALIASES", "DTYPES", "DType", "SCALAR_TYPES", "SPOKEN", "dtype_of", "finfo", "get_default_dtype", "iinfo", "numpy_dtype",
+__all__ = ["ALIASES", "DTYPES", "DType", "SCALAR_TYPES", "dtype_of", "finfo", "get_default_dtype", "iinfo", "numpy_dtype",
            "set_default_dtype"]
 
 NAME = re.compile(r"[<>=|]?[A-Za-z?][A-Za-z0-9_]*")  # in other text NumPy reads Python literals and the fields of records
@@ -73,10 +73,6 @@ ALIASES = {"double": "float64", "float": "float32", "half": "float16", "cfloat":
 SCALAR_TYPES = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "complex64": "ComplexFloat",
                 "complex128": "ComplexDouble", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
                 "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "bool": "Bool"}
-SPOKEN = {"float64": "double", "float32": "float", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int",
-          "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
-          "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long", "bool": "bool", "complex64": "c10::complex<float>",
-          "complex128": "c10::complex<double>"}
 _FROM_NUMPY = {d.numpy: d for d in DTYPES.values()}
 _FROM_PYTHON = {float: DTYPES["float64"], int: DTYPES["int64"], bool: DTYPES["bool"], complex: DTYPES["complex128"]}
 _default = DTYPES["float64"]

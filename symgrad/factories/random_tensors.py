@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.arguments import check_kind, check_range, check_rank
+from symgrad.arguments import check_dims, check_kind, check_range
 from symgrad.carriers.batched import Batched, raw
 from symgrad.dtypes.dtype import DType, dtype_of, finfo, numpy_dtype
 from symgrad.engine.data import as_value
@@ -213,7 +213,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     Raises RuntimeError for weights that are negative, not finite or all zero, and for more samples than elements without `replacement`.
     """
     x = as_value(input)
-    check_rank("multinomial", x, 1, 2)
+    check_dims("multinomial", x, 1, 2)
     check_kind("multinomial", x, "fc")
     if isinstance(num_samples, bool) or not hasattr(num_samples, "__index__"):
         raise TypeError(f"multinomial: num_samples must be an integer, not {num_samples!r}")

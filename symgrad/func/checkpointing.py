@@ -137,14 +137,10 @@ class _CheckpointedBlock(Rule):
     def compare(self, outputs: Sequence[Tensor], since: int) -> None:
         """Raise CheckpointError if the shapes and dtypes, or the operations, differ from those of the forward."""
         if len(outputs) != len(self.places):
-            raise CheckpointError("torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
-                                  f"Number of tensors saved during forward: {len(self.places)}\n"
-                                  f"Number of tensors saved during recomputation: {len(outputs)}")
-        found = [(i, a, b) for i, (a, b) in enumerate(zip(self.described, map(metadata_of, outputs))) if a != b]
+            raise CheckpointError(f"checkpoint: the forward pass saved {len(self.places)} tensors, but the recomputation {len(outputs)}")
+        found = [f"tensor {i}: {a}, then {b}" for i, (a, b) in enumerate(zip(self.described, map(metadata_of, outputs))) if a != b]
         if found:
-            raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
-                                  "forward pass.\n" + "\n".join(
-                                      f"tensor at position {i}:\nsaved metadata: {a}\nrecomputed metadata: {b}" for i, a, b in found))
+            raise CheckpointError("checkpoint: the forward pass and the recomputation saved other tensors:\n" + "\n".join(found))
         if _operations_hash(outputs, since) != self.footprint:
             raise CheckpointError(f"checkpoint: {function_name(self.function)} computed with other operations or other shapes when it was called "
                                   f"again in backward; it must do the same each time, or be given determinism_check='none'")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.arguments import check_kind, check_least_rank, check_option, check_positive, check_range, check_rank, check_shapes
+from symgrad.arguments import check_dims, check_kind, check_least_rank, check_option, check_positive, check_range, check_shapes
 from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
 from symgrad.dtypes.promotion import common_dtype
@@ -168,7 +168,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     value = np.asarray(input._value)
     check_kind("bincount", value, "iu")
     check_range("bincount", "minlength", minlength, 0)
-    check_rank("bincount", value, 1)
+    check_dims("bincount", value, 1)
     if value.size:
         check_range("bincount", "the least of input", value.min(), 0)
     if weights is None:
@@ -215,7 +215,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 
     Raises RuntimeError unless the boundaries are a vector.
     """
-    check_rank("bucketize", as_value(boundaries), 1, word="boundaries")
+    check_dims("bucketize", as_value(boundaries), 1, word="boundaries")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 

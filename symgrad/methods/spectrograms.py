@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad import fft
-from symgrad.arguments import check_kind, check_option, check_positive, check_range, check_rank
+from symgrad.arguments import check_dims, check_kind, check_option, check_positive, check_range
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
@@ -68,7 +68,7 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     if center and align_to_window:
         raise RuntimeError("stft: align_to_window goes with center=False")
     check_kind("stft", input, "fc")
-    check_rank("stft", input, 1, 2)
+    check_dims("stft", input, 1, 2)
     onesided = not is_complex if onesided is None else onesided
     if onesided and is_complex:
         raise RuntimeError("stft: onesided=True goes with a real input and a real window")
@@ -116,7 +116,7 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     check_kind("istft", input, "c")
     hop, size = _lengths("istft", n_fft, hop_length, win_length)
     check_positive("istft", "the number of elements", input.numel())
-    check_rank("istft", input, 2, 3)
+    check_dims("istft", input, 2, 3)
     spectra: Any = traced.transpose(input if input.ndim == 3 else input.unsqueeze(0), 1, 2)
     frames, bins = spectra.shape[1:]
     onesided = bins != n_fft if onesided is None else onesided

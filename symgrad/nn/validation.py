@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
+from symgrad.arguments import check_dims
 from symgrad.engine.refusals import taking_tensors
 from symgrad.errors import kind_name
 
@@ -33,12 +34,6 @@ def sizes(name: str, word: str, given: Any, rank: int, least: int | None = None)
     if least is not None and min(out, default=least) < least:
         raise RuntimeError(f"{name}: {word} must be at least {least}, but it is {given}")
     return out
-
-
-def check_dims(name: str, input: Any, *dims: int, word: str = "input", error: type[Exception] = RuntimeError) -> None:
-    """Raise unless a tensor has one of some numbers of dimensions."""
-    if input.ndim not in dims:
-        raise error(f"{name}: {word} must have {' or '.join(map(str, dims))} dimensions, but its shape is {list(input.shape)}")
 
 
 def check_nonempty(name: str, input: Any, dims: int) -> None:

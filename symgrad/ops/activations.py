@@ -1,6 +1,6 @@
 """Activations: piecewise linear ones, exponential ones, and products with a distribution function."""
 
-from symgrad.arguments import check_kind, check_least_rank, check_option, check_range, check_rank
+from symgrad.arguments import check_dims, check_kind, check_least_rank, check_option, check_range
 from symgrad.graph.domains import Domain, Interval
 from symgrad.graph.op import composite, elementwise, primitive
 from symgrad.layouts.memory_layout import is_plain
@@ -174,7 +174,7 @@ elementwise("prelu_kernel", lambda xp, input, weight: xp.where(xp.gt(input, 0), 
 @composite("prelu", kinks=((0.0, 0.25),), arity=2, usage="symgrad.prelu(x - 0.5, symgrad.tensor([0.25]))")
 def prelu(xp, input, weight):
     """The input where it is positive, else the input times a weight: one, or one for each channel, the second dimension of the input."""
-    check_rank("prelu", weight, 0, 1, word="weight")
+    check_dims("prelu", weight, 0, 1, word="weight")
     if weight.numel() != 1:
         channels = input.shape[1] if input.ndim > 1 else 1
         if not input.ndim or channels != weight.numel():

@@ -2,7 +2,7 @@
 
 import warnings
 
-from symgrad.arguments import check_kind, check_least_rank, check_one_dtype, check_option, check_range, check_rank
+from symgrad.arguments import check_dims, check_kind, check_least_rank, check_one_dtype, check_option, check_range
 from symgrad.dtypes.promotion import common
 from symgrad.graph.op import composite, linear
 from symgrad.layouts.indices import index_array, integer_index, repeated_indices
@@ -179,7 +179,7 @@ linear("block_diagonal", _block_diagonal, _block_diagonal_transpose, variadic=Tr
 def block_diag(xp, *tensors):
     """The matrix with the given matrices along its diagonal, and zeros elsewhere; vectors are rows."""
     for x in tensors:
-        check_rank("block_diag", x, 0, 1, 2)
+        check_dims("block_diag", x, 0, 1, 2)
     dtype = common(*check_not_empty("block_diag", tensors))  # one without dimensions does not widen the others
     return xp.block_diagonal([atleast_2d(xp, x if x.dtype is dtype else x.to(dtype)) for x in tensors])
 
@@ -194,7 +194,7 @@ def tensor_split(xp, input, indices_or_sections, dim=0):
     dim = axis(dim, input.ndim)
     n, given = input.shape[dim], indices_or_sections
     if hasattr(given, "shape"):
-        check_rank("tensor_split", given, 0, 1, word="indices_or_sections")
+        check_dims("tensor_split", given, 0, 1, word="indices_or_sections")
         given = integer_index(given, "tensor_split", ("int64",)).tolist()
     if isinstance(given, int):
         check_range("tensor_split", "the number of sections", given, 1)
@@ -269,7 +269,7 @@ def flipud(xp, input):
 def _meshgrid_arguments(xp, tensors, indexing):
     check_option("meshgrid", "indexing", indexing, (None, "ij", "xy"))
     for x in check_not_empty("meshgrid", tensors):
-        check_rank("meshgrid", x, 0, 1)
+        check_dims("meshgrid", x, 0, 1)
     check_one_dtype("meshgrid", *tensors)
     order = list(range(len(tensors)))
     if indexing == "xy" and len(tensors) > 1:
@@ -291,7 +291,7 @@ def meshgrid(xp, *tensors, indexing=None):
 def cartesian_prod(xp, *tensors):
     """All tuples of one element of each vector, as rows."""
     for x in tensors:
-        check_rank("cartesian_prod", x, 1)
+        check_dims("cartesian_prod", x, 1)
     if len(tensors) == 1:
         return tensors[0]
     return xp.stack([xp.reshape(x, (-1,)) for x in _meshgrid_arguments(xp, tensors, "ij")], 1)
@@ -300,7 +300,7 @@ def cartesian_prod(xp, *tensors):
 @composite("combinations", usage="symgrad.combinations(x)", method=False)
 def combinations(xp, input, r=2, with_replacement=False):
     """All sets of `r` elements of a vector, as rows; with replacement also those that repeat an element."""
-    check_rank("combinations", input, 1)
+    check_dims("combinations", input, 1)
     check_range("combinations", "r", r, 0)
     rows = _subsets(len(input), r, 0, with_replacement)
     return xp.stack([xp.index_select(input, 0, [row[k] for row in rows]) for k in range(r)], 1) if r else input[:0]

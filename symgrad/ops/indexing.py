@@ -2,7 +2,7 @@
 
 import operator
 
-from symgrad.arguments import check_kind, check_least_rank, check_one_dtype, check_range, check_rank
+from symgrad.arguments import check_dims, check_kind, check_least_rank, check_one_dtype, check_range
 from symgrad.graph.op import composite, linear
 from symgrad.layouts.indices import diagonal, index_array, selecting, window_indices
 from symgrad.ops.rules import axis, inverse_permutation
@@ -59,7 +59,7 @@ def narrow(xp, input, dim, start, length):
     check_least_rank("narrow", input, 1)
     dim = axis(dim, input.ndim)
     if hasattr(start, "dtype"):
-        check_rank("narrow", start, 0, word="start")
+        check_dims("narrow", start, 0, word="start")
         check_kind("narrow", start, "iu", "start")
     start = operator.index(start)
     n = input.shape[dim]

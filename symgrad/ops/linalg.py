@@ -1,6 +1,6 @@
 """Products of vectors, matrices and tensors, and the parts of a matrix."""
 
-from symgrad.arguments import check_least_rank, check_one_dtype, check_rank, check_shapes
+from symgrad.arguments import check_dims, check_least_rank, check_one_dtype, check_shapes
 from symgrad.errors import PRODUCT
 from symgrad.graph.op import composite, linear, multilinear
 from symgrad.layouts.memory_layout import is_plain
@@ -189,7 +189,7 @@ multilinear("einsum", lambda xp, operands, equation: xp.einsum(equation, operand
             usage="symgrad.einsum('ij,kj->ik', a, a)", doc="The sum of products with subscripts given by an equation (Einstein summation).")
 
 def _trace_arguments(xp, input):
-    check_rank("trace", input, 2)
+    check_dims("trace", input, 2)
     return (input,)
 
 
@@ -198,7 +198,7 @@ linear("trace", lambda xp, input: xp.trace(input), lambda xp, g, shape: g * xp.d
 
 
 def _diag_arguments(xp, input, diagonal=0):
-    check_rank("diag", input, 1, 2)
+    check_dims("diag", input, 1, 2)
     return input, diagonal
 
 

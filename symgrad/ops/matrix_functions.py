@@ -2,7 +2,7 @@
 
 import math
 
-from symgrad.arguments import check_kind, check_least_rank, check_one_dtype, check_option, check_range, check_rank, check_shapes
+from symgrad.arguments import check_dims, check_kind, check_least_rank, check_one_dtype, check_option, check_range, check_shapes
 from symgrad.dtypes.dtype import DTYPES
 from symgrad.errors import LinAlgError
 from symgrad.graph import return_types
@@ -173,7 +173,7 @@ def chain_matmul(xp, *matrices):
     """The product of matrices in the order with the fewest multiplications."""
     given = list(matrices[0]) if len(matrices) == 1 and isinstance(matrices[0], (tuple, list)) else list(matrices)
     for x in check_not_empty("chain_matmul", given):
-        check_rank("chain_matmul", x, 2)
+        check_dims("chain_matmul", x, 2)
     return given[0] if len(given) == 1 else linalg_multi_dot(xp, given)
 
 
@@ -238,7 +238,7 @@ def linalg_vander(xp, x, *, N=None):
 @composite("vander", usage="symgrad.vander(x, 3)", method=False)
 def vander(xp, x, N=None, increasing=False):
     """The powers of the elements of a vector as columns, descending from N - 1, or from 0 with `increasing`."""
-    check_rank("vander", x, 1, word="x")
+    check_dims("vander", x, 1, word="x")
     n = len(x) if N is None else N
     check_range("vander", "N", n, 0)
     out = _powers(xp, x.to(DTYPES["int64"]) if str(x.dtype) == "torch.bool" else x, n)

@@ -4,7 +4,7 @@ import functools
 import math
 import warnings
 
-from symgrad.arguments import check_kind, check_least_rank, check_one_dtype, check_range, check_rank, check_shapes
+from symgrad.arguments import check_dims, check_kind, check_least_rank, check_one_dtype, check_range, check_shapes
 from symgrad.graph.domains import NONZERO, POSITIVE, REAL
 from symgrad.graph.op import composite, elementwise, linear, multilinear, primitive
 from symgrad.layouts.indices import largest_of_dtype
@@ -163,7 +163,7 @@ def diff(xp, input, n=1, dim=-1, prepend=None, append=None):
     check_range("diff", "n", n, 0)
     for part in (prepend, append):
         if part is not None:
-            check_rank("diff", part, input.ndim, word="prepend or append")
+            check_dims("diff", part, input.ndim, word="prepend or append")
     if n == 0:
         return xp.clone(input)  # without the other parts, as in torch
     x = xp.cat([part for part in (prepend, input, append) if part is not None], dim) if prepend is not None or append is not None else input

@@ -4,7 +4,7 @@ Source: G. H. Golub and C. F. Van Loan, Matrix Computations (2013), 5.1 and 5.2;
 representation for products of Householder transformations (1989).
 """
 
-from symgrad.arguments import check_least_rank, check_one_dtype, check_range, check_rank, check_shapes
+from symgrad.arguments import check_dims, check_least_rank, check_one_dtype, check_range, check_shapes
 from symgrad.graph import return_types
 from symgrad.graph.op import composite
 from symgrad.ops.matrices import adjoint, check_matrix, imaginary_part, real_part
@@ -60,7 +60,7 @@ def _reflected(xp, name, a, tau, other, adjoined):
     """
     check_least_rank(name, a, 2)
     check_one_dtype(name, a, tau)
-    check_rank(name, tau, a.ndim - 1, word="tau")
+    check_dims(name, tau, a.ndim - 1, word="tau")
     k = tau.shape[-1]
     check_range(name, "the number of tau", k, high=min(a.shape[-2:]))
     v = xp.tril(a if k == a.shape[-1] else a[..., :k], -1) + _first_columns(xp, a, k)
@@ -90,6 +90,6 @@ def ormqr(xp, input, tau, other, left=True, transpose=False):
     if not left:
         return adjoint(xp, ormqr(xp, input, tau, adjoint(xp, other), True, not transpose))
     check_one_dtype("ormqr", input, tau, other)
-    check_rank("ormqr", other, input.ndim, word="other")
+    check_dims("ormqr", other, input.ndim, word="other")
     check_shapes("ormqr", "(...,n,k),(...,n,m)", input, other)
     return _reflected(xp, "ormqr", input, tau, other, transpose)

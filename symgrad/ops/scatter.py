@@ -2,7 +2,7 @@
 
 import math
 
-from symgrad.arguments import check_kind, check_one_dtype, check_option, check_range, check_rank
+from symgrad.arguments import check_dims, check_kind, check_one_dtype, check_option, check_range
 from symgrad.graph.op import composite, linear
 from symgrad.layouts.indices import (
     check_bounds,
@@ -198,7 +198,7 @@ def index_fill(xp, input, dim, index, value):
     if not input.ndim:
         return xp.clone(xp.reshape(index_fill(xp, xp.reshape(input, (1,)), dim, index, value), ()))
     if hasattr(value, "shape"):
-        check_rank("index_fill", value, 0, word="value")
+        check_dims("index_fill", value, 0, word="value")
     places = _slices_index("index_fill", xp, input, dim, distinct_index(_integers("index_fill", index), input.shape[axis(dim, input.ndim)]))
     if isinstance(value, complex) or hasattr(value, "is_complex") and value.is_complex():
         check_kind("index_fill", input, "c", "input of a complex value")
@@ -327,7 +327,7 @@ def masked_fill(xp, input, mask, value):
     if isinstance(value, (list, tuple)):
         raise TypeError(f"masked_fill: value must be a number or a tensor, not {value!r}")
     if hasattr(value, "shape"):
-        check_rank("masked_fill", value, 0, word="value")
+        check_dims("masked_fill", value, 0, word="value")
     if not input.is_complex() and (isinstance(value, complex) or hasattr(value, "shape") and value.is_complex()):
         part = value if isinstance(value, complex) else value.item()
         if part.imag and input.dtype.name != "bool":

@@ -2,7 +2,7 @@
 
 import math
 
-from symgrad.arguments import check_kind, check_least_rank, check_range, check_rank
+from symgrad.arguments import check_dims, check_kind, check_least_rank, check_range
 from symgrad.graph import return_types
 from symgrad.graph.op import composite, linear, primitive
 from symgrad.layouts.indices import (
@@ -98,7 +98,7 @@ def take_along_dim(xp, input, indices, dim=None):
         return xp.gather(xp.reshape(input, (-1,)), 0, index_array(indices).reshape(-1))
     check_least_rank("take_along_dim", input, 1, kind=IndexError)
     dim = axis(dim, input.ndim)
-    check_rank("take_along_dim", index, input.ndim, word="indices")
+    check_dims("take_along_dim", index, input.ndim, word="indices")
     others = [max(n, m) if i != dim else n for i, (n, m) in enumerate(zip(index.shape, input.shape))]
     stretched = [max(n, m) if i != dim else m for i, (n, m) in enumerate(zip(index.shape, input.shape))]
     size = input.shape[dim]

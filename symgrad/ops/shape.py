@@ -4,7 +4,7 @@ import functools
 import math
 import operator
 
-from symgrad.arguments import check_least_rank, check_range, check_rank
+from symgrad.arguments import check_dims, check_least_rank, check_range
 from symgrad.dtypes.dtype import DType
 from symgrad.errors import RESHAPE
 from symgrad.graph.op import composite, linear, primitive
@@ -128,7 +128,7 @@ def _transpose_arguments(xp, input, dim0, dim1):
 
 
 def _t_arguments(xp, input):
-    check_rank("t", input, 0, 1, 2)
+    check_dims("t", input, 0, 1, 2)
     return input, (1, 0)[2 - input.ndim:]
 
 

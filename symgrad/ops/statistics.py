@@ -3,7 +3,7 @@
 import math
 import warnings
 
-from symgrad.arguments import check_kind, check_least_rank, check_one_dtype, check_option, check_range, check_rank
+from symgrad.arguments import check_dims, check_kind, check_least_rank, check_one_dtype, check_option, check_range
 from symgrad.graph.op import composite, primitive
 from symgrad.layouts.indices import gather_index
 from symgrad.ops.arithmetic import _is_integer, common
@@ -53,7 +53,7 @@ def _quantile(name, xp, input, q, dim, keepdim, interpolation, missing):
     if not (input.is_floating_point() and input.element_size() >= 4 and input.numel()):
         raise RuntimeError(f"{name}: input must be numbers of float32 or float64, not {list(input.shape)} of {input.dtype}")
     q = q if hasattr(q, "dtype") else input.new_tensor(q)
-    check_rank(name, q, 0, 1, word="q")
+    check_dims(name, q, 0, 1, word="q")
     check_one_dtype(name, input, q)
     check_option(name, "interpolation", interpolation, ("linear", "lower", "higher", "midpoint", "nearest"))
     for p in q.reshape(-1).tolist():
@@ -217,7 +217,7 @@ def cumulative_trapezoid(xp, y, x=None, *, dx=None, dim=-1):
 @in_float32
 def cov(xp, input, *, correction=1, fweights=None, aweights=None):
     """The covariances of the rows, which are variables; columns are observations, with frequencies and weights."""
-    check_rank("cov", input, 0, 1, 2)
+    check_dims("cov", input, 0, 1, 2)
     check_kind("cov", input, "fciu")
     rows = xp.reshape(input, (1, -1)) if input.ndim < 2 else input
     if aweights is not None:
@@ -229,7 +229,7 @@ def cov(xp, input, *, correction=1, fweights=None, aweights=None):
     n, weights = rows.shape[1], None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is not None:
-            check_rank("cov", given, 0, 1, word=name)
+            check_dims("cov", given, 0, 1, word=name)
             check_range("cov", f"the number of {name}", given.numel(), n, n)
             check_kind("cov", given, "iub" if name == "fweights" else "fc", name)
             if any(w < 0 for w in given.reshape(-1).tolist()):
@@ -260,7 +260,7 @@ def cov(xp, input, *, correction=1, fweights=None, aweights=None):
 @in_float32
 def corrcoef(xp, input):
     """Pearson's correlations of the rows, which are variables."""
-    check_rank("corrcoef", input, 0, 1, 2)
+    check_dims("corrcoef", input, 0, 1, 2)
     c = xp.cov(input)
     if not c.ndim:
         return c / c

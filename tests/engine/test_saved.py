@@ -4,10 +4,8 @@ tests/parity/saved.py has recorded from PyTorch, for each of its calls and each 
 what it saved.
 """
 
-import ast
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,19 +20,13 @@ from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY
 from tests.support.exemptions import exempt
 from tests.support.points import arrays, examples
+from tests.support.saved_calls import DATA, groups
 
 pytestmark = pytest.mark.filterwarnings("ignore:(reduction|kl_div). 'mean' divides:UserWarning")  # of kl_div, as in torch
 
-TESTS = Path(__file__).parents[1]
-RECORDED = json.loads((TESTS / "support" / "data" / "saved.json").read_text())
-
-# How the calls were made: (texts, values of a, b and c, whether a is written) for each group, the last of which counts for a text in several.
-NAMES = {}
-for _statement in ast.parse((TESTS / "parity" / "saved.py").read_text()).body:
-    if isinstance(_statement, ast.Assign):
-        exec(compile(ast.Module([_statement], []), "saved.py", "exec"), NAMES)  # noqa: S102  the assignments of that file: texts and numbers
+RECORDED = json.loads((DATA / "saved.json").read_text())
 del RECORDED["a.view(torch.int64)"]  # bits as numbers of another dtype
-CALLS = {text: (values, written) for texts, values, written in NAMES["GROUPS"] for text in texts}
+CALLS = {text: (values, written) for texts, values, written in groups() for text in texts}  # of a text in several, the last counts
 
 # Where symgrad differs by intent, with the attributes (or "name") that are another thing here.
 INTENDED = {

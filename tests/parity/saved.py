@@ -9,18 +9,10 @@ The file maps the text of a call over the names `a`, `b`, `c` to, for each set o
 
 import itertools
 import json
-import pathlib
-import re
 
 import torch
 
-DATA = pathlib.Path(__file__).parents[1] / "support" / "data"
-
-
-def groups():
-    """The texts of calls, the values of their arguments, and whether they write the first one."""
-    for head, texts in re.findall(r"^\[(.*)\]\n((?:.+\n)*)", (DATA / "saved.txt").read_text(encoding="utf-8"), re.MULTILINE):
-        yield texts.split(), [json.loads(value) for value in re.findall(r"= (\[.*?\])(?=, [abci]|$)", head)], head.endswith(", in place")
+from tests.support.saved_calls import DATA, groups
 
 
 def read(value, known):
