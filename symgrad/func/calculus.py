@@ -28,8 +28,7 @@ from symgrad.func.transformed import transform
 from symgrad.func.transforms import as_result
 from symgrad.graph.modes import in_mode, thread
 from symgrad.program import passes
-from symgrad.program.cache import programs
-from symgrad.program.signature import signature_of
+from symgrad.program.cache import programs, signature_of
 from symgrad.trees import flatten
 
 __all__ = ["curl", "divergence", "laplacian", "value_and_laplacian"]

@@ -11,8 +11,7 @@ from symgrad.func.second import HessianProgram, hessian_products
 from symgrad.func.sparsity import plan_hessian
 from symgrad.graph.modes import thread
 from symgrad.program import passes
-from symgrad.program.cache import programs
-from symgrad.program.signature import has_signature, signature_of
+from symgrad.program.cache import has_signature, programs, signature_of
 
 __all__ = ["SignaturePlan", "Plans"]
 

@@ -21,8 +21,8 @@ from symgrad.func.evaluation import Evaluation
 from symgrad.graph.modes import DEFAULT, special, thread
 from symgrad.graph.node import GRADIENT, HOOKED, TRACKED, TRANSFORMED, Node, all_threads
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.program.cache import signature_of
 from symgrad.program.passes import PassProgram, fits, known_program, recording
-from symgrad.program.signature import signature_of
 
 __all__ = ["Walk", "curve_steps", "gradient_steps", "recorded_coefficients", "steps_of", "unobserved", "walk_of"]
 

@@ -114,12 +114,8 @@ class Optimizer:
             self.add_param_group(group)
 
     def _reset_hooks(self) -> None:
-        self._step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-        self._step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-        self._saving_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-        self._saved_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-        self._loading_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-        self._loaded_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._step_pre_hooks, self._step_post_hooks, self._saving_hooks, self._saved_hooks, self._loading_hooks, self._loaded_hooks = (
+            OrderedDict[int, Callable[..., Any]]() for _ in range(6))
         self._stepping = False
         self._opt_called: bool | None = None  # whether a step was made since there is a scheduler
 

@@ -1,11 +1,20 @@
-"""The library's one cache: programs and analyses of graphs by signature, bounded in bytes."""
+"""The library's one cache: programs and analyses of graphs by signature, bounded in bytes.
+
+A signature is independent of the values of a graph: a program is valid for every graph with its signature.
+"""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["Cache", "programs"]
+import numpy as np
+
+from symgrad.graph.node import Node
+from symgrad.graph.op import Op
+
+__all__ = ["Cache", "has_signature", "programs", "signature_of"]
 
 BUDGET = 256_000_000  # bytes
 LEAST = 1000  # bytes that every entry counts
@@ -57,3 +66,98 @@ class Cache:
 
 
 programs = Cache(BUDGET)
+
+
+SMALL = 4096  # larger index arrays are not compared by their elements
+PLAIN = frozenset((int, float, bool, str, type(None)))
+
+
+def signature_of(inputs: Sequence[Node], path: Sequence[Node], root: Node | None) -> Any:
+    """The signature of a graph: its ops, their parameters, the edges, and all shapes and dtypes; None if an argument cannot be compared."""
+    at: dict[Node | None, int] = {node: -1 - i for i, node in enumerate(inputs)}
+    at.update(zip(path, range(len(path))))
+    out: list[Any] = [_shapes(inputs)]
+    append, get = out.append, at.get  # those of the inputs and ops determine the shapes and dtypes of all values
+    try:
+        for node in path:
+            args: Any = node.args
+            cls: Any = type(node)
+            if type(cls.op) is not Op:  # a FunctionNode, whose op belongs to one call
+                return None
+            append(cls)  # the class determines the op, and whether passes are guarded
+            i = 0
+            for p in node.parents:
+                k = get(p)
+                append(_constant(args[i]) if k is None else k)
+                i += 1
+            for a in args[i:]:
+                if (kind := type(a)) in PLAIN:
+                    append(kind)
+                    append(a)
+                else:
+                    append(_key(a))
+        append(get(root))
+    except (TypeError, AttributeError, IndexError):  # a node of a derivative has edges and no arguments
+        return None
+    return tuple(out)
+
+
+def has_signature(signature: Any, inputs: Sequence[Node], path: Sequence[Node], root: Node | None) -> bool:
+    """Whether a graph has a signature, without computing its own; False if that is uncertain."""
+    if signature[0] != _shapes(inputs):
+        return False
+    at, j = [*path, *reversed(inputs)], 1
+    try:
+        for node in path:
+            args: Any = node.args
+            if signature[j] is not type(node):
+                return False
+            j += 1
+            i = 0
+            for p in node.parents:
+                k = signature[j]
+                if type(k) is int:
+                    if at[k] is not p:
+                        return False
+                elif p is not None and p in at or k != _constant(args[i]):
+                    return False
+                i += 1
+                j += 1
+            for a in args[i:]:
+                if (kind := type(a)) in PLAIN:
+                    if signature[j] is not kind or signature[j + 1] != a:
+                        return False
+                    j += 2
+                elif signature[j] == _key(a):
+                    j += 1
+                else:
+                    return False
+        return j + 1 == len(signature) and signature[j] is not None and at[signature[j]] is root
+    except (TypeError, AttributeError, IndexError):
+        return False
+
+
+def _shapes(inputs: Sequence[Node]) -> tuple:
+    return tuple([(x.value.shape, x.value.dtype) for x in inputs])
+
+
+def _constant(x: Any) -> Any:
+    """The entry of a constant in a signature: the shape and dtype of an array, and the value of a number."""
+    return (x.shape, x.dtype) if hasattr(x, "shape") else (type(x), x)
+
+
+def _key(x: Any) -> Any:
+    """A hashable key of a parameter."""
+    kind = type(x)
+    if kind is slice:
+        return slice, x.start, x.stop, x.step
+    if kind is tuple or kind is list:
+        return (kind, *map(_key, x))
+    if kind is np.ndarray:
+        if x.nbytes > SMALL:
+            raise TypeError("too large to compare")
+        return x.shape, x.dtype, x.tobytes()
+    if kind.__hash__ is object.__hash__:  # type: ignore[comparison-overlap]  # which equals nothing but itself, and would be kept alive
+        raise TypeError("nothing to compare by")
+    hash(x)  # raises TypeError
+    return kind, x

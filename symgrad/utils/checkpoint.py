@@ -10,7 +10,7 @@ from typing import Any
 from symgrad.func.checkpointing import CheckpointError, in_segments, noop_context_fn
 from symgrad.func.checkpointing import checkpoint as as_one_node
 from symgrad.graph.modes import in_mode, thread
-from symgrad.utils.recomputation import Frame, Logging, OperationLog
+from symgrad.utils.recomputation import Frame, OperationLog
 from symgrad.utils.selective import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
 __all__ = ["CheckpointError", "CheckpointPolicy", "SelectiveCheckpointContext", "checkpoint", "checkpoint_sequential",
@@ -68,7 +68,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     if debug and context_fn is not noop_context_fn:
         raise ValueError("checkpoint: debug=True excludes a context_fn")
     logs = (OperationLog(), OperationLog()) if debug else ()
-    first, again = map(Logging, logs) if logs else context_fn()
+    first, again = logs or context_fn()
     if not thread.modes.grad:
         return function(*args, **kwargs)
     early_stop = early_stop if thread.modes.early_stop is None else thread.modes.early_stop

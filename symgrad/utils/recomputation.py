@@ -22,7 +22,7 @@ from symgrad.system.frames import user_frame
 from symgrad.system.weakkeys import WeakKeys
 from symgrad.trees import flatten
 
-__all__ = ["Frame", "Logging", "OperationLog"]
+__all__ = ["Frame", "OperationLog"]
 
 TIP = "Let the function save the same tensors in each call; debug=True lists the operations of both"
 
@@ -128,7 +128,6 @@ class Frame:
             raise CheckpointError(f"{error}\n\nOperations of the first call:\n{first}\n\nOperations of the recomputation:\n{again}") from error
 
 
-
 def _itself(t: Tensor) -> Tensor:
     return t
 
@@ -137,7 +136,7 @@ def _itself(t: Tensor) -> Tensor:
 
 
 class OperationLog(Recorder):
-    """The observer that notes the operations of a call, with the lines of user code."""
+    """The observer that notes the operations of a call, with the lines of user code, and the scope in which it does."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -146,16 +145,9 @@ class OperationLog(Recorder):
         shapes, frame = ", ".join(str(list(a.shape)) for a in node.args[:len(node.parents)]), user_frame(1)
         self.lines.append(f"{node.short_name()}({shapes}) -> {list(node.value.shape)} at {frame.f_code.co_filename}:{frame.f_lineno}")
 
-
-class Logging:
-    """The scope in which a log observes."""
-
-    def __init__(self, log: OperationLog):
-        self.log = log
-
     def __enter__(self) -> None:
-        self.log.lines.clear()
-        self.scope = in_mode(observers=(*thread.modes.observers, self.log))
+        self.lines.clear()
+        self.scope = in_mode(observers=(*thread.modes.observers, self))
         self.scope.__enter__()
 
     def __exit__(self, *exception: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from symgrad.visual.arranging import MARGIN, arranged, baseline
 from symgrad.visual.boxes import GraphView
-from symgrad.visual.svg import EDGES, LEGEND, colours_of
+from symgrad.visual.texts import EDGES, LEGEND, colours_of
 
 __all__ = ["png_of"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from symgrad.visual.boxes import GraphView, NodeLabels
 from symgrad.visual.folding import Fold, opened
-from symgrad.visual.svg import svg_of
+from symgrad.visual.texts import svg_of
 from symgrad.visual.tracing import Vertex
 
 __all__ = ["page_of"]

@@ -13,8 +13,7 @@ from symgrad.system.atomic_write import write_whole
 from symgrad.visual.boxes import GraphView, NodeLabels
 from symgrad.visual.folding import Fold, grouped, opened, ordered
 from symgrad.visual.page import page_of
-from symgrad.visual.svg import svg_of
-from symgrad.visual.texts import dot_of, latex_of, mermaid_of
+from symgrad.visual.texts import dot_of, latex_of, mermaid_of, svg_of
 from symgrad.visual.tracing import GRADIENTS, Vertex, call_recorded, differentiate, read
 
 __all__ = ["Picture", "graph"]

@@ -10,7 +10,7 @@ import symgrad
 from symgrad import visual
 from symgrad.utils.tensorboard import SummaryWriter
 from symgrad.visual.arranging import arranged
-from symgrad.visual.svg import colours_of
+from symgrad.visual.texts import colours_of
 from tests.torch_compat.test_tensorboard import events
 
 pytestmark = pytest.mark.sweep
