@@ -91,7 +91,7 @@ def _pack(node: Any, positions: Sequence[int], pack: Pack, unpack: Unpack) -> No
     node.args = _Args(args)
     node.args.kept = kept
     node.flags |= PACKED | CALLS
-    become(node, _plain_class(type(node)))
+    become(node, _plain_class(node.__class__))
 
 
 def _copied(value: Any) -> Any:

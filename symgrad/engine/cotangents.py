@@ -252,7 +252,7 @@ def mark_as_guarded(x: Any) -> None:
     elif type(x) is Tensor and x._node is not None:
         node = x._node
         if getattr(getattr(type(node), "op", None), "kind", None) == "elementwise":
-            become(node, guarded_class(type(node)))
+            become(node, guarded_class(type(node)))  # type: ignore[arg-type]
             node.flags |= SELECTED
 
 

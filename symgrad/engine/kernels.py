@@ -63,7 +63,7 @@ def with_kernel(op: Op, plain: Lifted) -> Lifted:
             out = plain(input, *rest)
             node: Any = out._node_slot
             if node is not None and node.op is op and node.flags & GRADIENT and _is_alike(out._value, node.args, arity, kernel.finite):
-                become(node, _kernel_class(type(node), kernel))
+                become(node, _kernel_class(node.__class__, kernel))
             return out
         args: tuple[Any, ...] = (x, *rest)
         parents: tuple[Node | None, ...] = (p,)

@@ -106,7 +106,7 @@ def _output_nodes(node: Node, count: int) -> list[Node]:
 
 def generator_state() -> tuple[int, dict[str, Any]]:
     """The state of the random generator, for `restored_generator`."""
-    return default_generator.initial_seed(), default_generator._bits.state  # type: ignore[return-value]
+    return default_generator.initial_seed(), default_generator._bits.state
 
 
 @contextlib.contextmanager
@@ -117,7 +117,7 @@ def restored_generator(state: tuple[int, dict[str, Any]] | None) -> Iterator[Non
         return
     with fork_rng():
         default_generator._source = state[0], default_generator.numpy
-        default_generator._bits.state = state[1]  # type: ignore[assignment]
+        default_generator._bits.state = state[1]
         yield
 
 

@@ -164,7 +164,7 @@ class Op:
         return self.kind != "elementwise" or self.selects or self.name == "mul"
 
 
-_DEFAULTS = {"numerics": Numerics(), "docs": Documentation(), "surface": Surface()}
+_DEFAULTS: dict[str, Any] = {"numerics": Numerics(), "docs": Documentation(), "surface": Surface()}
 _GROUP_OF = {field.name: group for group, default in _DEFAULTS.items() for field in fields(default)}
 
 

@@ -96,7 +96,7 @@ def _copy_of_view(view: Tensor, name: str = "") -> Tensor:
     out = _copy(view, "C")
     node, of_view = out._node_slot, view._node_slot
     if type(node) is CLONE and of_view is not None and getattr(of_view, "args", None):  # a node of forward mode alone has none
-        become(node, renamed(CLONE, f"{name or type(of_view.public_node).__name__}_copy"))
+        become(node, renamed(CLONE, f"{name or type(of_view.public_node).__name__}_copy"))  # type: ignore[arg-type]
     return out
 
 
@@ -147,7 +147,7 @@ def alias_copy(input: Tensor) -> Tensor:
     """A contiguous copy of the input."""
     out = _copy(input, "C")
     if type(out._node_slot) is CLONE:
-        become(out._node_slot, renamed(CLONE, "AliasBackward0_copy"))
+        become(out._node_slot, renamed(CLONE, "AliasBackward0_copy"))  # type: ignore[arg-type]
     return out
 
 
