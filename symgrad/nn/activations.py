@@ -22,7 +22,7 @@ __all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "hardshrink", "hardsig
            "threshold", "threshold_"]
 
 hardshrink, softshrink, prelu, softsign, tanhshrink = traced.hardshrink, traced.softshrink, traced.prelu, traced.softsign, traced.tanhshrink
-logsigmoid, softplus, gelu, glu = traced.logsigmoid, traced.softplus, traced.gelu, traced.glu
+logsigmoid, softplus, gelu, glu, tanh, sigmoid = traced.logsigmoid, traced.softplus, traced.gelu, traced.glu, traced.tanh, traced.sigmoid
 Activation = Callable[..., Tensor]
 
 
@@ -94,16 +94,6 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
 def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
     """`rrelu`, written into the input itself."""
     return rrelu(input, lower, upper, training, True)
-
-
-def tanh(input: Tensor) -> Tensor:
-    """The hyperbolic tangent."""
-    return traced.tanh(input)
-
-
-def sigmoid(input: Tensor) -> Tensor:
-    """1 / (1 + exp(-input))."""
-    return traced.sigmoid(input)
 
 
 def _axis(name: str, input: Tensor, dim: int | None, stacklevel: int) -> int:

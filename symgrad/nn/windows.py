@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -16,20 +17,19 @@ __all__ = ["flat_index", "largest_in_parts", "largest_in_places", "largest_in_wi
 Sizes = Sequence[int]
 
 
-def _of_members(value: Any, function: Callable[..., Any], *given: Any) -> Any:
+def _of_members(function: Callable[..., np.ndarray]) -> Callable[..., Any]:
     """The function of the last axes of an array, or of that of the members of a batch."""
-    value = check_ordered(value)
-    if hasattr(value, "_with"):
-        return value._with(_of_members(value.data, function, *given))
-    return function(np.asarray(value), *given)
+    @functools.wraps(function)
+    def positions(value: Any, *given: Any) -> Any:
+        value = check_ordered(value)
+        return value._with(positions(value.data, *given)) if hasattr(value, "_with") else function(np.asarray(value), *given)
+
+    return positions
 
 
-def largest_in_windows(value: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, places: Sizes) -> Any:
+@_of_members
+def largest_in_windows(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, places: Sizes) -> np.ndarray:
     """The position of the first largest element under a kernel at each of its places, in the flattened last axes; the last NaN is the largest."""
-    return _of_members(value, _largest_in_windows, kernel, stride, padding, dilation, places)
-
-
-def _largest_in_windows(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, places: Sizes) -> np.ndarray:
     rank = len(kernel)
     x = x.astype(np.float32) if x.dtype.kind == "V" else x
     size = x.shape[x.ndim - rank:]
@@ -80,12 +80,9 @@ def _inside(start: np.ndarray, offset: int, size: int, stride: int) -> tuple[sli
     return slice(low, high + 1), slice(int(at[low]), int(at[high]) + 1, stride)
 
 
-def largest_in_parts(value: Any, parts: Sequence[Sequence[tuple[int, int]]]) -> Any:
+@_of_members
+def largest_in_parts(x: np.ndarray, parts: Sequence[Sequence[tuple[int, int]]]) -> np.ndarray:
     """As `largest_in_windows`, for the parts from a start to an end of each axis, of different lengths."""
-    return _of_members(value, _largest_in_parts, parts)
-
-
-def _largest_in_parts(x: np.ndarray, parts: Sequence[Sequence[tuple[int, int]]]) -> np.ndarray:
     rank = len(parts)
     lead, size = x.shape[:x.ndim - rank], x.shape[x.ndim - rank:]
     x = x.astype(np.float32) if x.dtype.kind == "V" else x
@@ -104,12 +101,9 @@ def _largest_in_parts(x: np.ndarray, parts: Sequence[Sequence[tuple[int, int]]])
     return at
 
 
-def largest_in_places(value: Any, starts: Sequence[np.ndarray], kernel: Sizes) -> Any:
+@_of_members
+def largest_in_places(x: np.ndarray, starts: Sequence[np.ndarray], kernel: Sizes) -> np.ndarray:
     """As `largest_in_windows`, for windows that start elsewhere in each image; `starts` has the coordinates (N, C, places) for each axis."""
-    return _of_members(value, _largest_in_places, starts, kernel)
-
-
-def _largest_in_places(x: np.ndarray, starts: Sequence[np.ndarray], kernel: Sizes) -> np.ndarray:
     rank = len(kernel)
     size = x.shape[x.ndim - rank:]
     positions: Any = 0

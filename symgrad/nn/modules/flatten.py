@@ -39,11 +39,8 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size: Any):
         super().__init__()
-        if not isinstance(unflattened_size, (tuple, list)):
-            raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}")
-        for position, size in enumerate(unflattened_size):
-            if not isinstance(size, int):
-                raise TypeError(f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at pos {position}")
+        if not isinstance(unflattened_size, (tuple, list)) or not all(isinstance(size, int) for size in unflattened_size):
+            raise TypeError(f"Unflatten: unflattened_size must be a tuple of integers, not {unflattened_size!r}")
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:

@@ -39,8 +39,7 @@ def get_total_norm(tensors: Parameters, norm_type: float = 2.0, error_if_nonfini
         norms = [FUNCTIONS["norm"](t, norm_type) for t in _listed(tensors)]
         total = FUNCTIONS["norm"](FUNCTIONS["stack"](norms), norm_type) if norms else tensor(0.0)
     if error_if_nonfinite and not math.isfinite(total.item()):
-        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. To "
-                           f"disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`")
+        raise RuntimeError(f"get_total_norm: the norm of order {norm_type} is {total.item()}. Pass error_if_nonfinite=False to take it")
     return total
 
 
@@ -83,5 +82,5 @@ def clip_grad_value_(parameters: Parameters, clip_value: float, foreach: bool | 
 def clip_grad_norm(parameters: Parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
                    foreach: bool | None = None) -> Tensor:
     """The deprecated name of `clip_grad_norm_`."""
-    warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2)
+    warnings.warn("nn.utils.clip_grad_norm is deprecated; use clip_grad_norm_", FutureWarning, stacklevel=2)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)

@@ -34,10 +34,8 @@ def fuse_linear_bn_weights(linear_w: Tensor, linear_b: Tensor | None, bn_rm: Ten
 
 
 def _fuse(module: Any, bn: Any, axis: int) -> Any:
-    if module.training or bn.training:
-        raise AssertionError("Fusion only for eval!")
-    if bn.running_mean is None or bn.running_var is None:
-        raise AssertionError("bn.running_mean and bn.running_var must not be None")
+    if module.training or bn.training or bn.running_mean is None or bn.running_var is None:
+        raise AssertionError("fuse: both modules must be in evaluation, and the normalisation must have running statistics")
     out = copy.deepcopy(module)
     out.weight, out.bias = _fused(out.weight, out.bias, axis, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
     return out
@@ -63,6 +61,5 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     True
     """
     if bn.num_features not in (linear.out_features, 1):
-        raise AssertionError(f"To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got linear.out_features="
-                             f"{linear.out_features} and bn.num_features={bn.num_features}")
+        raise AssertionError(f"fuse: bn.num_features={bn.num_features} must be 1 or linear.out_features={linear.out_features}")
     return _fuse(linear, bn, 0)

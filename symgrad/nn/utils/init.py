@@ -15,8 +15,6 @@ def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Any:
 
     Raises RuntimeError for a class that is no module, or takes no device.
     """
-    if not issubclass(module_cls, Module):
-        raise RuntimeError(f"Expected a Module; got {module_cls}")
-    if "device" not in inspect.signature(module_cls).parameters:
-        raise RuntimeError("Module must support a 'device' arg to skip initialization")
+    if not issubclass(module_cls, Module) or "device" not in inspect.signature(module_cls).parameters:
+        raise RuntimeError(f"skip_init: {module_cls.__name__} must be a module that takes a device")
     return module_cls(*args, **kwargs)

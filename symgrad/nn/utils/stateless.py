@@ -13,6 +13,5 @@ __all__ = ["functional_call"]
 def functional_call(module: Any, parameters_and_buffers: dict[str, Any], args: Any = None, kwargs: dict[str, Any] | None = None, *,
                     tie_weights: bool = True, strict: bool = False) -> Any:
     """`func.functional_call`, deprecated under this name."""
-    warnings.warn("`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of PyTorch. "
-                  "Please use `torch.func.functional_call` instead which is a drop-in replacement.", FutureWarning, stacklevel=2)
+    warnings.warn("nn.utils.stateless.functional_call is deprecated; use func.functional_call", FutureWarning, stacklevel=2)
     return func.functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
