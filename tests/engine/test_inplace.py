@@ -326,6 +326,22 @@ class TestReshaped:
         getattr(ones, name[:-1])(*args).mul_(3.0)
         assert same(x.grad, ones.value)
 
+    def test_views_of_a_reshaped_base_keep_their_geometry(self, name):
+        args, node, _ = RESHAPING[name]
+        x = self.numbers().requires_grad_()
+        base = x * 1
+        view = base[0]
+        getattr(base, name)(*args)
+        assert view._base is base and view.tolist() == [0.0, 1.0, 2.0] and base.grad_fn.name() == node
+        base.mul_(2.0)
+        view.sum().backward()
+        ones = self.numbers() * 0 + 1
+        getattr(ones, name[:-1])(*args).mul_(2.0)
+        reached = ones.value * [[1.0], [0.0]]
+        if name == "as_strided_":
+            reached[0, 2:] = 2.0
+        assert same(x.grad, reached)
+
     def test_refused_and_allowed(self, name):
         args, _, shape = RESHAPING[name]
         x = self.numbers().requires_grad_()

@@ -203,3 +203,15 @@ def test_a_posthook_that_an_unpack_hook_registers_runs():
         assert x.grad.tolist() == pytest.approx([-times * math.sin(v) / 2 for v in (1.0, 2.0)])
     assert [[g.tolist() for g in outputs] for outputs in seen] == [[], [[1.0, 1.0]]]
     assert current_autograd_node() is None
+
+
+@pytest.mark.parametrize("transform", ["hessian", "jacfwd of grad", "jvp of grad", "jacrev of grad"])
+def test_transforms_inside_hooks(transform):
+    x, power = symgrad.tensor([1.0, 2.0]), lambda x: (x**3).sum()
+    by_transform = {"hessian": symgrad.func.hessian(power), "jacfwd of grad": symgrad.func.jacfwd(symgrad.func.grad(power)),
+                    "jacrev of grad": symgrad.func.jacrev(symgrad.func.grad(power)),
+                    "jvp of grad": lambda x: symgrad.func.vmap(lambda t: symgrad.func.jvp(symgrad.func.grad(power), (x,), (t,))[1])(symgrad.eye(2))}
+    packs = []
+    with symgrad.autograd.graph.saved_tensors_hooks(lambda t: packs.append(t) or t, lambda t: t):
+        found = by_transform[transform](x)
+    assert found.tolist() == [[6.0, 0.0], [0.0, 12.0]] and packs

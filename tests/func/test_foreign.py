@@ -198,3 +198,10 @@ def test_no_rules():
 def test_a_pullback_alone_has_no_forward_mode():
     with pytest.raises(TypeError, match="jv has a pullback only"):
         jvp(lambda x: bessel("reverse")(0, x), (T(1.0),), (T(1.0),))
+
+
+def test_a_compiled_function_calls_it():
+    jv = bessel("both")
+    f = symgrad.compile(lambda x: jv(0, x) * x)
+    for x in (0.3, 0.7, 1.9):
+        assert float(f(T(x))) == pytest.approx(scipy.special.j0(x) * x, rel=1e-15)

@@ -174,6 +174,7 @@ def test_products_with_vectors():
 
 
 @pytest.mark.parametrize("call, message", [
+    (lambda: func.hessian(lambda x: x.prod(), chunk_size=0)(symgrad.ones(3)), "chunk_size"),
     (lambda: func.hessian(lambda x: x, structure="auto")(symgrad.ones(3)), r"hessian: <lambda> must return a scalar, but its output has shape \[3\]"),
     (lambda: func.hessian(lambda x: x.sum(), structure="banded"), "structure must be None, 'auto', 'local' or 'factors', not 'banded'"),
     (lambda: func.hessian(lambda x: x.sum())(symgrad.arange(3)), r"hessian: x has dtype torch.int64, which cannot be differentiated"),
@@ -300,3 +301,21 @@ def test_hvp_whose_value_is_batched_and_whose_tangent_is_not():
 
     one_by_one = np.stack([product(shift).numpy() for shift in shifts])
     np.testing.assert_allclose(symgrad.vmap(product)(shifts), one_by_one, rtol=1e-12)
+
+
+def test_an_index_is_part_of_the_signature():
+    places = [symgrad.tensor([0, 1]), symgrad.tensor([2, 0]), symgrad.tensor([1, 1])]
+    for structure in (None, "auto"):
+        h = func.hessian(lambda x, i: (x[i] ** 3).sum(), structure=structure)
+        for i in places * 3:
+            x = symgrad.tensor([1.0, 2.0, 3.0])
+            count = np.bincount(i.numpy(), minlength=3)
+            close(numbers(h(x, i)), np.diag(6 * x.numpy() * count))
+
+
+def test_factors():
+    features, weights = np.random.default_rng(1).normal(size=(30, 4)), np.random.default_rng(2).normal(size=4)
+    h = func.hessian(lambda w: (symgrad.tensor(features) @ w).exp().sum(), structure="factors")
+    found = h(symgrad.tensor(weights))
+    assert h.report.form == "X' D X"
+    np.testing.assert_allclose(found.todense(), features.T @ (np.exp(features @ weights)[:, None] * features), rtol=1e-12)

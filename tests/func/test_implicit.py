@@ -10,6 +10,7 @@ import sympy
 import symgrad
 from symgrad import nn
 from symgrad.func import grad, hessian, hvp, jacfwd, jacrev, jvp, vmap
+from symgrad.func.custom import custom_vjp
 from symgrad.func.implicit import implicit_argmin, implicit_fixed_point, implicit_root
 from symgrad.func.taylor import jet
 from symgrad.trees import flatten
@@ -347,3 +348,10 @@ def test_it_has_no_formula():
     with pytest.raises(NotImplementedError, match="no Taylor series"):
         jet(square_root(), (T(4.0),), ([T(1.0), T(0.0)],))
     assert symgrad.check(square_root(), 4.0).verdict == "not checkable"
+
+
+def test_an_equation_with_a_pullback_of_its_own():
+    f = custom_vjp(lambda x: x**2)
+    f.defvjp(lambda x: (f(x), x), lambda x, g: (g * 2 * x,))
+    root = implicit_root(lambda x, a: f(x) - a, lambda a: float(a) ** 0.5, solve="gmres")
+    assert [float(g(3.0)) for g in (grad(root), grad(grad(root)), jacfwd(root))] == pytest.approx([ROOTS[1], ROOTS[2], ROOTS[1]], rel=1e-13)

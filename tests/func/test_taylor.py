@@ -333,3 +333,9 @@ def test_unsupported_arguments_are_refused(name):
     call, error, message = REFUSED[name]
     with pytest.raises(error, match=message):
         call()
+
+
+def test_nested_derivatives_do_not_confuse_perturbations():
+    """d/dx (x · d/dy (x + y)) = 1 at x = y = 1 (Siskind and Pearlmutter 2005), and the outer path in the inner one's coefficient."""
+    assert derivatives(lambda a: a * derivatives(lambda b: a + b, 1)(1.0)[1], 1)(1.0)[1].item() == 1.0
+    assert derivatives(lambda a: jet(lambda b: b**2, (a,), ([a],))[1][0], 1)(3.0)[1].item() == 12.0

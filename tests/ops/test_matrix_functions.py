@@ -9,7 +9,7 @@ import symgrad
 from symgrad import linalg
 from symgrad.autograd import gradcheck, gradgradcheck
 from symgrad.carriers import numeric, precise
-from symgrad.func import hessian, vmap
+from symgrad.func import hessian, jacfwd, jacrev, vmap
 
 RNG = np.random.default_rng(0)
 SPD = symgrad.tensor(np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]]))
@@ -207,3 +207,12 @@ def test_second_derivatives_of_equal_values_say_what_has_one():
     for f in (linalg.eigvalsh, linalg.svdvals, lambda a: linalg.eigvals(a).real):
         with pytest.raises(RuntimeError, match=r"equal.* and the values have no second one. Compute .* by traces, determinants and"):
             hessian(lambda a, f=f: f(a).square().sum())(symgrad.eye(2))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_modes_agree(name):
+    f = FUNCTIONS[name]
+    assert symgrad.allclose(jacfwd(f)(SPD), jacrev(f)(SPD), rtol=1e-9, atol=1e-10)
+    forward, backward = jacfwd(jacfwd(f))(SPD), jacrev(jacrev(f))(SPD)
+    assert symgrad.allclose(forward, backward, rtol=1e-9, atol=1e-9)
+    assert symgrad.allclose(jacfwd(jacrev(f))(SPD), backward, rtol=1e-9, atol=1e-9)
