@@ -198,8 +198,7 @@ def test_formulas_alone_refuse_a_wrong_rule_too(what, monkeypatch, third_slope):
 
 
 def test_without_time_only_trivial_statements_are_proved():
-    proof = prove("direction", 2, complex=False, seconds=0.0, points=2)
-    assert proof.ok and proof.seconds < 30
+    assert prove("direction", 2, complex=False, seconds=0.0, points=2).ok
     assert prove("mul", 2, complex=False, seconds=0.0).verdict == "proved"  # whose formulas are the same as they stand
 
 

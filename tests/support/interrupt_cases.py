@@ -225,9 +225,7 @@ def batches(workers):
 
         yield work
         gc.collect()
-        end = time.monotonic() + 5
-        while multiprocessing.active_children():
-            assert time.monotonic() < end, "the processes of the loader run on"
+        while multiprocessing.active_children():  # a process of the loader that runs on is a hang
             time.sleep(0.001)
         assert sorted(int(i) for (batch,) in loader for i in batch) == list(range(6))
 
