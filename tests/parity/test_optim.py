@@ -1,6 +1,5 @@
 """Every optimizer against torch: random gradients, shapes and options; the state of each can be loaded by the other at any step."""
 
-import importlib
 import random
 
 import numpy as np
@@ -105,71 +104,6 @@ def test_optimizers_agree(name, seed, monkeypatch):
         if step == 5:
             for library, other in ((torch, of_symgrad), (symgrad, of_torch)):
                 sides[library][1].load_state_dict(tensors(arrays(other.state_dict()), library))
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_schedules_agree(seed):
-    """Random schedules with random options, alone, chained and in a sequence: the same learning rates and state in every epoch."""
-    choose = random.Random(seed)
-    real, whole = choose.uniform, choose.randint
-    choices = {
-        "StepLR": lambda: {"step_size": whole(1, 9), "gamma": real(0.1, 1)}, "MultiStepLR": lambda: {"milestones": choose.choices(range(25), k=4)},
-        "ConstantLR": lambda: {"factor": real(0.1, 1), "total_iters": whole(0, 20)}, "ExponentialLR": lambda: {"gamma": real(0.5, 1.2)},
-        "LinearLR": lambda: {"start_factor": real(0.1, 1), "end_factor": real(0, 1), "total_iters": whole(1, 20)},
-        "PolynomialLR": lambda: {"total_iters": whole(1, 20), "power": real(0.1, 3)},
-        "CosineAnnealingLR": lambda: {"T_max": whole(2, 15), "eta_min": real(0, 0.1)},
-        "CosineAnnealingWarmRestarts": lambda: {"T_0": whole(1, 9), "T_mult": whole(1, 3), "eta_min": real(0, 0.1)},
-        "CyclicLR": lambda: {"base_lr": real(0, 0.5), "max_lr": real(0.5, 2), "step_size_up": whole(1, 9), "step_size_down": whole(1, 9), "mode":
-                             choose.choice(["triangular", "triangular2", "exp_range"]), "gamma": real(0.8, 1)},
-        "OneCycleLR": lambda: {"max_lr": real(0.1, 2), "total_steps": whole(26, 50), "pct_start": real(0.2, 0.45), "three_phase": seed % 2 == 0,
-                               "anneal_strategy": choose.choice(["cos", "linear"])},
-    }
-    names = choose.sample(sorted(choices), 3)
-    drawn = [(name, choices[name]()) for name in names]
-    milestones = sorted(choose.sample(range(1, 20), 2))
-
-    def start(library):
-        optimizer = library.optim.Adam([{"params": [library.ones(1, requires_grad=True)], "lr": lr} for lr in (0.5, 0.01)])
-        schedules = library.optim.lr_scheduler
-        if seed % 4 == 0:
-            made = schedules.SequentialLR(optimizer, [getattr(schedules, name)(optimizer, **options) for name, options in drawn], milestones)
-        elif seed % 4 == 1:
-            made = schedules.ChainedScheduler([getattr(schedules, name)(optimizer, **options) for name, options in drawn])
-        else:
-            made = getattr(schedules, names[0])(optimizer, **drawn[0][1])
-        return optimizer, made
-
-    sides = [start(library) for library in (torch, symgrad)]
-    for _ in range(24):
-        for optimizer, scheduler in sides:
-            optimizer.step()
-            scheduler.step()
-        assert agree(sides[1][1].get_last_lr(), sides[0][1].get_last_lr()), drawn
-        assert agree(sides[1][1].state_dict(), sides[0][1].state_dict()), drawn
-        assert agree(*([group["betas"] for group in optimizer.param_groups] for optimizer, _ in reversed(sides)))
-
-
-@pytest.mark.parametrize("library", [torch, symgrad])
-def test_hooks_of_all_optimizers_and_required_options(library):
-    module, said = importlib.import_module(f"{library.__name__}.optim.optimizer"), []
-    p = library.ones(1, requires_grad=True)
-    p.grad = library.ones(1)
-    optimizer = library.optim.SGD([p], lr=0.5)
-    handles = [optimizer.register_step_pre_hook(lambda *args: said.append("own pre")),
-               module.register_optimizer_step_pre_hook(lambda o, args, kwargs: said.append(("pre", o is optimizer, len(args), kwargs))),
-               module.register_optimizer_step_post_hook(lambda *args: said.append("post")),
-               optimizer.register_step_post_hook(lambda *args: said.append("own post"))]
-    assert isinstance(handles[0], library.utils.hooks.RemovableHandle)
-    optimizer.step()
-    assert said == [("pre", True, 1, {}), "own pre", "own post", "post"]
-    for handle in handles:
-        handle.remove()
-    optimizer.step()
-    assert len(said) == 4 and p.item() == 0
-    assert repr(module.required) == "<required parameter>"
-    with pytest.raises(ValueError, match="lr"):
-        library.optim.Optimizer([p], {"lr": module.required})
-    assert library.optim.Optimizer([{"params": [p], "lr": 1}], {"lr": module.required}).param_groups[0]["lr"] == 1
 
 
 @pytest.mark.parametrize("options", [{"max_iter": 4}, {"line_search_fn": "strong_wolfe"},

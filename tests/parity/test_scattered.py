@@ -1,7 +1,6 @@
 """Ties, weights and empty indices of scatters and histograms. Calls of one line are in `calls/scattered.txt`."""
 
 
-import numpy as np
 import pytest
 
 import symgrad
@@ -24,17 +23,6 @@ def test_a_histogram_is_differentiable_by_the_weights():
     assert symgrad.autograd.grad(hist[0], w)[0].tolist() == [1, 1, 0]
 
 
-@pytest.mark.parametrize("name, rest", [("scatter", ()), ("scatter_add", ()), ("scatter_reduce", ("sum",)), ("scatter_reduce", ("amax",)),
-                                        ("index_add", ()), ("index_copy", ()), ("index_reduce", ("prod",))])
-def test_an_index_without_elements_keeps_the_graph_of_the_source(name, rest):
-    found = []
-    for library in (torch, symgrad):
-        x, source = (library.ones(n, dtype=library.float64, requires_grad=True) for n in (3, 0))
-        y = getattr(x, name)(0, library.zeros(0, dtype=library.int64), source, *rest)
-        found.append([y.tolist(), y._is_view(), *(g.tolist() for g in library.autograd.grad(y.sum(), (x, source)))])
-    assert found[0] == found[1] == [[1.0] * 3, False, [1.0] * 3, []]
-
-
 @pytest.mark.parametrize("largest", [True, False])
 def test_of_equal_elements_the_first_are_chosen(largest):
     """Torch promises no order of them, and has another one for other sizes; the values are the same."""
@@ -45,17 +33,3 @@ def test_of_equal_elements_the_first_are_chosen(largest):
         values, indices = symgrad.topk(e, k, largest=largest)
         assert indices.tolist() == order[:k] and values.tolist() == torch.topk(t, k, largest=largest)[0].tolist()
     assert symgrad.sort(e, descending=largest)[1].tolist() == order == torch.sort(t, descending=largest, stable=True)[1].tolist()
-
-
-def test_a_complex_write_at_a_repeated_index_has_the_gradients_of_torch():
-    found = []
-    for m in (symgrad, torch):
-        for accumulate in (True, False):
-            x = m.tensor([1 + 2j, 3 - 1j, 0.5j], dtype=m.complex128, requires_grad=True)
-            v = m.tensor([1j, 2.0 + 1j, 3 - 2j], dtype=m.complex128, requires_grad=True)
-            y = x * (1 + 1j)
-            y.index_put_((m.tensor([0, 2, 0]),) if accumulate else (m.tensor([0, 2, 1]),), v * 2j, accumulate=accumulate)
-            out = m.view_as_real(y * y).sin().sum()
-            found.append([m.view_as_real(g).tolist() for g in m.autograd.grad(out, (x, v))])
-    np.testing.assert_allclose(found[0], found[2], rtol=1e-12)
-    np.testing.assert_allclose(found[1], found[3], rtol=1e-12)
