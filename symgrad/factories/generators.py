@@ -15,6 +15,7 @@ from symgrad.carriers.duck import Unrecordable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.layouts.devices import CPU, check_cpu, device
+from symgrad.system.locks import reentrant_lock
 from symgrad.system.restoring import restored
 
 __all__ = ["REFUSED", "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "numpy_generator", "seed",
@@ -22,6 +23,7 @@ __all__ = ["REFUSED", "Generator", "default_generator", "fork_rng", "get_rng_sta
 
 DEFAULT_SEED = 67280421310721  # the seed of a new torch generator
 INTEGER_BYTES = 16  # the size of each integer of a state
+_making = reentrant_lock()  # two threads that draw the first number do so from one generator
 
 
 class Generator:
@@ -62,9 +64,12 @@ class Generator:
     @property
     def numpy(self) -> np.random.Generator:
         """The generator of NumPy that draws the numbers."""
-        first, made = self._source
+        made = self._source[1]
         if made is None:
-            self._source = first, made = first, np.random.Generator(np.random.PCG64(first))
+            with _making:
+                first, made = self._source
+                if made is None:
+                    self._source = first, made = first, np.random.Generator(np.random.PCG64(first))
         return made
 
     @property
