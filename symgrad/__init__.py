@@ -12,26 +12,29 @@ if "-m" in (_program := getattr(_sys, "argv", [])[:1]) or "symgrad" in "".join(_
 
 import numpy as _numpy
 
-from symgrad import autograd, random
-from symgrad.compat import legacy as _legacy
-from symgrad.compat import members as _members
-from symgrad.compat import storage as _storage
-from symgrad.compat.absent import missing as _missing
-from symgrad.compat.legacy import TYPES as _TYPES
-from symgrad.compat.modules import DEVICES as _DEVICES
-from symgrad.compat.storage import STORAGES as _STORAGES
-from symgrad.dtypes.dtype import ALIASES as _ALIASES
-from symgrad.dtypes.dtype import DTYPES as _DTYPES
-from symgrad.dtypes.dtype import DType as dtype
-from symgrad.engine.traced import FUNCTIONS as _FUNCTIONS
-from symgrad.layouts.devices import FORMATS as _FORMATS
-from symgrad.layouts.devices import LAYOUTS as _LAYOUTS
-from symgrad.methods import counting as _counting
-from symgrad.methods.assemble import assemble as _assemble
-from symgrad.methods.surface import METHODS_AS_FUNCTIONS as _METHODS_AS_FUNCTIONS
-from symgrad.methods.surface import SURFACE as _SURFACE
-from symgrad.methods.surface import method_as_function as _method_as_function
-from symgrad.public import METHODS as _METHODS
+from symgrad.system.restoring import collection_paused as _collection_paused
+
+with _collection_paused():  # the functions and classes that are made here stay
+    from symgrad import autograd, random
+    from symgrad.compat import legacy as _legacy
+    from symgrad.compat import members as _members
+    from symgrad.compat import storage as _storage
+    from symgrad.compat.absent import missing as _missing
+    from symgrad.compat.legacy import TYPES as _TYPES
+    from symgrad.compat.modules import DEVICES as _DEVICES
+    from symgrad.compat.storage import STORAGES as _STORAGES
+    from symgrad.dtypes.dtype import ALIASES as _ALIASES
+    from symgrad.dtypes.dtype import DTYPES as _DTYPES
+    from symgrad.dtypes.dtype import DType as dtype
+    from symgrad.engine.traced import FUNCTIONS as _FUNCTIONS
+    from symgrad.layouts.devices import FORMATS as _FORMATS
+    from symgrad.layouts.devices import LAYOUTS as _LAYOUTS
+    from symgrad.methods import counting as _counting
+    from symgrad.methods.assemble import assemble as _assemble
+    from symgrad.methods.surface import METHODS_AS_FUNCTIONS as _METHODS_AS_FUNCTIONS
+    from symgrad.methods.surface import SURFACE as _SURFACE
+    from symgrad.methods.surface import method_as_function as _method_as_function
+    from symgrad.public import METHODS as _METHODS
 
 __version__ = "0.1.0"
 

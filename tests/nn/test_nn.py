@@ -43,11 +43,13 @@ def python(code):
 
 
 PLAIN = """
+import gc
 import sys
 import symgrad
 x = symgrad.tensor([1.0, 2.0], requires_grad=True)
 (symgrad.sin(x) * x.exp() / 2).sum().backward()
 assert symgrad.func.grad(lambda v: (v**2).sum())(x.detach()).tolist() == [2.0, 4.0]
+assert gc.isenabled()
 heavy = "sympy mpmath scipy matplotlib logging concurrent hashlib pathlib urllib subprocess multiprocessing numpy.random".split()
 parts = "nn optim utils distributed linalg special sparse visual testing checks symbolic algebra codegen frameworks reference compiled".split()
 print(*(name for name in sys.modules if name.startswith((*(f"symgrad.{part}" for part in parts), "symgrad.methods.numpy_protocol")) or name in heavy))
