@@ -5,7 +5,7 @@ Losses take their reduction as a number, by default 0 for none, as calls of torc
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from symgrad.engine.refusals import taking_tensors
@@ -34,30 +34,31 @@ def _word(reduction: Any) -> str:
     return WORDS[reduction]
 
 
-def _numbered(name: str, words: str, reduction: Any = NONE) -> Callable[..., Tensor]:
-    """A loss whose reduction is a number; the other parameters are some of those of `nn.functional`."""
+def _reordered(name: str, words: str, reduction: int = NONE, required: bool = False) -> Callable[..., Tensor]:
+    """A function of `nn.functional` with these parameters in their order: a reduction is a number, and others that it does not have are ignored."""
     function = getattr(functional, name)
-    known = inspect.signature(function).parameters
-    given = [known[word].replace(default=reduction, annotation="int") if word == "reduction" else known[word] for word in words.split()]
-    signature = inspect.Signature([p.replace(default=p.empty) for p in given] if reduction is inspect.Parameter.empty else given,
-                                  return_annotation="Tensor")
+    known, kind = inspect.signature(function).parameters, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    given = [known.get(word, inspect.Parameter(word, kind, default=True, annotation="bool")) for word in words.split()]
+    given = [p.replace(default=reduction, annotation="int") if p.name == "reduction" else p for p in given]
+    signature = inspect.Signature([p.replace(default=p.empty) for p in given] if required else given, return_annotation="Tensor")
 
-    def numbered(*args: Any, **kwargs: Any) -> Tensor:
+    def reordered(*args: Any, **kwargs: Any) -> Tensor:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return function(**{**bound.arguments, "reduction": _word(bound.arguments["reduction"])})
+        return function(**{word: _word(x) if word == "reduction" else x for word, x in bound.arguments.items() if word in known})
 
-    setattr(numbered, "__signature__", signature)  # noqa: B010  functions have no such attribute for mypy
-    return named(numbered, name, f"`nn.functional.{name}`; the reduction is 0 for none, 1 for the mean and 2 for the sum.")
+    setattr(reordered, "__signature__", signature)  # noqa: B010  functions have no such attribute for mypy
+    text = "; the reduction is 0 for none, 1 for the mean and 2 for the sum" * ("reduction" in known)
+    return named(reordered, name, f"`nn.functional.{name}`{text}.")
 
 
-binary_cross_entropy_with_logits = _numbered("binary_cross_entropy_with_logits", "input target weight pos_weight reduction")
-cosine_embedding_loss = _numbered("cosine_embedding_loss", "input1 input2 target margin reduction")
-ctc_loss = _numbered("ctc_loss", "log_probs targets input_lengths target_lengths blank reduction zero_infinity", 1)
-hinge_embedding_loss = _numbered("hinge_embedding_loss", "input target margin reduction")
-margin_ranking_loss = _numbered("margin_ranking_loss", "input1 input2 target margin reduction")
-poisson_nll_loss = _numbered("poisson_nll_loss", "input target log_input full eps reduction", inspect.Parameter.empty)
-triplet_margin_loss = _numbered("triplet_margin_loss", "anchor positive negative margin p eps swap reduction")
+binary_cross_entropy_with_logits = _reordered("binary_cross_entropy_with_logits", "input target weight pos_weight reduction")
+cosine_embedding_loss = _reordered("cosine_embedding_loss", "input1 input2 target margin reduction")
+ctc_loss = _reordered("ctc_loss", "log_probs targets input_lengths target_lengths blank reduction zero_infinity", 1)
+hinge_embedding_loss = _reordered("hinge_embedding_loss", "input target margin reduction")
+margin_ranking_loss = _reordered("margin_ranking_loss", "input1 input2 target margin reduction")
+poisson_nll_loss = _reordered("poisson_nll_loss", "input target log_input full eps reduction", required=True)
+triplet_margin_loss = _reordered("triplet_margin_loss", "anchor positive negative margin p eps swap reduction")
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: int = NONE, *, log_target: bool = False) -> Tensor:
@@ -71,18 +72,9 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad
     return functional.embedding(indices, weight, None if padding_idx == -1 else padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
 
-@taking_tensors
-def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
-               cudnn_enable: bool = True) -> Tensor:
-    """`nn.functional.layer_norm`."""
-    return functional.layer_norm(input, normalized_shape, weight, bias, eps)
-
-
-@taking_tensors
-def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
-               cudnn_enabled: bool = True) -> Tensor:
-    """`nn.functional.group_norm`."""
-    return functional.group_norm(input, num_groups, weight, bias, eps)
+layer_norm = _reordered("layer_norm", "input normalized_shape weight bias eps cudnn_enable")
+group_norm = _reordered("group_norm", "input num_groups weight bias eps cudnn_enabled")
+instance_norm = _reordered("instance_norm", "input weight bias running_mean running_var use_input_stats momentum eps cudnn_enabled", required=True)
 
 
 @taking_tensors
@@ -90,13 +82,6 @@ def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, runnin
                momentum: float, eps: float, cudnn_enabled: bool) -> Tensor:
     """`nn.functional.batch_norm`, with the weight and the bias first."""
     return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
-
-
-@taking_tensors
-def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-                  use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool) -> Tensor:
-    """`nn.functional.instance_norm`, with the weight and the bias first."""
-    return functional.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
 def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None) -> Tensor:

@@ -56,10 +56,11 @@ def _cell(name: str, mode: str, text: str) -> Callable[..., Any]:
         state = tuple(hx) if kind.states == 2 else (hx,)
         if len(state) != kind.states:
             raise RuntimeError(f"{name}: there must be {kind.states} hidden states, but there are {len(state)}")
-        for i, hidden in enumerate(state):
-            check_shape(name, (input.shape[0], w_hh.shape[1]), **{f"hidden state {i}": hidden})
-        check_shape(name, (kind.gates * w_hh.shape[1], input.shape[1]), w_ih=w_ih)
-        check_shape(name, (kind.gates * w_hh.shape[1], w_hh.shape[1]), w_hh=w_hh)
+        count, features, size = input.shape[0], input.shape[1], w_hh.shape[1]
+        rows = kind.gates * size
+        if any(hidden.shape != (count, size) for hidden in state) or w_ih.shape != (rows, features) or w_hh.shape[0] != rows:
+            raise RuntimeError(f"{name}: hx {[list(hidden.shape) for hidden in state]}, w_ih {list(w_ih.shape)} and w_hh {list(w_hh.shape)} do not "
+                               f"fit an input of shape {list(input.shape)}")
         out = kind.step(linear(input, w_ih, b_ih), state, w_hh, b_hh)
         return out if kind.states == 2 else out[0]
 
