@@ -47,18 +47,21 @@ def _as_tuple(given: Any) -> tuple[Any, ...]:
     return tuple(given) if isinstance(given, (tuple, list)) else (given,)
 
 
+def _demand(holds: bool, what: str) -> None:
+    if not holds:
+        raise AssertionError(f"gradcheck: set {what} to True")
+
+
 def _check_inputs(inputs: tuple[Any, ...], stacklevel: int) -> None:
     differentiated = [(i, x) for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
     if not differentiated:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+        raise ValueError("gradcheck: no input requires grad. Give tensors with requires_grad=True")
     for i, x in differentiated:
         if x.dtype.name not in ("float64", "complex128"):
-            warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely fail if all "
-                          "the inputs are not of double precision floating point or complex. ", UserWarning, stacklevel=stacklevel + 1)
+            warnings.warn(f"gradcheck: input {i} is {x.dtype}, and differences need double precision. Convert it with .double()", UserWarning,
+                          stacklevel=stacklevel + 1)
         if x.numel() and any(step == 0 and size > 1 for step, size in zip(x._array().strides, x.shape)):
-            raise RuntimeError(f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able "
-                               "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "
-                               "gradcheck.")
+            raise RuntimeError(f"gradcheck: elements of input {i} share memory (it has a stride 0). Give a contiguous tensor")
 
 
 def _agrees(func: Callable[..., Any], inputs: tuple[Any, ...], tolerances: tuple[float, float, float, float], dtypes: bool, fast: bool,
@@ -108,12 +111,9 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
     >>> result, result.report.failure is None, result.report.attacked > 2
     (True, True, True)
     """
-    if not (check_forward_ad or check_backward_ad):
-        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
-    if check_batched_grad and not check_backward_ad:
-        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
-    if check_batched_forward_grad and not check_forward_ad:
-        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    _demand(check_forward_ad or check_backward_ad, "one of check_forward_ad and check_backward_ad")
+    _demand(check_backward_ad or not check_batched_grad, "check_backward_ad with check_batched_grad")
+    _demand(check_forward_ad or not check_batched_forward_grad, "check_forward_ad with check_batched_forward_grad")
     given = _as_tuple(inputs)
     _check_inputs(given, 2)
     return _agrees(func, given, (eps, atol, rtol, nondet_tol), check_grad_dtypes, fast_mode, check_backward_ad, check_forward_ad,
@@ -137,12 +137,9 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     >>> symgrad.autograd.gradgradcheck(symgrad.tanh, symgrad.tensor([0.5, 1.0], requires_grad=True))
     True
     """
-    if not (check_fwd_over_rev or check_rev_over_rev):
-        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
-    if check_undefined_grad and not check_rev_over_rev:
-        raise AssertionError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
-    if check_batched_grad and not check_rev_over_rev:
-        raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
+    _demand(check_fwd_over_rev or check_rev_over_rev, "one of check_fwd_over_rev and check_rev_over_rev")
+    _demand(check_rev_over_rev or not check_undefined_grad, "check_rev_over_rev with check_undefined_grad")
+    _demand(check_rev_over_rev or not check_batched_grad, "check_rev_over_rev with check_batched_grad")
     given = _as_tuple(inputs)
     differentiated = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
     if grad_outputs is None:

@@ -94,8 +94,7 @@ def _difference(problem: FunctionAtPoint, x: Tensor, step: Array) -> list[Array]
     for a, b in zip(*ends):
         for what, one, other in ("shape", Size(a.shape), Size(b.shape)), ("dtype", wrap(a).dtype, wrap(b).dtype):
             if one != other:
-                raise AssertionError(f"Expected `func` to return outputs with the same {what} when inputs are perturbed {where}by {problem.eps}, but "
-                                     f"got: {what}s {one} and {other}.")
+                raise AssertionError(f"gradcheck: when an input moves {where}by {problem.eps}, the {what} of an output is {one} and {other}")
     return [quietly(_quotient, a, b, 2 * problem.eps) if a.dtype.kind not in "biu" else np.zeros(a.size) for a, b in zip(*ends)]
 
 
