@@ -187,8 +187,7 @@ class Matrix:
         self.pattern = Pattern(by_columns)
         self.values = by_columns.data if values is None else values
         if tuple(self.values.shape) != by_columns.data.shape:
-            raise ValueError(f"sparse.Matrix: the matrix has {len(by_columns.data)} stored elements, but the values have shape "
-                             f"{list(self.values.shape)}; give one value for each")
+            raise ValueError(f"sparse.Matrix: values of shape {list(self.values.shape)} for {len(by_columns.data)} stored elements; one for each")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -261,6 +260,5 @@ def spsolve(A: Any, b: Any) -> Tensor:
     matrix = A if isinstance(A, Matrix) else Matrix(A)
     b = b if isinstance(b, Tensor) else wrap(as_value(b))
     if matrix.shape[0] != matrix.shape[1] or b.ndim not in (1, 2) or b.shape[0] != matrix.shape[0]:
-        raise RuntimeError(f"sparse.spsolve: a square matrix and a vector or a matrix of columns are needed, not the shapes {tuple(matrix.shape)} "
-                           f"and {tuple(b.shape)}")
+        raise RuntimeError(f"sparse.spsolve: the shapes {tuple(matrix.shape)} and {tuple(b.shape)} are not a square matrix and its right sides")
     return solution(matrix.pattern, matrix.transposed, matrix.values, b)

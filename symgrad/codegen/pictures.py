@@ -34,8 +34,7 @@ def recorded(fn: Any, names: Any, *settings: Any) -> Program | None:
     if isinstance(fn, CompiledFunction) and not formula:
         return fn.program()
     if isinstance(fn, Program) and formula:
-        raise TypeError("shapes, symbols, at, domain and derivatives are for formulas; the gradient of a compiled function f is the program "
-                        "f.program('gradient')")
+        raise TypeError("shapes, symbols, at, domain and derivatives are for formulas; a gradient is the program f.program('gradient')")
     if names is not None and not isinstance(fn, Program):
         raise TypeError("names are for recorded programs; the arguments of a formula are named by symbols=")
     return fn if isinstance(fn, Program) else None

@@ -179,8 +179,7 @@ def to_c(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any
     <BLANKLINE>
     """
     if recorded(fn, None, shapes, symbols, at, domain, derivatives) is not None:
-        raise TypeError("to_c writes formulas of numbers; a program of arrays is compiled by symgrad.compile(f, backend='c'), and its text is "
-                        "f.source")
+        raise TypeError("to_c writes formulas of numbers; the text of a program is the source of symgrad.compile(f, backend='c')")
     found = equations_of(fn, shapes, symbols, at, domain, derivatives, stable=True)
     printer, results = _source_of(found, C, derivatives)
     arguments = [("const double *" if p.shape else "double ") + n for p, n in zip(found.parameters, printer.names)]

@@ -34,8 +34,7 @@ class _SecondOrder(Declared):
 
     def _start(self, closure: Callable[[], Any]) -> _Problem:
         if not callable(closure):
-            raise TypeError(f"{type(self).__name__}.step() needs a closure that computes the loss from the parameters and returns it, "
-                            f"not {type(closure).__name__}")
+            raise TypeError(f"{type(self).__name__}.step() needs a closure that computes the loss and returns it, not {type(closure).__name__}")
         return _Problem(self, closure)
 
     def _record(self, problem: _Problem, **found: Any) -> None:

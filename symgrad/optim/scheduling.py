@@ -78,8 +78,7 @@ class LRScheduler:
             if last_epoch == -1:
                 group.setdefault("initial_lr", group["lr"].clone() if isinstance(group["lr"], Tensor) else group["lr"])
             elif "initial_lr" not in group:
-                raise KeyError(f"{type(self).__name__}: group {i} has no 'initial_lr', which last_epoch={last_epoch} needs. Load the state of the "
-                               "optimizer first")
+                raise KeyError(f"{type(self).__name__}: last_epoch={last_epoch} needs 'initial_lr' in group {i}. Load the optimizer's state first")
         self.base_lrs = _options(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         if optimizer._opt_called is None:
@@ -113,8 +112,7 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Count an epoch, or go to one, and set the learning rates."""
         if self._step_count == 1 and not self.optimizer._opt_called:
-            warnings.warn(f"{type(self).__name__}: step() of the schedule was called before that of the optimizer, which skips the first learning "
-                          "rate. Call optimizer.step() first", UserWarning, stacklevel=2)
+            warnings.warn(f"{type(self).__name__}: the first learning rate is skipped. Call optimizer.step() first", UserWarning, stacklevel=2)
         self._step_count += 1
         if epoch is not None:
             warnings.warn(_EPOCH, UserWarning, stacklevel=2)

@@ -62,8 +62,7 @@ def read(stream: IO[bytes]) -> Any:
             document = json.loads(archive.read(members.pop(STRUCTURE)).decode(), object_pairs_hook=_distinct, parse_constant=_refused)
             check(type(document) is dict and {"format", "version", "object"} <= set(document), "the structure has no format and version")
             if document["format"] != "symgrad" or type(document["version"]) is not int or document["version"] != VERSION:
-                raise LoadError(f"load: this file has version {document['version']!r} of the format {document['format']!r}; this symgrad "
-                                f"reads version {VERSION}")
+                raise LoadError(f"load: version {document['version']!r} of {document['format']!r} cannot be read, but version {VERSION}")
             check(len(document) == 3, "the structure has unknown fields")
             arrays = [_array(archive, members[f"{i}.npy"]) for i in range(len(members))]
             return _ArchiveReader(arrays).read(document["object"])

@@ -93,8 +93,7 @@ class _Using:
         place, known = self.calls[op.name], self.storage.get(op.name, ())
         self.calls[op.name] += 1
         if place >= len(known):
-            raise RuntimeError(f"{op.name}: the recomputation has a call number {place + 1} that the first call did not have; is the function "
-                               "the same each time?")
+            raise RuntimeError(f"{op.name}: the recomputation has a call number {place + 1} that the first call of the function did not have")
         saved = known[place]
         if saved.used:
             raise RuntimeError(f"{op.name}: the values of a selective checkpoint were used by an earlier backward. Call backward once")

@@ -174,5 +174,5 @@ def test_refusals(call, words):
 
 
 def test_values_of_another_number():
-    with pytest.raises(ValueError, match="give one value for each"):
+    with pytest.raises(ValueError, match="one for each"):
         Matrix(places(), T(numbers(3)))

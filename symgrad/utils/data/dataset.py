@@ -147,8 +147,7 @@ class Subset(Dataset[Any]):
     def __init__(self, dataset: Any, indices: Sequence[int]):
         self.dataset, self.indices = dataset, indices
         if type(self).__getitem__ is not Subset.__getitem__ and type(self).__getitems__ is Subset.__getitems__:
-            raise NotImplementedError(f"{type(self).__name__} has its own __getitem__, and not its own __getitems__, which DataLoader calls. Define "
-                                      "both")
+            raise NotImplementedError(f"{type(self).__name__} has its own __getitem__. Define __getitems__, which DataLoader calls, too")
 
     def __getitem__(self, index: Any) -> Any:
         return self.dataset[[self.indices[i] for i in index] if isinstance(index, list) else self.indices[index]]
