@@ -65,7 +65,7 @@ SHAPES = {
     "expand to fewer": (lambda: zeros(2, 3).expand(3), RuntimeError, "expand"),
     "cat": (lambda: symgrad.cat([zeros(2, 3), zeros(2, 2)]), RuntimeError, "cat", "[2, 3]", "[2, 2]", "number 1"),
     "cat of numbers": (lambda: symgrad.cat([tensor(1.0)]), RuntimeError, "cat", "stack"),
-    "cat of nothing": (lambda: symgrad.cat([]), ValueError, "cat", "non-empty"),
+    "cat of nothing": (lambda: symgrad.cat([]), ValueError, "cat", "one or more"),
     "stack": (lambda: symgrad.stack([zeros(2), zeros(3)]), RuntimeError, "stack", "[2]", "[3]"),
     "split": (lambda: zeros(4).split([1, 2]), RuntimeError, "split", "4", "[1, 2]"),
     "split by nothing": (lambda: zeros(4).split(0), RuntimeError, "split", "0"),
