@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -208,14 +209,6 @@ class TypedStorage(_Storage):
         return f"{lines}\n[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size {self.size()}]"
 
 
-def _conversion(name: str, target: DType) -> Any:
-    def converted(self: TypedStorage) -> TypedStorage:
-        return self.type(target)
-
-    converted.__name__, converted.__qualname__, converted.__doc__ = name, f"TypedStorage.{name}", f"The elements as {target.name}, in new memory."
-    return converted
-
-
 class _OfDtype(type):
     """The class of the storages of one dtype, such as FloatStorage: calls give a TypedStorage."""
 
@@ -236,7 +229,7 @@ for _name, _word in SCALAR_TYPES.items():
 for _name, _method in {"float64": "double", "float32": "float", "float16": "half", "bfloat16": "bfloat16", "int64": "long", "int32": "int",
                        "int16": "short", "int8": "char", "uint8": "byte", "bool": "bool", "complex64": "complex_float",
                        "complex128": "complex_double"}.items():
-    setattr(TypedStorage, _method, _conversion(_method, DTYPES[_name]))
+    setattr(TypedStorage, _method, functools.partialmethod(TypedStorage.type, DTYPES[_name]))
 
 
 def is_storage(obj: Any) -> bool:

@@ -21,7 +21,7 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.writes import check_memory, refuse_inference
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
-from symgrad.layouts.devices import FORMATS, check_cpu, check_not_pinned, check_strided
+from symgrad.layouts.devices import FORMATS, LAYOUTS, check_cpu
 from symgrad.layouts.memory_layout import empty_in_format, empty_like
 from symgrad.system.errorstate import again, quietly, run_quietly
 from symgrad.system.limits import SHORT
@@ -53,10 +53,10 @@ def sharing(value: Any, requires_grad: bool = False) -> Tensor:
 def check_placement(device: Any = None, layout: Any = None, pin_memory: bool = False) -> None:
     """Raise for unsupported devices, layouts and pinned memory."""
     check_cpu(device)
-    if layout is not None:
-        check_strided(layout)
+    if layout is not None and layout is not LAYOUTS["strided"]:
+        raise RuntimeError(f"layout must be symgrad.strided, not {layout!r}; make a dense tensor")
     if pin_memory:
-        check_not_pinned(pin_memory)
+        raise RuntimeError("pin_memory: there is no accelerator; symgrad computes with NumPy on the CPU")
 
 
 def resize_array(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

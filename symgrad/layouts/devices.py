@@ -117,18 +117,14 @@ def check_cpu(where: Any = None) -> None:
 
 def unavailable_error(where: device) -> Exception:
     """The error for an unavailable device, with the remedy."""
-    name = where.type.upper()
-    advice = (f"symgrad computes with NumPy on the CPU; use device=\"cpu\" instead of \"{where}\""
-              + (", or ask torch.cuda.is_available() first" if where.type == "cuda" else ""))
+    advice = f"symgrad computes with NumPy on the CPU; use device=\"cpu\" instead of \"{where}\", or ask torch.cuda.is_available() first"
     if where.type in ("cuda", "xpu"):
-        return AssertionError(f"Torch not compiled with {name} enabled: {advice}")
-    return RuntimeError(f"symgrad is not linked with support for {where.type} devices: {advice}")
+        return AssertionError(f"Torch not compiled with {where.type.upper()} enabled: {advice}")
+    return RuntimeError(f"device: there are no {where.type} devices: {advice}")
 
 
 class _NamedConstant:
     """A named constant with torch's repr."""
-
-    __slots__ = ("name",)
 
     def __init__(self, name: str):
         self.name = name
@@ -143,30 +139,14 @@ class _NamedConstant:
 class layout(_NamedConstant):
     """The layout of tensors in memory; `strided` is the only one."""
 
-    __slots__ = ()
-
 
 class memory_format(_NamedConstant):
     """The order of the elements of a new tensor: `contiguous_format`, `preserve_format`, and two for images."""
 
-    __slots__ = ()
-
 
 def _named(name: str) -> _NamedConstant:
-    return {**LAYOUTS, **FORMATS}[name]
+    return (LAYOUTS | FORMATS)[name]
 
 
 LAYOUTS = {name: layout(name) for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}
 FORMATS = {name: memory_format(name) for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")}
-
-
-def check_strided(layout: Any) -> None:
-    """Raise RuntimeError for layouts other than `strided`."""
-    if layout is not None and layout is not LAYOUTS["strided"]:
-        raise RuntimeError(f"layout must be symgrad.strided, not {layout!r}; make a dense tensor")
-
-
-def check_not_pinned(pin_memory: Any) -> None:
-    """Raise RuntimeError for pinned memory, which needs an accelerator."""
-    if pin_memory:
-        raise RuntimeError("pin_memory: there is no accelerator; symgrad computes with NumPy on the CPU")

@@ -18,7 +18,7 @@ def test_a_gpu_is_refused_with_torchs_error_and_the_remedy(make):
 
 def test_other_devices_are_refused():
     for where in ("mps", "meta", "xla:1"):
-        with pytest.raises(RuntimeError, match=f"not linked with support for {where.partition(':')[0]} devices.*CPU"):
+        with pytest.raises(RuntimeError, match=f"there are no {where.partition(':')[0]} devices.*CPU"):
             symgrad.zeros(2, device=where)
     with pytest.raises(RuntimeError, match="strided"):
         symgrad.zeros(2, layout=symgrad.sparse_coo)
