@@ -47,6 +47,16 @@ def without_grad(call: Call) -> Call:
     return call._replace(args=each(call.args, torch.Tensor.detach), kwargs=each(call.kwargs, torch.Tensor.detach))
 
 
+def gradients_of_both(call: Call, functions: Functions, ones: bool = False) -> list[list[np.ndarray]]:
+    """torch's gradients and ours of the results with respect to the differentiable arguments, for random cotangents or for ones."""
+    found = []
+    for m, args, kwargs in ((torch, fresh(call.args), fresh(call.kwargs)), (symgrad, ours(call.args), ours(call.kwargs))):
+        y, inputs = differentiable(applied(call, functions[m is symgrad], args, kwargs)), differentiable([args, kwargs])
+        seeds = [m.ones_like(t) for t in y] if ones else cotangents(y, 1)[m is symgrad]
+        found.append([numbers(t) for t in m.autograd.grad(y, inputs, seeds, materialize_grads=True, allow_unused=True)])
+    return found
+
+
 def by_scipy(call: Call, functions: Functions) -> None:
     """The value is SciPy's, to twelve digits; torch's has eight."""
     exact = {"j0": scipy.special.j0, "j1": scipy.special.j1, "y0": scipy.special.y0, "y1": scipy.special.y1,
@@ -154,10 +164,7 @@ def consistent(call: Call, functions: Functions) -> None:
 
 def well_enough(call: Call, functions: Functions) -> None:
     """The gradients differ by roundings times the condition of the matrix."""
-    found = []
-    for m, args in ((torch, fresh(call.args)), (symgrad, ours(call.args))):
-        y = applied(call, functions[m is symgrad], args, call.kwargs)
-        found.append(numbers(m.autograd.grad([y], [args[0]], cotangents([y], 1)[m is symgrad])[0]))
+    found = [first for first, *_ in gradients_of_both(call, functions)]
     value = numbers(value_of(functions[1], without_grad(call), symgrad))
     roundings = 64 * np.finfo(found[0].dtype).eps * np.linalg.cond(value).max()
     assert np.abs(found[0] - found[1]).max() <= min(roundings, 0.5) * np.abs(found[0]).max(), roundings
@@ -313,12 +320,7 @@ def both_routes(call: Call, functions: Functions) -> None:
 
 def ties_share(call: Call, functions: Functions) -> None:
     """Where the gradients differ, ours is half of torch's, or torch's half of ours: the arguments are equal there."""
-    found = []
-    for m, args, kwargs in ((torch, fresh(call.args), fresh(call.kwargs)), (symgrad, ours(call.args), ours(call.kwargs))):
-        y = differentiable(applied(call, functions[m is symgrad], args, kwargs))
-        inputs = differentiable([args, kwargs])
-        found.append([numbers(t) for t in m.autograd.grad(y, inputs, cotangents(y, 1)[m is symgrad], materialize_grads=True, allow_unused=True)])
-    for a, b in zip(*found):
+    for a, b in zip(*gradients_of_both(call, functions)):
         shares = [np.isclose(b, factor * a, rtol=0.02, atol=1e-3) for factor in (0, 0.5, 1, 2)]
         assert np.all(np.any(shares, 0) | (a == 0)), (a, b)
 
@@ -331,13 +333,7 @@ def goes_into_out(call: Call, functions: Functions) -> None:
 
 def at_a_pole(call: Call, functions: Functions) -> None:
     """A complex pole has no direction: ours is NaN where torch's gradient is infinite, and torch's everywhere else."""
-    found = []
-    for m, args, kwargs in ((torch, fresh(call.args), fresh(call.kwargs)), (symgrad, ours(call.args), ours(call.kwargs))):
-        y, inputs = differentiable(applied(call, functions[m is symgrad], args, kwargs)), differentiable([args, kwargs])
-        g = [m.ones_like(t) for t in y]
-        first = m.autograd.grad(y, inputs, g, materialize_grads=True, allow_unused=True)
-        found.append([numbers(t) for t in first])
-    for a, b in zip(*found):
+    for a, b in zip(*gradients_of_both(call, functions, ones=True)):
         rtol = RELATIVE.get(str(a.dtype), 1e-4)
         assert np.all(np.isclose(b, a, rtol=rtol, atol=rtol) | ~np.isfinite(a)), (a, b)
 
@@ -346,10 +342,7 @@ def least_subgradient(call: Call, functions: Functions) -> None:
     """The matrix has less than full rank, and of its subgradients ours is not longer than torch's."""
     x = numbers(call.args[0])
     assert np.linalg.matrix_rank(x, tol=1e-5 * max(1.0, np.abs(x).max())).min() < min(x.shape[-2:])
-    found = []
-    for m, args in ((torch, fresh(call.args)), (symgrad, ours(call.args))):
-        y = applied(call, functions[m is symgrad], args, call.kwargs)
-        found.append(np.linalg.norm(numbers(m.autograd.grad([y], [args[0]], [m.ones_like(y)])[0])))
+    found = [np.linalg.norm(first) for first, *_ in gradients_of_both(call, functions, ones=True)]
     assert found[1] <= found[0] * (1 + 1e-3), found
 
 

@@ -14,8 +14,8 @@ import torch
 import symgrad
 
 from .compare import RELATIVE, Different, attempt, coarsest, compare, numbers, same, structure, tensors
-from .database import RANDOM, UNSET, Call, fresh, ours
-from .intended import REFUSED, Functions, cast_all, in_double, unlimited, value_of, without_grad
+from .database import RANDOM, UNSET, Call
+from .intended import REFUSED, Functions, cast_all, gradients_of_both, in_double, unlimited, value_of, without_grad
 from .vary import given, put, tensor
 
 MOST = 120  # readings of one call
@@ -222,13 +222,8 @@ def does_not_require_grad(call: Call, functions: Functions) -> None:
 
 def inside_of_domain(call: Call, functions: Functions) -> None:
     """Where the order is 0 or less or the argument negative, the derivative is NaN; elsewhere it is torch's."""
-    found = []
-    for m, f, args in ((torch, functions[0], fresh(call.args)), (symgrad, functions[1], ours(call.args))):
-        leaf_tensors = [t for t in tensors(args) if t.requires_grad]
-        y = f(*args)
-        found.append([numbers(g) for g in m.autograd.grad([y], leaf_tensors, [m.ones_like(y)])])
     bad = functools.reduce(torch.logical_or, [t.detach() <= 0 for t in tensors(call.args)])
-    for a, b in zip(*found):
+    for a, b in zip(*gradients_of_both(call, functions, ones=True)):
         outside = bad.double().sum_to_size(a.shape).bool().numpy()  # a gradient of an operand that broadcasts is a sum
         assert np.all(np.isclose(a, b, rtol=1e-3, atol=1e-5) | outside), (a, b)
 

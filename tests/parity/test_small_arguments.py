@@ -27,5 +27,5 @@ def test_bounds_beyond_the_dtype_bound_nothing(dtype, low, high):
 @pytest.mark.parametrize("call", [lambda x: x.clamp(min=300), lambda x: x.clamp(max=-1), lambda x: symgrad.clamp_min(x, 256),
                                   lambda x: x.clamp_(max=-7)])
 def test_bounds_without_an_answer_in_the_dtype_are_refused(call):
-    with pytest.raises(RuntimeError, match=r"clamp\w*: (min|max)=-?\d+ cannot be converted to torch.uint8 without overflow"):
+    with pytest.raises(RuntimeError, match=r"clamp\w*: (min|max)=-?\d+ is beyond the range of torch.uint8"):
         call(symgrad.tensor([0, 3, 200], dtype=symgrad.uint8))
