@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad import autograd, tensor
+from symgrad import tensor
 from symgrad.autograd import grad
 from symgrad.graph.node import Node
 from tests.support.functions import LEFT, Box, Named, Slots, cubed, derivatives, function_of, leaf, left
@@ -129,24 +129,6 @@ def test_an_output_that_the_backward_uses():
         assert derivatives(Exp.apply(x), x, 4) == [1.0] * 5
         y = Exp.apply(x)
         assert not hasattr(y.grad_fn, "y") or y.grad_fn.y.grad_fn is y.grad_fn
-
-
-def test_several_inputs_of_which_one_is_constant():
-    class Product(autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y, factor):
-            ctx.both = [factor * x, factor * y, factor]
-            return ctx.both[0] * y
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * ctx.both[1], g * ctx.both[0], None
-
-    x, y = leaf(2.0), tensor(5.0)
-    assert derivatives(x * Product.apply(x, y, 3), x, 2) == [60.0, 60.0, 30.0]
-    y.requires_grad_()
-    gx, gy = grad(Product.apply(x, y, 3), (x, y), create_graph=True)
-    assert grad(gx, y)[0].item() == grad(gy, x)[0].item() == 3.0
 
 
 def test_tensors_on_ctx_do_not_change():

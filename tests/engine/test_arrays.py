@@ -206,12 +206,6 @@ def test_values_match_numpy(call):
         np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-14, atol=1e-15)
 
 
-def test_gradients_pass():
-    x = symgrad.tensor(A, requires_grad=True)
-    (np.sum(np.where(x > 0, np.max(x, axis=0), np.var(x))) + np.linalg.norm(np.concatenate([x, x]))).backward()
-    assert x.grad.shape == (2, 3) and np.isfinite(x.grad.numpy()).all()
-
-
 FUNCTIONS = {
     "solve": lambda x: (np.linalg.solve(np.eye(2) * 3 + x.reshape(2, 2), x[:2]) ** 2).sum(),
     "slogdet": lambda x: np.linalg.slogdet(spd(x.reshape(2, 2)))[1],

@@ -44,11 +44,6 @@ def test_derivatives_of_both_modes_are_those_of_the_linear_map(name):
     assert product(g, pushed) == pytest.approx(product(pulled, t), rel=1e-12)
 
 
-def test_hessian_of_a_spectral_energy():
-    hessian = func.hessian(lambda x: (fft.rfft(x).abs() ** 2).sum())(symgrad.tensor([1.0, 2.0, -0.5]))
-    assert symgrad.allclose(hessian, symgrad.tensor([[4.0, 1, 1], [1, 4, 1], [1, 1, 4]]))
-
-
 def test_formulas_and_batches():
     x = symgrad.tensor([1.0, 2.0, -0.5, 3.0], requires_grad=True, symbol="x")
     assert str(fft.rfft(x)[1].real.expr) == "x_0 - x_2"

@@ -59,11 +59,6 @@ def test_most_elementwise_ops_are_flat():
     assert {"add", "sub", "mul", "div", "neg", "exp", "log", "sin", "cos", "tanh", "sqrt", "square", "sigmoid"} <= {op.name for op in OPS}
 
 
-def test_a_rule_that_asks_for_values_is_called():
-    for name in ("pow", "abs", "atan", "softplus"):
-        assert generated_pullbacks._cotangents(REGISTRY[name]) is None
-
-
 def test_python_numbers_divide_by_zero_as_arrays_do():
     x = symgrad.tensor(1.0, requires_grad=True)
     (x / 0.0).backward()

@@ -38,20 +38,6 @@ def test_jacobians_in_both_modes():
             close(transform(f, chunk_size=chunk_size)(V), rows())
 
 
-def test_products_with_jacobians():
-    y, pullback = vjp(f, V)
-    close(y, f(V).numpy())
-    for cotangent in (symgrad.tensor([1.0, 0.0, 0.0]), symgrad.tensor([1.0, 2.0, 3.0])):
-        close(pullback(cotangent)[0], cotangent.numpy() @ rows())
-    y, tangent = jvp(f, (V,), (T,))
-    close(tangent, rows() @ T.numpy())
-    y, along = linearize(f, V)
-    for t in (T, 2 * T):
-        close(along(t), rows() @ t.numpy())
-    close(vmap(pullback)(symgrad.eye(3))[0], rows())
-    close(vmap(along, out_dims=1)(symgrad.eye(4)), rows())
-
-
 def test_perturbations_are_not_confused():
     assert grad(lambda x: x * grad(lambda y: x + y)(1.0))(1.0).item() == 1
     assert grad(lambda x: x * jvp(lambda y: x + y, (1.0,), (1.0,))[1])(1.0).item() == 1

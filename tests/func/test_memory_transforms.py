@@ -17,6 +17,8 @@ SCALARS = {
     "form": lambda x: x @ M @ x, "element": lambda x: x.reshape(-1)[0] * x.reshape(-1)[-1], "sine": lambda x: x.sin().sum(),
     "constant": lambda x: (C * C).sum() + 0 * x.sum(), "mean": lambda x: x.mean(), "largest": lambda x: x.max(),
     "nothing": lambda x: x.detach().sum(),
+    "logarithm": lambda x: symgrad.logsumexp(x, 0), "shared factor": lambda x: x.sum() * x.sum(), "half": lambda x: (x * x).sum() / 2,
+    "rectified": lambda x: symgrad.relu(x - C).square().sum(), "powers": lambda x: (x**3).sum() + x.exp().sum(),
 }
 VECTORS = {
     "shifted": lambda x: x + 1, "scaled": lambda x: C * x, "difference": lambda x: x - C, "map": lambda x: M @ x, "sine": lambda x: x.sin(),

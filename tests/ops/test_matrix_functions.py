@@ -14,6 +14,7 @@ from symgrad.func import hessian, jacfwd, jacrev, vmap
 RNG = np.random.default_rng(0)
 SPD = symgrad.tensor(np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]]))
 SHEAR = symgrad.tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 0.5], [0.25, 0.0, 1.0]])
+A = symgrad.tensor(RNG.normal(size=(2, 4, 4)) + 3 * np.eye(4))
 FUNCTIONS = {
     "inv": linalg.inv, "det": linalg.det, "slogdet": lambda a: linalg.slogdet(a).logabsdet, "cholesky": linalg.cholesky,
     "eigvalsh": linalg.eigvalsh, "eigh": lambda a: linalg.eigh(a).eigenvectors, "solve": lambda a: linalg.solve(a, a[:, :2] ** 2),
@@ -216,3 +217,11 @@ def test_modes_agree(name):
     forward, backward = jacfwd(jacfwd(f))(SPD), jacrev(jacrev(f))(SPD)
     assert symgrad.allclose(forward, backward, rtol=1e-9, atol=1e-9)
     assert symgrad.allclose(jacfwd(jacrev(f))(SPD), backward, rtol=1e-9, atol=1e-9)
+
+
+def test_leading_axes_broadcast():
+    b = symgrad.tensor(RNG.normal(size=(4, 2)))
+    assert symgrad.allclose(A @ linalg.solve(A, b), b.expand(2, 4, 2))
+    row = b.T[:1].expand(2, 1, 4)
+    assert symgrad.allclose(linalg.solve(A, row, left=False) @ A, row)
+    assert linalg.det(A).shape == (2,) and linalg.inv(symgrad.zeros(0, 3, 3)).shape == (0, 3, 3)
