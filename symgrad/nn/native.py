@@ -29,6 +29,7 @@ def _word(reduction: Any) -> str:
     """The reduction of a number. Raises ValueError for another value, RuntimeError for a word."""
     if isinstance(reduction, str):
         raise TypeError(f"reduction: it is an integer, 0 for none, 1 for the mean and 2 for the sum; symgrad.nn.functional takes {reduction!r}")
+    reduction = reduction.__index__() if hasattr(reduction, "__index__") else reduction  # of a tensor with one integer
     if reduction not in WORDS:
         raise ValueError(f"reduction: it is 0 for none, 1 for the mean and 2 for the sum, not {reduction!r}")
     return WORDS[reduction]
