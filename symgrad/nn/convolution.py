@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from symgrad.arguments import check_dims, check_option
 from symgrad.engine.recording import core
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
 from symgrad.nn.padding import constant_pad_nd
-from symgrad.nn.validation import Sizes, check_dims, check_dtypes, check_option, check_shape, named, sizes
+from symgrad.nn.validation import Sizes, check_dtypes, check_shape, named, sizes
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_dims, check_option
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.nn.reductions import loss, reduced
-from symgrad.nn.validation import check_dims, check_option
 
 __all__ = ["ctc_loss"]
 

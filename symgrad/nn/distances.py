@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_dims, check_option
 from symgrad.dtypes.promotion import promote_types
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.methods.predicates import broadcast_tensors
-from symgrad.nn.validation import check_dims, check_floating, check_option
+from symgrad.nn.validation import check_floating
 from symgrad.ops.norms import unit_vectors
 
 __all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
@@ -76,7 +77,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "us
     tensor([[5.],
             [4.]])
     """
-    check_option("cdist", "compute_mode", compute_mode, MODES)
+    check_option("cdist", "compute_mode", compute_mode, MODES, ValueError)
     if min(x1.ndim, x2.ndim) < 2 or x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"cdist: the inputs must be matrices with equal numbers of columns, but they have {list(x1.shape)} and {list(x2.shape)}")
     _check("cdist", p, x1, x2)

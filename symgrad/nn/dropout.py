@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from symgrad.arguments import check_dims
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.random_tensors import bernoulli
-from symgrad.nn.validation import check_dims, named
+from symgrad.nn.validation import named
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gumbel_softmax"]
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_dims, check_option
 from symgrad.autograd.modes import no_grad
 from symgrad.dtypes.dtype import DTYPES
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.creation import eye as eye_matrix
 from symgrad.factories.random_tensors import rand, randn
-from symgrad.nn.validation import check_dims, check_option
 from symgrad.system.errorstate import quiet
 
 __all__ = ["calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_", "kaiming_uniform",
@@ -165,7 +165,7 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
         if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
             raise ValueError(f"calculate_gain: the slope of leaky_relu must be a number, not {param!r}")
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
-    check_option("calculate_gain", "nonlinearity", nonlinearity, (*GAINS, "leaky_relu"))
+    check_option("calculate_gain", "nonlinearity", nonlinearity, (*GAINS, "leaky_relu"), ValueError)
     return GAINS[nonlinearity]
 
 
@@ -180,7 +180,7 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     """The fan that `mode` names. Raises ValueError for another word."""
     modes = ["fan_in", "fan_out"]
-    check_option("kaiming", "mode", mode.lower(), modes)
+    check_option("kaiming", "mode", mode.lower(), modes, ValueError)
     return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
 
 

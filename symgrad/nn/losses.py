@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_dims, check_option
 from symgrad.carriers.batched import raw
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
@@ -17,7 +18,7 @@ from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
 from symgrad.nn.distances import pairwise_distance
 from symgrad.nn.reductions import difference, floating, loss, reduced, warn_about_sizes
-from symgrad.nn.validation import check_dims, check_floating, check_indices, check_nonempty, check_option, check_shape
+from symgrad.nn.validation import check_floating, check_indices, check_nonempty, check_shape
 from symgrad.ops.rules import every, in_float32
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss",
@@ -248,7 +249,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     Raises ValueError for p other than 1 and 2 and for weights of another size, RuntimeError for targets out of range or of another shape.
     """
     name = "multi_margin_loss"
-    check_option(name, "p", p, (1, 2))
+    check_option(name, "p", p, (1, 2), ValueError)
     rows = _rows(name, input)
     if weight is not None:
         check_dims(name, weight, 1, word="weight", error=ValueError)

@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any
 
+from symgrad.arguments import check_dims
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
@@ -13,7 +14,7 @@ from symgrad.factories.creation import zeros
 from symgrad.nn.dropout import dropout
 from symgrad.nn.padding import constant_pad_nd
 from symgrad.nn.products import scaled_dot_product_attention
-from symgrad.nn.validation import check_dims, check_shape
+from symgrad.nn.validation import check_shape
 
 __all__ = ["multi_head_attention_forward"]
 

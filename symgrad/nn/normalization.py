@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_dims
 from symgrad.autograd.modes import no_grad
 from symgrad.dtypes.dtype import DTYPES, finfo
 from symgrad.engine.refusals import taking_tensors
@@ -15,7 +16,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.layouts.devices import FORMATS
 from symgrad.nn.padding import constant_pad_nd
-from symgrad.nn.validation import check_dims, check_dtypes, check_floating, check_shape
+from symgrad.nn.validation import check_dtypes, check_floating, check_shape
 from symgrad.ops.rules import constant, in_float32
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_dims, check_option
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.layouts.devices import FORMATS
-from symgrad.nn.validation import Sizes, check_dims, check_nonempty, check_option, sizes
+from symgrad.nn.validation import Sizes, check_nonempty, sizes
 
 __all__ = ["channel_shuffle", "fold", "native_channel_shuffle", "pad", "pixel_shuffle", "pixel_unshuffle", "unfold"]
 

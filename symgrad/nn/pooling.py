@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_dims
 from symgrad.engine.recording import core
 from symgrad.engine.storage.writes import taking_out
 from symgrad.engine.tensor import Tensor, wrap
@@ -17,7 +18,7 @@ from symgrad.factories.random_tensors import rand
 from symgrad.graph.op import REGISTRY
 from symgrad.layouts.indices import first_outside
 from symgrad.layouts.resampling_weights import pooled_size
-from symgrad.nn.validation import Sizes, check_dims, check_dtypes, check_floating, check_indices, check_nonempty, check_shape, named, sizes
+from symgrad.nn.validation import Sizes, check_dtypes, check_floating, check_indices, check_nonempty, check_shape, named, sizes
 from symgrad.nn.windows import flat_index, largest_in_parts, largest_in_places, largest_in_windows, without_elements
 from symgrad.ops.rules import in_float32
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_dims, check_option
 from symgrad.autograd.modes import no_grad
 from symgrad.carriers.batched import raw
 from symgrad.engine.recording import core
@@ -19,7 +20,7 @@ from symgrad.layouts.indices import first_outside
 from symgrad.methods.segments import segment_reduce
 from symgrad.nn.dropout import dropout
 from symgrad.nn.likelihood import cross_entropy
-from symgrad.nn.validation import check_dims, check_dtypes, check_indices, check_option, check_shape
+from symgrad.nn.validation import check_dtypes, check_indices, check_shape
 from symgrad.ops.rules import constant
 
 __all__ = ["bilinear", "embedding", "embedding_bag", "linear", "linear_cross_entropy", "scaled_dot_product_attention"]
@@ -142,7 +143,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             [3., 4.]])
     """
     name = "embedding_bag"
-    check_option(name, "mode", mode, ("mean", "sum", "max"))
+    check_option(name, "mode", mode, ("mean", "sum", "max"), ValueError)
     check_dims(name, weight, 2, word="weight", error=ValueError)
     check_dims(name, input, 1, 2, error=ValueError)
     if per_sample_weights is not None:

@@ -8,11 +8,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
+from symgrad.arguments import check_option
 from symgrad.dtypes.dtype import get_default_dtype
 from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.errors import TARGET_SIZE
-from symgrad.nn.validation import check_option
 
 __all__ = ["difference", "floating", "loss", "reduced", "reduction_of", "warn_about_sizes"]
 
@@ -45,10 +45,10 @@ def loss(function: Callable[P, Tensor], *more: str) -> Callable[P, Tensor]:
             given = bound.arguments
             reduction = reduction_of(given.pop("size_average", None), given.pop("reduce", None), given.get("reduction", "mean"))
             given["reduction"] = reduction
-            check_option(function.__name__, "reduction", reduction, known)
+            check_option(function.__name__, "reduction", reduction, known, ValueError)
             return checked(*bound.args, **bound.kwargs)
         if reduction not in known:
-            check_option(function.__name__, "reduction", reduction, known)
+            check_option(function.__name__, "reduction", reduction, known, ValueError)
         return checked(*args, **kwargs)
 
     return of_reduction

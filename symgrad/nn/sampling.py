@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.arguments import check_dims, check_option
 from symgrad.engine.recording import core
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
 from symgrad.nn.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from symgrad.nn.validation import check_dims, check_dtypes, check_floating, check_nonempty, check_option, check_shape
+from symgrad.nn.validation import check_dtypes, check_floating, check_nonempty, check_shape
 from symgrad.nn.windows import flat_index
 from symgrad.ops.rules import constant
 
@@ -180,8 +181,8 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
 
     Raises ValueError for an unknown mode, RuntimeError for shapes that do not fit.
     """
-    check_option("grid_sample", "mode", mode, GRID_MODES)
-    check_option("grid_sample", "padding_mode", padding_mode, BORDERS)
+    check_option("grid_sample", "mode", mode, GRID_MODES, ValueError)
+    check_option("grid_sample", "padding_mode", padding_mode, BORDERS, ValueError)
     align_corners = _aligned("grid_sample", align_corners)
     _check_grid(input, grid, mode)
     size = tuple(input.shape[2:])
@@ -244,8 +245,8 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
     """`grid_sample` with numbers of the modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
-    check_option("grid_sampler", "interpolation_mode", interpolation_mode, (0, 1, 2))
-    check_option("grid_sampler", "padding_mode", padding_mode, (0, 1, 2))
+    check_option("grid_sampler", "interpolation_mode", interpolation_mode, (0, 1, 2), ValueError)
+    check_option("grid_sampler", "padding_mode", padding_mode, (0, 1, 2), ValueError)
     return grid_sample(input, grid, GRID_MODES[interpolation_mode], BORDERS[padding_mode], align_corners)
 
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from symgrad.arguments import check_option
 from symgrad.dtypes.dtype import DTYPES
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import as_tensor, full
 from symgrad.nn.padding import constant_pad_nd
-from symgrad.nn.validation import check_option
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "unpack_sequence",
            "unpad_sequence"]

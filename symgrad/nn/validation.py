@@ -1,16 +1,13 @@
-"""Checks that the functions of `nn` share: each raises one sentence with the function, and with the argument and its value or shape."""
+"""Checks that the functions of `nn` share, beside those of `symgrad.arguments`; each raises one sentence with the argument and its value."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-from symgrad.arguments import check_dims
 from symgrad.engine.refusals import taking_tensors
-from symgrad.errors import kind_name
 
-__all__ = ["Sizes", "check_dims", "check_dtypes", "check_floating", "check_indices", "check_nonempty", "check_option", "check_shape", "named",
-           "sizes"]
+__all__ = ["Sizes", "check_dtypes", "check_floating", "check_indices", "check_nonempty", "check_shape", "named", "sizes"]
 
 Sizes = int | Sequence[int]  # one size, or one for each dimension
 
@@ -67,9 +64,3 @@ def check_indices(name: str, given: Any, word: str = "indices", names: Container
     """Raise RuntimeError unless a tensor has a dtype of indices."""
     if given.dtype.name not in names:
         raise RuntimeError(f"{name}: {word} must be integers, but they are {given.dtype}. Convert them with .long()")
-
-
-def check_option(name: str, word: str, given: Any, options: Sequence[Any], error: type[Exception] = ValueError) -> None:
-    """Raise unless an option has one of the known values."""
-    if given not in options:
-        raise error(f"{name}: {word} must be {' or '.join(map(repr, options))}, not {kind_name(given)} {given!r}")

@@ -6,6 +6,7 @@ import warnings
 from functools import partial
 from typing import Any
 
+from symgrad.arguments import check_dims
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import empty
 from symgrad.nn import functional as F
@@ -14,7 +15,6 @@ from symgrad.nn.modules.attention import MultiheadAttention
 from symgrad.nn.modules.declarations import module_of
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
-from symgrad.nn.validation import check_dims
 
 __all__ = ["CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "Mish",
            "LogSigmoid", "LogSoftmax", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin",

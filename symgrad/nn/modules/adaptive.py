@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence as Numbers
 from typing import Any, NamedTuple
 
+from symgrad.arguments import check_dims
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.nn import functional as F
 from symgrad.nn.modules.container import ModuleList, Sequential
 from symgrad.nn.modules.linear import Linear
 from symgrad.nn.modules.module import Module
-from symgrad.nn.validation import check_dims, check_shape
+from symgrad.nn.validation import check_shape
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 

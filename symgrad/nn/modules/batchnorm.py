@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from symgrad.arguments import check_dims
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import empty, ones, tensor, zeros
@@ -13,7 +14,6 @@ from symgrad.nn import init
 from symgrad.nn.modules.lazy import LazyModuleMixin
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter, UninitializedBuffer
-from symgrad.nn.validation import check_dims
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "SyncBatchNorm"]
 

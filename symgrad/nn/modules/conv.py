@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from symgrad.arguments import check_dims, check_option
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import empty
 from symgrad.nn import functional as F
@@ -14,7 +15,7 @@ from symgrad.nn.modules.lazy import LazyModuleMixin
 from symgrad.nn.modules.module import Module
 from symgrad.nn.modules.utils import _ntuple, _reverse_repeat_tuple
 from symgrad.nn.parameter import Parameter
-from symgrad.nn.validation import Sizes, check_dims, check_option
+from symgrad.nn.validation import Sizes
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
            "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d"]
@@ -36,10 +37,10 @@ class _ConvNd(Module):
         if groups <= 0 or in_channels % groups or out_channels % groups:
             raise ValueError(f"{name}: groups={groups} must be positive and divide in_channels={in_channels} and out_channels={out_channels}")
         if isinstance(padding, str):
-            check_option(name, "padding", padding, ("valid", "same"))
+            check_option(name, "padding", padding, ("valid", "same"), ValueError)
             if padding == "same" and any(n != 1 for n in each(stride)):
                 raise ValueError(f"{name}: padding='same' needs a stride of 1, not {stride}")
-        check_option(name, "padding_mode", padding_mode, ("zeros",) if self.transposed else ("zeros", "reflect", "replicate", "circular"))
+        check_option(name, "padding_mode", padding_mode, ("zeros",) if self.transposed else ("zeros", "reflect", "replicate", "circular"), ValueError)
         self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
         self.kernel_size, self.stride, self.dilation, self.output_padding = map(each, (kernel_size, stride, dilation, output_padding))
         self.padding = padding if isinstance(padding, str) else each(padding)

@@ -7,6 +7,7 @@ import warnings
 from functools import partial
 from typing import Any
 
+from symgrad.arguments import check_dims, check_option
 from symgrad.engine.tensor import Tensor
 from symgrad.nn import functional as F
 from symgrad.nn.modules.declarations import OfFunction, module_of
@@ -14,7 +15,7 @@ from symgrad.nn.modules.distance import PairwiseDistance
 from symgrad.nn.modules.linear import Linear
 from symgrad.nn.modules.module import Module
 from symgrad.nn.reductions import reduction_of
-from symgrad.nn.validation import check_dims, check_option, check_shape
+from symgrad.nn.validation import check_shape
 
 __all__ = ["BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss",
            "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss",
@@ -85,7 +86,7 @@ class _MultiMarginOfFunction(_WeightedOfFunction):
     """A loss whose power is 1 or 2, with weights of classes."""
 
     def _check(self) -> None:
-        check_option("MultiMarginLoss", "p", self.p, (1, 2))
+        check_option("MultiMarginLoss", "p", self.p, (1, 2), ValueError)
         if self.weight is not None:
             check_dims("MultiMarginLoss", self.weight, 1, word="weight", error=ValueError)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from symgrad.arguments import check_dims
 from symgrad.engine.tensor import Tensor
 from symgrad.nn import functional as F
 from symgrad.nn.modules.module import Module
 from symgrad.nn.modules.utils import _ntuple
-from symgrad.nn.validation import check_dims
 
 __all__ = ["CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ReflectionPad1d", "ReflectionPad2d",
            "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d"]

@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any, ClassVar
 
+from symgrad.arguments import check_dims, check_option
 from symgrad.engine.refusals import expect_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
@@ -15,7 +16,7 @@ from symgrad.nn.modules.declarations import shown_options
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
 from symgrad.nn.sequences import PackedSequence
-from symgrad.nn.validation import check_dims, check_option, check_shape
+from symgrad.nn.validation import check_shape
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -54,7 +55,7 @@ class RNNBase(_Uniform):
         if min(input_size, hidden_size, num_layers) <= 0 or not 0 <= proj_size < hidden_size:
             raise ValueError(f"{name}: input_size={input_size}, hidden_size={hidden_size} and num_layers={num_layers} must be positive, and "
                              f"proj_size={proj_size} less than hidden_size")
-        check_option(name, "mode", mode, tuple(recurrent.RECURRENCES))
+        check_option(name, "mode", mode, tuple(recurrent.RECURRENCES), ValueError)
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
         self.proj_size = proj_size
@@ -179,7 +180,7 @@ class RNN(RNNBase):
     def __init__(self, *args: Any, **kwargs: Any):
         _without_projection("RNN", kwargs)
         nonlinearity = args[3] if len(args) > 3 else kwargs.pop("nonlinearity", "tanh")
-        check_option("RNN", "nonlinearity", nonlinearity, ("tanh", "relu"))
+        check_option("RNN", "nonlinearity", nonlinearity, ("tanh", "relu"), ValueError)
         super().__init__(f"RNN_{nonlinearity.upper()}", *args[:3], *args[4:], **kwargs)
         self.nonlinearity = nonlinearity
 

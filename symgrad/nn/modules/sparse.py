@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from symgrad.arguments import check_dims
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import empty
@@ -12,7 +13,7 @@ from symgrad.nn import init
 from symgrad.nn.modules.declarations import shown_options
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
-from symgrad.nn.validation import check_dims, check_shape
+from symgrad.nn.validation import check_shape
 
 __all__ = ["Embedding", "EmbeddingBag"]
 

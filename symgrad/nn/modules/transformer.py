@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from symgrad.arguments import check_option
 from symgrad.dtypes.dtype import get_default_dtype
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
@@ -21,7 +22,6 @@ from symgrad.nn.modules.linear import Linear
 from symgrad.nn.modules.module import Module
 from symgrad.nn.modules.normalization import LayerNorm
 from symgrad.nn.multihead import added_mask
-from symgrad.nn.validation import check_option
 
 __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from symgrad.arguments import check_option
 from symgrad.autograd.modes import no_grad
 from symgrad.dtypes.dtype import finfo
 from symgrad.engine.tensor import Tensor
@@ -16,7 +17,6 @@ from symgrad.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTransp
 from symgrad.nn.modules.module import Module
 from symgrad.nn.normalization import norm_except_dim
 from symgrad.nn.utils.parametrize import register_parametrization
-from symgrad.nn.validation import check_option
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
@@ -222,5 +222,5 @@ def orthogonal(module: Any, name: str = "weight", orthogonal_map: str | None = N
         raise ValueError(f"orthogonal: the weight must have at least 2 dimensions, but its shape is {list(weight.shape)}")
     if orthogonal_map is None:
         orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] or weight.is_complex() else "householder"
-    check_option("orthogonal", "orthogonal_map", orthogonal_map, ("matrix_exp", "cayley", "householder"))
+    check_option("orthogonal", "orthogonal_map", orthogonal_map, ("matrix_exp", "cayley", "householder"), ValueError)
     return register_parametrization(module, name, _Orthogonal(weight, orthogonal_map, use_trivialization), unsafe=True)
