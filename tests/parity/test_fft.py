@@ -37,7 +37,7 @@ def test_transforms_are_those_of_torch(name, dtype):
                 theirs, ours = outcome(torch, name, x, given), outcome(symgrad, name, x, given)
                 if isinstance(theirs, tuple):
                     assert isinstance(ours, tuple), given
-                    assert ours[0] is theirs[0], given
+                    assert issubclass(ours[0], theirs[0]), given
                     continue
                 for a, b in zip(theirs, ours):
                     assert a.dtype == b.dtype, given
