@@ -202,7 +202,7 @@ def _has_def(function: FunctionType) -> bool:
 
 
 def _package_stub() -> str:
-    for name in symgrad.__all__:
+    for name in vars(symgrad)["__all__"]:
         getattr(symgrad, name)  # which lifts it
     public = {name: member for name, member in sorted(vars(symgrad).items()) if not name.startswith("_")}
     hidden = set(public) & set(vars(builtins))

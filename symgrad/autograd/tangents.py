@@ -54,7 +54,7 @@ def set_tangents(node: FunctionNode, inputs: Sequence[Tensor], outputs: Sequence
             continue
         i = next((i for i, x in enumerate(inputs) if y is x), None)
         if i is not None and given[i] is not None:
-            if t is not given[i] or version(t._value) == versions[i]:
+            if t is not given[i] or t is None or version(t._value) == versions[i]:
                 raise RuntimeError(f"{node.name()}: where forward writes to an input, jvp must write to its tangent and return it")
             if graph:  # its tangent may have no graph
                 thread.modes.level.renew(y._node, node.parents[i])

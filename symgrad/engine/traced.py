@@ -279,9 +279,13 @@ class _Functions(Mapping[str, Lifted]):
         return len(self.ops)
 
 
+def _static(op: Op) -> Any:
+    return staticmethod(registered(op))
+
+
 FUNCTIONS = _Functions({name: op for op in REGISTRY.values() if op.surface.public for name in (op.name, *op.surface.aliases)})
 METHODS = MethodTable()
 for _op in list(REGISTRY.values()):
     for _name in (_op.name, *_op.surface.aliases):
-        setattr(Traced, _name, Later(lambda op=_op: staticmethod(registered(op))))
+        setattr(Traced, _name, Later(functools.partial(_static, _op)))
     METHODS.update(methods_of(_op, Later(functools.partial(registered, _op))))

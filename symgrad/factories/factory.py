@@ -172,9 +172,10 @@ def like_function(fill: Callable[..., Any], doc: str, name: str) -> Callable[...
     def make(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False, memory_format: Any = None, symbol: str | None = None, **rest: Any) -> Tensor:
         check_placement(device, layout, pin_memory)
-        if not isinstance(input, (Tensor, np.ndarray, np.generic)):
-            expect_tensors(name, input=input)
-        given, kind = input._value if isinstance(input, Tensor) else as_value(input), None if dtype is None else numpy_dtype(dtype)
+        like: Any = input  # which may be an array, too
+        if not isinstance(like, (Tensor, np.ndarray, np.generic)):
+            expect_tensors(name, input=like)
+        given, kind = like._value if isinstance(like, Tensor) else as_value(like), None if dtype is None else numpy_dtype(dtype)
         if memory_format is not None and memory_format is not FORMATS["preserve_format"]:
             value = empty_in_format(given.shape, given.dtype if kind is None else kind, memory_format)
         else:

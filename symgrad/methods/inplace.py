@@ -391,6 +391,10 @@ def augmented(method: Callable[..., Any]) -> Callable[..., Any]:
     return assign
 
 
+def _augmented_of(name: str) -> Callable[..., Any]:
+    return augmented(getattr(Tensor, name))
+
+
 for _name, _operator in {"add_": "__iadd__", "sub_": "__isub__", "mul_": "__imul__", "div_": "__itruediv__", "pow_": "__ipow__",
                          "floor_divide_": "__ifloordiv__", "remainder_": "__imod__"}.items():
-    METHODS[_operator] = Later(lambda name=_name: augmented(getattr(Tensor, name)))
+    METHODS[_operator] = Later(functools.partial(_augmented_of, _name))

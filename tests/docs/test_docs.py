@@ -164,11 +164,11 @@ def test_a_docstring_that_is_incomplete_or_lies_is_noticed():
 
 def test_tables_of_documentation_name_ops_and_parameters_that_exist():
     names = {name for function in LIFTED.values() for name in public_signature(function.op).parameters}
-    for key in documenting.PARAMETERS:
+    for key in documenting.sentences("parameters"):
         op, _, name = key.rpartition(".")
         assert name in (public_signature(LIFTED[op].op).parameters if op else names), key
-    for table in (documenting.SHAPES, documenting.DTYPES, documenting.RETURNS, documenting.RAISES):
-        assert set(table) <= set(LIFTED)
+    for table in ("shapes", "dtypes", "returns", "raises"):
+        assert documenting.sentences(table) and set(documenting.sentences(table)) <= set(LIFTED)
 
 
 @pytest.mark.filterwarnings("ignore")

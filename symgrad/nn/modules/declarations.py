@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, ClassVar
 
 from symgrad.engine.tensor import Tensor
@@ -49,7 +50,11 @@ def module_of(name: str, function: Callable[..., Any], parameters: str | None = 
     called = tuple(word for word in words if word not in ("size_average", "reduce")) + ("training",) * ("training" in known)
     signature = inspect.Signature([known[word].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for word in words])
     text = function.__doc__ if doc is None else doc
-    members = {"__doc__": f"{(text or name).partition(chr(10))[0]}\n\n    The parameters are those of `nn.functional.{function.__name__}`.\n    ",
+    inputs = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *(p for word, p in known.items() if word not in (*words, *called))]
+    forward = FunctionType(base.forward.__code__, base.forward.__globals__, "forward", None, base.forward.__closure__)
+    forward.__doc__, forward.__signature__ = base.forward.__doc__, inspect.Signature(inputs)  # type: ignore[attr-defined]
+    members = {"forward": forward,
+               "__doc__": f"{(text or name).partition(chr(10))[0]}\n\n    The parameters are those of `nn.functional.{function.__name__}`.\n    ",
                "__module__": module, "__signature__": signature, "function": staticmethod(function), "names": tuple(words), "called": called,
                "shown": shown}
     return type(name, (base,), members | own)

@@ -23,9 +23,9 @@ def position(index: Any, length: int) -> int:
     return at % length
 
 
-def check_iterable(container: Any, method: str, values: Any) -> None:
-    """Raise TypeError for values that cannot be iterated over, and for a tensor."""
-    if not isinstance(values, Iterable) or isinstance(values, Tensor):
+def check_iterable(container: Any, method: str, values: Any, tensors: bool = False) -> None:
+    """Raise TypeError for values that cannot be iterated over, and for a tensor unless `tensors` is true."""
+    if not isinstance(values, Iterable) or isinstance(values, Tensor) and not tensors:
         raise TypeError(f"{type(container).__name__}.{method}: it takes an iterable, not {type(values).__name__}")
 
 
@@ -33,10 +33,10 @@ def pairs_of(container: Any, values: Any) -> Iterable[Any]:
     """The names and values of a mapping, or of pairs. Raises TypeError and ValueError for anything else."""
     if hasattr(values, "keys"):
         return values.items()
-    check_iterable(container, "update", values)
+    check_iterable(container, "update", values, True)
     pairs = list(values)
     for pair in pairs:
-        check_iterable(container, "update, of each pair,", pair)
+        check_iterable(container, "update, of each pair,", pair, True)
         if len(list(pair)) != 2:
             raise ValueError(f"{type(container).__name__}.update: it takes pairs of a name and a value, not {len(list(pair))} objects")
     return pairs
