@@ -171,8 +171,8 @@ class inference_mode(_Switch):
     >>> try:
     ...     x * y
     ... except RuntimeError as error:
-    ...     print(str(error).split(".")[0])
-    Inference tensors cannot be saved for backward
+    ...     print(str(error).split(";")[0])
+    an inference tensor is not saved for a derivative
     """
 
     __slots__ = ()

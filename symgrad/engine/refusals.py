@@ -46,7 +46,8 @@ def named(name: str, error: Exception) -> Exception:
 
 
 def _not_of_kind(name: str, word: str, wanted: str, x: Any) -> TypeError:
-    return TypeError(f"{name}: {word} must be {wanted}, not {kind_name(x)}")
+    remedy = "; pass x.detach() to take it as a constant" if isinstance(x, Tensor) and x.requires_grad and wanted != "a Tensor" else ""
+    return TypeError(f"{name}: {word} must be {wanted}, not {kind_name(x)}{remedy}")
 
 
 def expect_tensors(name: str, **given: Any) -> None:

@@ -122,9 +122,9 @@ def test_other_parameters_have_their_derivative_or_are_refused(name):
 
 def test_full_like_of_numpy_is_differentiated_and_numbers_are_refused_by_name():
     assert func.grad(lambda a: np.full_like(MATRIX, a).sum())(1 / 3) == 4
-    for call, words in ((lambda a: F.normalize(VECTOR, dim=0, eps=a), "normalize.*'eps'.*detach"),
-                        (lambda a: VECTOR.var(correction=a), "'correction'.*detach"),
-                        (lambda a: F.embedding(CLASSES, MATRIX, max_norm=a), "embedding.*'max_norm'.*item")):
+    for call, words in ((lambda a: F.normalize(VECTOR, dim=0, eps=a), "normalize: eps .*detach"),
+                        (lambda a: VECTOR.var(correction=a), "var: correction .*detach"),
+                        (lambda a: F.embedding(CLASSES, MATRIX, max_norm=a), "embedding: max_norm .*detach")):
         for transform in (func.grad, func.jacfwd, func.jacrev):
             with pytest.raises(TypeError, match=words):
                 transform(lambda a, call=call: call(a).sum())(symgrad.tensor(0.37))
