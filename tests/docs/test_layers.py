@@ -172,17 +172,17 @@ ATEN = re.compile(r"torch[.:]|aten::|\b[Ee]xpected\b|but got|argument '|\(positi
 
 
 def messages(path):
-    """The strings of a file with the lines of those that are raised or warned of: docstrings are none, and \\0 stands for what is filled in."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    docstrings = {node.body[0].value for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list) and node.body
-                  and isinstance(node.body[0], ast.Expr)}
-    told = {inner for node in ast.walk(tree) if isinstance(node, ast.Raise) or isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "warn"
-            for inner in ast.walk(node)}
-    for node in ast.walk(tree):
+    """The strings of a file with their lines, and whether they are raised or warned of; \\0 stands for what is filled in, docstrings are left out."""
+    left = [(ast.parse(path.read_text(encoding="utf-8")), False)]
+    while left:
+        node, told = left.pop()
+        told = told or isinstance(node, ast.Raise) or isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "warn"
         if isinstance(node, ast.JoinedStr):
-            yield node.lineno, "".join([part.value if isinstance(part, ast.Constant) else "\0" for part in node.values]), node in told
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
-            yield node.lineno, node.value, node in told
+            yield node.lineno, "".join([part.value if isinstance(part, ast.Constant) else "\0" for part in node.values]), told
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value, told
+        elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            left += [(child, told) for child in ast.iter_child_nodes(node)]
 
 
 def of_pytorch(path, known):

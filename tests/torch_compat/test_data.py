@@ -352,6 +352,7 @@ def test_an_interrupt_between_workers_leaves_none():
     assert not children()
 
 
+@pytest.mark.sweep
 def test_an_interrupt_at_any_line_while_workers_start_leaves_none():
     from tests.support.interrupts import Interrupted  # after the platforms without the packages that it needs
 
