@@ -19,6 +19,7 @@ class OfFunction(Module):
     function: ClassVar[Callable[..., Any]]
     names: ClassVar[tuple[str, ...]]  # of the parameters of the constructor
     called: ClassVar[tuple[str, ...]]  # of those that the function gets, too
+    _inputs: ClassVar[tuple[str, ...]]  # of those that forward takes
     shown: ClassVar[str] = "{name}={value}"
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -32,6 +33,11 @@ class OfFunction(Module):
 
     def forward(self, *inputs: Tensor, **named: Tensor) -> Any:
         """The value of the function."""
+        if len(inputs) != len(self._inputs) or named:
+            given = [*self._inputs[:len(inputs)], *named]
+            if len(inputs) > len(self._inputs) or sorted(given) != sorted(self._inputs):
+                raise TypeError(f"{type(self).__name__}: forward takes {', '.join(self._inputs)}, but it got {len(inputs)} inputs"
+                                f"{''.join([f' and {name}' for name in named])}")
         for name in self.called:
             named[name] = getattr(self, name)
         return type(self).function(*inputs, **named)
@@ -50,13 +56,16 @@ def module_of(name: str, function: Callable[..., Any], parameters: str | None = 
     called = tuple(word for word in words if word not in ("size_average", "reduce")) + ("training",) * ("training" in known)
     signature = inspect.Signature([known[word].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for word in words])
     text = function.__doc__ if doc is None else doc
-    inputs = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *(p for word, p in known.items() if word not in (*words, *called))]
-    forward = FunctionType(base.forward.__code__, base.forward.__globals__, "forward", None, base.forward.__closure__)
-    forward.__doc__, forward.__signature__ = base.forward.__doc__, inspect.Signature(inputs)  # type: ignore[attr-defined]
-    members = {"forward": forward,
-               "__doc__": f"{(text or name).partition(chr(10))[0]}\n\n    The parameters are those of `nn.functional.{function.__name__}`.\n    ",
+    inputs = {word: p for word, p in known.items() if p.default is p.empty and word not in (*words, *called)}
+    members = {"__doc__": f"{(text or name).partition(chr(10))[0]}\n\n    The parameters are those of `nn.functional.{function.__name__}`.\n    ",
                "__module__": module, "__signature__": signature, "function": staticmethod(function), "names": tuple(words), "called": called,
-               "shown": shown}
+               "_inputs": tuple(inputs), "shown": shown}
+    if base.forward is OfFunction.forward:  # a copy with the names of the inputs; other bases have a forward with names of its own
+        forward = FunctionType(base.forward.__code__, base.forward.__globals__, "forward", base.forward.__defaults__, base.forward.__closure__)
+        taken = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *inputs.values()])
+        forward.__doc__, forward.__signature__ = base.forward.__doc__, taken  # type: ignore[attr-defined]
+        forward.__qualname__, forward.__module__ = f"{name}.forward", module
+        members["forward"] = forward
     return type(name, (base,), members | own)
 
 

@@ -11,7 +11,6 @@ from symgrad.nn import functional as F
 from symgrad.nn import init
 from symgrad.nn.modules.declarations import OfFunction, module_of
 from symgrad.nn.modules.module import Module
-from symgrad.nn.modules.utils import _ntuple
 from symgrad.nn.normalization import cross_map_lrn2d
 from symgrad.nn.parameter import Parameter
 
@@ -50,7 +49,7 @@ class LayerNorm(_Affine):
     def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
                  device: Any = None, dtype: Any = None):
         super().__init__()
-        self.normalized_shape = _ntuple(1)(normalized_shape)
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self._register(self.normalized_shape, device, dtype, weight=elementwise_affine, bias=elementwise_affine and bias)
 
@@ -72,7 +71,7 @@ class RMSNorm(_Affine):
     def __init__(self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True, device: Any = None,
                  dtype: Any = None):
         super().__init__()
-        self.normalized_shape = _ntuple(1)(normalized_shape)
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self._register(self.normalized_shape, device, dtype, weight=elementwise_affine)
 
