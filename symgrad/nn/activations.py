@@ -30,8 +30,11 @@ def _with_inplace(name: str, *words: str) -> tuple[Activation, Activation]:
     """An op of the registry with a parameter `inplace` after those of these names; and the form that is always in place."""
     plain = getattr(traced, name)
     written, known, place = in_place(name + "_", plain), inspect.signature(plain).parameters, len(words) + 1
+    accepted = {"input", "inplace", *words}
 
     def function(*args: Any, **kwargs: Any) -> Tensor:
+        if not kwargs.keys() <= accepted:
+            raise TypeError(f"{name}: got an unexpected keyword argument {min(kwargs.keys() - accepted)!r}")
         inplace = kwargs.pop("inplace", False)
         if len(args) > place:
             *args, inplace = args  # type: ignore[assignment]

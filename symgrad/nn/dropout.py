@@ -32,7 +32,7 @@ def _dropped(input: Any, p: Any, training: bool, inplace: bool, features: bool =
     check_probability(p)
     if features and input.ndim < 2 and training and p:
         raise RuntimeError(f"feature_dropout: the input must have channels in its second dimension, but its shape is {list(input.shape)}")
-    if not training or p == 0 or not input.numel():
+    if not input.numel() or not training or p == 0:
         return input
     if p == 1:
         return input.mul_(0.0) if inplace else input * 0.0

@@ -146,7 +146,7 @@ def linalg_ldl_factor(xp, A, *, hermitian=False):
 
 
 def _check_equation(LD, pivots, B):
-    name, n = "linalg.ldl_solve", LD.shape[-1]
+    name = "linalg.ldl_solve"
     check_equation(name, LD, B)
     if tuple(pivots.shape) != tuple(LD.shape[:-1]):
         raise RuntimeError(f"{name}: pivots must have the shape {list(LD.shape[:-1])}, as of ldl_factor, not {list(pivots.shape)}")
@@ -154,7 +154,7 @@ def _check_equation(LD, pivots, B):
     check_one_dtype(name, LD, B)
     if pivots.numel():
         check_range(name, "the least size of pivots", int(abs(every(pivots)).min()), 1)
-        check_range(name, "the largest size of pivots", int(abs(every(pivots)).max()), 1, n)
+        check_range(name, "the largest size of pivots", int(abs(every(pivots)).max()), 1, LD.shape[-1])
 
 
 @composite("linalg_ldl_solve", arity=3, public=False)

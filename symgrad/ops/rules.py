@@ -166,9 +166,9 @@ def in_one_dtype(*xs):
 
 
 def check_not_empty(name, tensors):
-    """The tensors of a sequence that has some."""
+    """The tensors of a sequence that has some. Raises TypeError for what is no sequence, a tensor among them."""
     if not isinstance(tensors, (tuple, list)) or not tensors:
-        raise RuntimeError(f"{name}: the tensors must be a list of one or more")
+        raise (RuntimeError if isinstance(tensors, (tuple, list)) else TypeError)(f"{name}: the tensors must be a list of one or more")
     return tensors
 
 

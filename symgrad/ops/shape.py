@@ -18,7 +18,7 @@ def _infer_shape(name, shape, size):
     if -1 not in size and math.prod(size) == math.prod(shape) and min(size, default=0) >= 0:
         return size
     known, total, requested = math.prod(n for n in size if n != -1), math.prod(shape), list(size)
-    if size.count(-1) > 1 or min(size) < -1 or -1 in size and not known:
+    if size.count(-1) > 1 or min(size, default=0) < -1 or -1 in size and not known:
         raise RuntimeError(f"{name}: the shape {requested} of {total} elements is ambiguous or has a negative size. At most one size may be -1")
     if -1 in size:
         size = tuple(total // known if n == -1 else n for n in size)

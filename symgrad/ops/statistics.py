@@ -52,6 +52,8 @@ def _quantile(name, xp, input, q, dim, keepdim, interpolation, missing):
     """Order statistics at the ranks q (n - 1), interpolated; a row with NaN has the quantile NaN, unless they are `missing`."""
     if not (input.is_floating_point() and input.element_size() >= 4 and input.numel()):
         raise RuntimeError(f"{name}: input must be numbers of float32 or float64, not {list(input.shape)} of {input.dtype}")
+    if isinstance(q, (tuple, list)):
+        raise TypeError(f"{name}: q must be a number or a tensor, not {type(q).__name__}")
     q = q if hasattr(q, "dtype") else input.new_tensor(q)
     check_dims(name, q, 0, 1, word="q")
     check_one_dtype(name, input, q)
