@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from symgrad.engine.tensor import Tensor
 from symgrad.optim.declared import Declared, lerp
 from symgrad.optim.optimizer import Group
 
@@ -24,6 +25,14 @@ class Adam(Declared):
     _switches = "* foreach maximize capturable differentiable fused decoupled_weight_decay"
     _arrays = {"exp_avg": None, "exp_avg_sq": None, "max_exp_avg_sq": None}
     _used_by = {"max_exp_avg_sq": "amsgrad"}
+
+    def _prepare(self, options: Group) -> None:
+        super()._prepare(options)
+        tensors = [isinstance(x, Tensor) for x in options["betas"]]
+        if any(tensors) and not all(tensors):
+            raise ValueError(f"{type(self).__name__}: betas are {options['betas']}; give two numbers or two Tensors")
+        if (any(tensors) or isinstance(options["lr"], Tensor)) and options["foreach"] and not options["capturable"]:
+            raise ValueError(f"{type(self).__name__}: foreach=True excludes Tensors as lr and betas. Leave foreach out: it has no effect")
 
     def _rule(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group, n: float) -> None:
         beta1, beta2 = map(float, group["betas"])

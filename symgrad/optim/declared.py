@@ -87,8 +87,7 @@ class Declared(Optimizer):
             if isinstance(value, Tensor):
                 self._require(name, value, value.numel() == 1, "one number")
             if name in RANGES:
-                right, text = RANGES[name]
-                self._require(name, value, all(right(v) for v in (value if isinstance(value, (tuple, list)) else (value,)) if v is not None), text)
+                self._check_range(name, value, self._options.get(name))
         if options.get("fused") and (options["foreach"] or options["differentiable"]):
             raise RuntimeError(f"{type(self).__name__}: fused=True excludes foreach=True and differentiable=True. Leave fused out: it has no effect")
 
@@ -97,6 +96,17 @@ class Declared(Optimizer):
             raise TypeError(f"{type(self).__name__}: {name} is {value}; give {length} numbers")
         if len(value) != length:
             raise IndexError(f"{type(self).__name__}: {name} is {value}; give {length} numbers")
+
+    def _check_range(self, name: str, value: Any, default: Any) -> None:
+        """Check a number, or the numbers of an option that is a tuple; None is right where it is the default."""
+        right, text = RANGES[name]
+        for v, start in zip(value, default) if isinstance(default, tuple) else ((value, default),):
+            if v is not None or start is not None:
+                try:
+                    holds = bool(right(v))
+                except TypeError:
+                    raise TypeError(f"{type(self).__name__}: {name} is {value!r}; give a number") from None
+                self._require(name, value, holds, text)
 
     def _require(self, name: str, value: Any, condition: bool, text: str) -> None:
         if not condition:
