@@ -133,8 +133,9 @@ _HOMES = {name: module for table in (_LOADED, _LATER) for module, names in table
 _assemble(_METHODS, _legacy.METHODS, _members.METHODS, _storage.METHODS, nodes=_members.NODE_METHODS)
 globals().update(_DEVICES, **_SURFACE)
 
-__all__ = sorted({name for name in (*globals(), *" ".join(_LOADED.values()).split(), *_FUNCTIONS, *_METHODS_AS_FUNCTIONS)  # noqa: PLE0605
-                  if name[0] != "_" and name != "Any"})
+__all__ = sorted({name for name in (*globals(), *" ".join(_LOADED.values()).split(), *_FUNCTIONS, *_METHODS_AS_FUNCTIONS, "load",  # noqa: PLE0605
+                                    "save")
+                  if name[0] != "_" and name != "Any" and (type(globals().get(name)) is not type(_sys) or name in ("autograd", "fft", "random"))})
 
 
 def __getattr__(name: str) -> Any:

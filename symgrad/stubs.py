@@ -204,7 +204,8 @@ def _has_def(function: FunctionType) -> bool:
 def _package_stub() -> str:
     for name in vars(symgrad)["__all__"]:
         getattr(symgrad, name)  # which lifts it
-    public = {name: member for name, member in sorted(vars(symgrad).items()) if not name.startswith("_")}
+    later = set(" ".join(vars(symgrad)["_LATER"].values()).split())
+    public = {name: member for name, member in sorted(vars(symgrad).items()) if not name.startswith("_") and name not in later}
     hidden = set(public) & set(vars(builtins))
     imports = ["from symgrad.dtypes.dtype import DType", "from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike"]
     modules = [alias.name for node in ast.walk(ast.parse(inspect.getsource(symgrad))) if isinstance(node, ast.ImportFrom) and node.module == "symgrad"
