@@ -122,7 +122,8 @@ class AttributesMixin:
         if table not in self.__dict__:
             raise AttributeError(f"{type(self).__name__}: call super().__init__() before a {what} is assigned, {name!r}")
         if not isinstance(name, str) or value is not None and not isinstance(value, kind):
-            raise TypeError(f"{what}: there must be a name and a {kind.__name__} or None, not {name!r} and a {typename(value)}")
+            wanted = kind.__name__.replace("AttributesMixin", "Module")
+            raise TypeError(f"{what}: there must be a name and a {wanted} or None, not {name!r} and a {typename(value)}")
         if not name or "." in name or hasattr(self, name) and name not in self.__dict__[table]:
             raise KeyError(f"{what}: the name {name!r} is empty, contains a dot, or is that of another attribute")
 

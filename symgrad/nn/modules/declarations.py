@@ -16,11 +16,11 @@ __all__ = ["OfFunction", "module_of", "shown_options"]
 class OfFunction(Module):
     """A module that calls a function with its inputs and with parameters of the same names."""
 
-    function: ClassVar[Callable[..., Any]]
-    names: ClassVar[tuple[str, ...]]  # of the parameters of the constructor
-    called: ClassVar[tuple[str, ...]]  # of those that the function gets, too
+    _function: ClassVar[Callable[..., Any]]
+    _names: ClassVar[tuple[str, ...]]  # of the parameters of the constructor
+    _called: ClassVar[tuple[str, ...]]  # of those that the function gets, too
     _inputs: ClassVar[tuple[str, ...]]  # of those that forward takes
-    shown: ClassVar[str] = "{name}={value}"
+    _shown: ClassVar[str] = "{name}={value}"
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
@@ -38,14 +38,14 @@ class OfFunction(Module):
             if len(inputs) > len(self._inputs) or sorted(given) != sorted(self._inputs):
                 raise TypeError(f"{type(self).__name__}: forward takes {', '.join(self._inputs)}, but it got {len(inputs)} inputs"
                                 f"{''.join([f' and {name}' for name in named])}")
-        for name in self.called:
+        for name in self._called:
             named[name] = getattr(self, name)
-        return type(self).function(*inputs, **named)
+        return type(self)._function(*inputs, **named)
 
     def extra_repr(self) -> str:
         """The parameters; `inplace` where it is set."""
         own = self.__dict__
-        return ", ".join(self.shown.format(name=name, value=own[name]) for name in self.names if self.shown and (name != "inplace" or own[name]))
+        return ", ".join(self._shown.format(name=name, value=own[name]) for name in self._names if self._shown and (name != "inplace" or own[name]))
 
 
 def module_of(name: str, function: Callable[..., Any], parameters: str | None = None, *, module: str, base: type[OfFunction] = OfFunction,
@@ -58,8 +58,8 @@ def module_of(name: str, function: Callable[..., Any], parameters: str | None = 
     text = function.__doc__ if doc is None else doc
     inputs = {word: p for word, p in known.items() if p.default is p.empty and word not in (*words, *called)}
     members = {"__doc__": f"{(text or name).partition(chr(10))[0]}\n\n    The parameters are those of `nn.functional.{function.__name__}`.\n    ",
-               "__module__": module, "__signature__": signature, "function": staticmethod(function), "names": tuple(words), "called": called,
-               "_inputs": tuple(inputs), "shown": shown}
+               "__module__": module, "__signature__": signature, "_function": staticmethod(function), "_names": tuple(words), "_called": called,
+               "_inputs": tuple(inputs), "_shown": shown}
     if base.forward is OfFunction.forward:  # a copy with the names of the inputs; other bases have a forward with names of its own
         forward = FunctionType(base.forward.__code__, base.forward.__globals__, "forward", base.forward.__defaults__, base.forward.__closure__)
         taken = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *inputs.values()])

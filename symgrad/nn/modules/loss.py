@@ -58,7 +58,7 @@ class _LossOfFunction(OfFunction, _Loss):
 
     def _check(self) -> None:
         """Raise for options that have no meaning."""
-        if "margin" in self.names and "swap" in self.names and self.margin <= 0:
+        if "margin" in self._names and "swap" in self._names and self.margin <= 0:
             raise ValueError(f"{type(self).__name__}: margin must be positive, but it is {self.margin}")
 
 

@@ -39,7 +39,7 @@ class _Unpool(_Pool):
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:  # type: ignore[override]
         """The elements at their places."""
-        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return type(self)._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class _FractionalMaxPool(OfFunction):
