@@ -99,7 +99,7 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
     """
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
-    weight = weight_without(SpectralNorm, module, name)
+    weight = weight_without(SpectralNorm, module, name, module._parameters)
     hook = SpectralNorm(name, n_power_iterations, dim, eps)
     sizes = hook.reshape_weight_to_matrix(weight).shape
     vectors = {which: F.normalize(randn(n, dtype=weight.dtype), dim=0, eps=eps) for which, n in zip("uv", sizes)}

@@ -14,11 +14,11 @@ def _hooks(kind: Any, module: Any, name: str) -> list[Any]:
     return [hook for hook in module._forward_pre_hooks.values() if isinstance(hook, kind) and hook.name == name]
 
 
-def weight_without(kind: Any, module: Any, name: str) -> Tensor:
-    """The weight of a name. Raises RuntimeError if it has a hook of that kind, ValueError if it is None or has no shape."""
+def weight_without(kind: Any, module: Any, name: str, table: Any = None) -> Tensor:
+    """The weight of a name, in a table if one is given. Raises RuntimeError if it has a hook of that kind, ValueError if it is None or shapeless."""
     if _hooks(kind, module, name):
         raise RuntimeError(f"{kind.__name__}: the parameter {name!r} of {type(module).__name__} has one already")
-    weight = getattr(module, name)
+    weight = getattr(module, name) if table is None else table[name]
     if weight is None or is_lazy(weight):
         raise ValueError(f"{kind.__name__}: the parameter {name!r} of {type(module).__name__} is None or has no shape yet")
     return weight
