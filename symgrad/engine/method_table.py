@@ -19,13 +19,15 @@ class Later:
     (6, 'function')
     """
 
-    __slots__ = ("make",)
+    __slots__ = ("made", "make")
 
     def __init__(self, make: Callable[[], Any]):
         self.make = make
+        self.made: list[Any] = []  # the first is the member, whatever other threads have made at once
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        member = self.make()
+        self.made.append(self.make())
+        member = self.made[0]
         for cls in owner.__mro__:
             for name, found in list(vars(cls).items()):
                 if found is self:

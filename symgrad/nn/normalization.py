@@ -67,7 +67,6 @@ def _last_dims(name: str, input: Any, given: int | Sequence[int], **parameters: 
     if not shape or tuple(input.shape[max(input.ndim - len(shape), 0):]) != shape:
         raise RuntimeError(f"{name}: the last dimensions of an input of shape {list(input.shape)} must be normalized_shape={list(shape)}")
     check_shape(name, shape, **parameters)
-    check_dtypes(name, input, True, **parameters)
     check_floating(name, input, "complex")
     return tuple(range(input.ndim - len(shape), input.ndim))
 
@@ -84,6 +83,7 @@ def layer_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Ten
     tensor([-1.,  1.])
     """
     dims = _last_dims("layer_norm", input, normalized_shape, weight=weight, bias=bias)
+    check_dtypes("layer_norm", input, True, weight=weight, bias=bias)
     return _standardized(_in_order(input, False) if input.ndim > 3 else input, dims, eps, weight, bias)
 
 

@@ -218,7 +218,8 @@ def softshrink(xp, input, lambd=0.5):
 @composite("hardtanh", elementwise=True, kinks=((-1.0,), (1.0,)), public=False, examples=((), (0.0, 6.0)), saved=ONE)
 def hardtanh(xp, input, min_val=-1.0, max_val=1.0):
     """The input limited to [min_val, max_val]; the derivative is 1 strictly inside and 0 elsewhere."""
-    check_range("hardtanh", "min_val", min_val, high=max_val, kind=ValueError)
+    if min_val > max_val:  # a bound that is NaN makes the results NaN
+        raise ValueError(f"hardtanh: min_val must be at most {max_val}, not {min_val}")
     check_kind("hardtanh", input, "fciu")
     if not input.is_floating_point() and _is_integer(input):
         min_val, max_val = int(min_val), int(max_val)
