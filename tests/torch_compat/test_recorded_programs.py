@@ -3,6 +3,7 @@
 import pytest
 
 import symgrad
+from symgrad.nn.modules import module
 from tests.support.sides import FOLDER, compare, programs, recorded, same
 
 # Relative and absolute differences of numbers that are allowed in a file, or in one program of it
@@ -16,6 +17,15 @@ TOLERANCES = {
     # PyTorch's vector library rounds one square root in a hundred the other way (of doubles; one in six of singles): every later step carries it on
     "optim-adam": (1e-14,), "optim-adam_w": (1e-14,), "optim-complex_numbers": (1e-14,), "optim-network": (1e-13,), "optim-single_precision": (1e-6,)}
 NAMES = [(path.stem, name) for path in sorted(FOLDER.glob("*.txt")) for name in programs(path.stem)]
+
+
+@pytest.fixture(autouse=True)
+def _hooks_of_all_modules_end_with_a_program(monkeypatch):
+    monkeypatch.setattr(module, "_global_is_full_backward_hook", None)
+    yield
+    for name, hooks in vars(module).items():
+        if name.startswith("_global_") and isinstance(hooks, dict):
+            hooks.clear()
 
 
 @pytest.mark.filterwarnings("ignore:Using backward", "ignore:Anomaly Detection", "ignore:This DataLoader will create")
