@@ -273,3 +273,12 @@ def test_training_keeps_nothing_alive():
         assert node() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("module", [nn.MSELoss(), nn.L1Loss(), nn.KLDivLoss(), nn.ELU(), nn.ReLU(), nn.Tanh()],
+                         ids=str)
+def test_modules_take_the_inputs_of_their_function_and_no_more(module):
+    x = symgrad.ones(2)
+    for args, kwargs in (([x] * 3, {}), ([x], {"alpha": 3.0}), ([x, x], {"weight": x})):
+        with pytest.raises(TypeError, match=type(module).__name__):
+            module(*args, **kwargs)
