@@ -1,8 +1,16 @@
-"""What a function captures in a test: how it reads that, and how it changes; and a number in which all of it shows."""
+"""What a function captures in a test: how it reads that, and how it changes; and a number in which all of it shows.
+
+`kinds.txt` has a block of Python for each kind of value that a function may capture (`KINDS`), of values that cannot be watched, so that
+`symgrad.compile` must say so (`REFUSED`), and of functions that change what they capture (`EFFECTS`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,21 +18,23 @@ import numpy as np
 import symgrad
 
 TYPES = {bool: 0.9, int: 0.55, float: 0.3, complex: 0.2, str: 0.1, type(None): 0.7}
+PATH = Path(__file__).parent / "kinds.txt"
+PART = re.compile(r"(read|state|- [\w ]+):(?: (.*))?")
 
 
 class Captured(NamedTuple):
-    """A captured value: `read(x)` is a number, an array or a tensor that depends on it; `changes` are functions of a new number."""
+    """A captured value: `read(x)` is a number, an array or a tensor that depends on it; `changes` are functions of a new number.
+
+    If `read` changes the value, `state` tells it, and `restore` sets it for the comparison with an eager call.
+    """
 
     read: Callable[[Any], Any]
     changes: dict[str, Callable[[Any], Any]]
+    state: Callable[[], Any] | None = None
 
-
-class Effect(NamedTuple):
-    """A function that changes what it captures: `read(x)` does so; `state` and `restore` are for the comparison with an eager call."""
-
-    read: Callable[[Any], Any]
-    state: Callable[[], Any]
-    restore: Callable[[Any], None]
+    @property
+    def restore(self) -> Callable[[Any], Any]:
+        return self.changes["restore"]
 
 
 def weigh(v: Any) -> Any:
@@ -41,21 +51,76 @@ def weigh(v: Any) -> Any:
     return TYPES.get(type(v), 0.6) + float(0.37 * number + np.arctan2(number, -1.0))
 
 
-# Functions that catch failures
+def number_of(m: Any) -> float:
+    """A number that every array can hold."""
+    return float(m) if isinstance(m, (int, float)) and abs(float(m)) < 100 else 3.0
 
 
-def inverse_or_other(w, x):
-    """A number by an inverse, or by something else where the matrix is singular."""
-    try:
-        return symgrad.linalg.inv(symgrad.outer(w[:2], w[:2].flip(0)) - symgrad.tensor([[2.0, 0.0], [0.0, 2.0]])).sum()
-    except RuntimeError:
-        return (x[:2] ** 3).sum() + w.sum()
+def made(source: str, **names: Any) -> dict[str, Any]:
+    """The variables of a module of its own."""
+    space = {"__name__": "tests.routes.made", **names}
+    exec(source, space)
+    return space
 
 
-def is_positive_definite(w, x):
-    """A number that depends on whether a factorization fails, whose result is not used."""
-    try:
-        symgrad.linalg.cholesky(symgrad.diag(w[:2]))
-    except RuntimeError:
-        return 0.3
-    return 1.7
+def _bound(lines: list[str]) -> set[str]:
+    """The names that some lines bind or delete."""
+    nodes = list(ast.walk(ast.parse("\n".join(lines))))
+    return {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)} | {
+        node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+
+def _parts(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """The parts of a block with their names, of which the first is "", and their lines of Python."""
+    setup: list[str] = []
+    yield "", setup
+    body = setup
+    for line in lines:
+        if part := PART.fullmatch(line):
+            name, text = part.groups()
+            body = [] if text is None else [f"return {text}" if name in ("read", "state") else text]
+            yield name.removeprefix("- "), body
+        elif body is not setup and line.startswith("    "):
+            body.append(line[4:])
+        else:
+            body = setup
+            setup.append(line)
+
+
+def _kind(name: str, lines: list[str], space: dict[str, Any]) -> Callable[[Any], Captured]:
+    """The function of a number that a block says."""
+    parts = list(_parts(lines))
+    (_, setup), functions = parts[0], parts[1:]
+    outer, text = _bound(setup) | {"n"}, [*setup]
+    for k, (part, body) in enumerate(functions):
+        shared = sorted(_bound(body) & outer) if part != "state" else []
+        head = f"def {'read(x)' if part == 'read' else f'part{k}(m=None)'}:"
+        text += [head, *[f"    nonlocal {', '.join(shared)}"] * bool(shared), *(f"    {line}" for line in body)]
+    given = ", ".join(f"{part!r}: part{k}" for k, (part, _) in enumerate(functions) if part not in ("read", "state"))
+    state = next((f"part{k}" for k, (part, _) in enumerate(functions) if part == "state"), None)
+    source = "def kind(n):\n" + textwrap.indent("\n".join([*text, f"return Captured(read, {{{given}}}, {state})"]), "    ")
+    exec(compile(source, f"{PATH} [{name}]", "exec"), space)
+    return space.pop("kind")
+
+
+def _kinds() -> list[dict[str, Callable[[Any], Captured]]]:
+    """The kinds of each of the groups."""
+    front, *blocks = re.split(r"^(?=\[.*\]$|\(.*\)$|####)", PATH.read_text(), flags=re.MULTILINE)
+    space: dict[str, Any] = {"__name__": __name__}
+    exec(compile(front, str(PATH), "exec"), space)
+    space["Captured"] = Captured
+    groups: list[dict[str, Callable[[Any], Captured]]] = [{}]
+    fragments: dict[str, list[str]] = {}
+    for block in blocks:
+        head, *lines = block.rstrip().splitlines()
+        lines = [each for line in lines for each in (fragments[line[2:]] if line.startswith("+ ") else [line])]
+        if head.startswith(("#### Refused", "#### Effects")):
+            groups.append({})
+        elif head.startswith("("):
+            fragments[head[1:-1]] = lines
+        elif head.startswith("["):
+            groups[-1][head[1:-1]] = _kind(head[1:-1], lines, space)
+    return groups
+
+
+KINDS, REFUSED, EFFECTS = _kinds()

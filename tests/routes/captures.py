@@ -19,8 +19,7 @@ import symgrad
 from symgrad.carriers.duck import Unrecordable
 from symgrad.func import grad, hessian
 
-from .captured import weigh
-from .captured_kinds import EFFECTS, KINDS, REFUSED
+from .captured import EFFECTS, KINDS, REFUSED, weigh
 
 NUMBERS = st.sampled_from([1, 1.0, True, 0, 0.0, -0.0, False, 1 / 3, -0.7, 2.5, np.pi, 17.25, -3, float("nan"), np.float64(1), np.float32(0.1),
                            np.int64(1)])

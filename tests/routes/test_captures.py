@@ -9,7 +9,7 @@ import symgrad
 from symgrad.carriers.duck import Unrecordable
 from symgrad.func import grad
 
-from .captured_kinds import EFFECTS, KINDS, REFUSED
+from .captured import EFFECTS, KINDS, REFUSED
 from .captures import Captures, X, check_equal, main, outcome, total
 
 TestCaptures = Captures.TestCase
