@@ -1,106 +1,18 @@
-"""`backward` and `autograd.grad`: every argument of torch's, higher orders, grad modes, and cases that torch gets wrong."""
+"""`backward`, `autograd.grad`, `autograd.functional` and the modes: what is ours alone. What torch says is in the recorded programs of `autograd`."""
 
-import math
+import asyncio
+import weakref
 
 import pytest
 
 import symgrad
 from symgrad import autograd, tensor
+from symgrad.autograd import functional
+from symgrad.system.restoring import collection_paused
 
 
 def leaf(*values):
     return tensor(values[0] if len(values) == 1 else list(values), requires_grad=True)
-
-
-def every_derivative(function, x, order):
-    """The value and derivatives up to an order, for a function of one number."""
-    y, found = function(x), []
-    for _ in range(order):
-        found.append(y.item())
-        (y,) = autograd.grad(y, x, create_graph=True)
-    return [*found, y.item()]
-
-
-class TestBackward:
-    def test_accumulates(self):
-        x = leaf(1.0, 2.0)
-        (x * x).sum().backward()
-        (3 * x).sum().backward()
-        assert x.grad.tolist() == [5.0, 7.0]
-
-    def test_adds_to_a_gradient_that_was_set(self):
-        x = leaf(1.0, 2.0)
-        x.grad = tensor([10.0, 20.0])
-        x.sum().backward()
-        assert x.grad.tolist() == [11.0, 21.0]
-        x.grad = None
-        assert x.grad is None
-
-    def test_of_a_leaf(self):
-        x = leaf(2.0)
-        x.backward()
-        x.backward(tensor(3.0))
-        assert x.grad.item() == 4.0
-
-    def test_several_tensors(self):
-        x = leaf(1.0, 2.0)
-        autograd.backward([x * x, (3 * x).sum()], [tensor([1.0, 1.0]), None])
-        assert x.grad.tolist() == [5.0, 7.0]
-        autograd.backward((x.sum(), x.sum()), (tensor(2.0), tensor(3.0)))
-        assert x.grad.tolist() == [10.0, 12.0]
-
-
-class TestGrad:
-    def test_returns_and_does_not_accumulate(self):
-        x = leaf(1.0, 2.0)
-        found = autograd.grad((x * x).sum(), x)
-        assert isinstance(found, tuple) and found[0].tolist() == [2.0, 4.0]
-        assert x.grad is None and not found[0].requires_grad
-
-    def test_an_output_twice_and_an_input_twice(self):
-        x = leaf(2.0)
-        y = x * x
-        a, b = autograd.grad([y, y], [x, x])
-        assert a.item() == b.item() == 8.0
-        v = leaf(1.0, 2.0)
-        a, b = autograd.grad((v * v).sum(), [v, v])
-        assert not a.shares_memory_with(b)
-
-    def test_of_an_intermediate(self):
-        x = leaf(2.0)
-        y = x * x
-        z = y * y
-        gx, gy = autograd.grad(z, [x, y])
-        assert (gx.item(), gy.item()) == (32.0, 8.0)
-        assert autograd.grad(y, y)[0].item() == 1.0 and autograd.grad(x, x)[0].item() == 1.0
-
-    def test_unused(self):
-        x, z = leaf(2.0), leaf(1.0, 1.0)
-        with pytest.raises(RuntimeError, match="not have been used in the graph.*allow_unused=True"):
-            autograd.grad(x * x, [x, z])
-        assert autograd.grad(x * x, [x, z], allow_unused=True)[1] is None
-        assert autograd.grad(x * x, [x, z], materialize_grads=True)[1].tolist() == [0.0, 0.0]
-        with pytest.raises(ValueError, match="allow_unused"):
-            autograd.grad(x * x, [x, z], allow_unused=False, materialize_grads=True)
-
-    def test_create_graph_without_retain_graph_frees_the_graph(self):
-        x = leaf(2.0)
-        y = x.exp()
-        autograd.grad(y, x, create_graph=True, retain_graph=False)
-        with pytest.raises(RuntimeError, match="a second time"):
-            y.backward()
-
-
-class TestHigherOrders:
-    @pytest.mark.parametrize("function, expected", [
-        (symgrad.sin, [math.sin(0.3 + n * math.pi / 2) for n in range(9)]),
-        (lambda x: x**5, [0.3**5, 5 * 0.3**4, 20 * 0.3**3, 60 * 0.3**2, 120 * 0.3, 120.0, 0.0, 0.0, 0.0]),
-        (lambda x: 1 / x, [(-1) ** n * math.factorial(n) / 0.3 ** (n + 1) for n in range(9)]),
-        (lambda x: x.exp(), [math.exp(0.3)] * 9),
-        (lambda x: (2 * x).log(), [math.log(0.6)] + [(-1) ** (n - 1) * math.factorial(n - 1) / 0.3**n for n in range(1, 9)]),
-    ], ids=["sin", "x^5", "1/x", "exp", "log"])
-    def test_derivatives_up_to_order_eight(self, function, expected):
-        assert every_derivative(function, leaf(0.3), 8) == pytest.approx(expected, rel=1e-13, abs=1e-15)
 
 
 CONSTANT = {
@@ -121,34 +33,140 @@ CONSTANT = {
 }
 
 
-class TestConstantDerivatives:
-    @pytest.mark.parametrize("function", CONSTANT.values(), ids=CONSTANT)
-    def test_piecewise_linear_functions_have_zero_higher_derivatives(self, function):
-        """The second derivative of a piecewise linear function is zero, and so is the third: nothing raises."""
-        x = leaf(-1.3, 1.2, 2.4)
-        (d,) = autograd.grad(function(x).sum(), x, create_graph=True)
+@pytest.mark.parametrize("function", CONSTANT.values(), ids=CONSTANT)
+def test_piecewise_linear_functions_have_zero_higher_derivatives(function):
+    """The second derivative of a piecewise linear function is zero, and so is the third: nothing raises."""
+    x = leaf(-1.3, 1.2, 2.4)
+    (d,) = autograd.grad(function(x).sum(), x, create_graph=True)
+    for _ in range(2):
+        assert d.requires_grad
+        (d,) = autograd.grad(d.sum(), x, create_graph=True)
+        assert d.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_constant_derivative_is_unused_where_that_is_allowed():
+    x = leaf(2.0)
+    first = autograd.grad(x * leaf(3.0), x, create_graph=True)
+    for how, expected in ({}, 0.0), ({"materialize_grads": True, "allow_unused": True}, 0.0), ({"allow_unused": True}, None):
+        (found,) = autograd.grad(first, x, retain_graph=True, **how)
+        assert (found if found is None else found.item()) == expected
+
+
+def test_a_node_is_a_function_of_the_gradients_of_its_outputs():
+    a, b = leaf(1.0, 2.0), leaf([3.0], [4.0])
+    by_a, by_b = (a * b).grad_fn(tensor([[1.0, 2.0], [3.0, 4.0]]))
+    assert by_a.tolist() == [15.0, 22.0] and by_b.tolist() == [[5.0], [11.0]]
+    assert autograd.grad(by_a.sum(), b)[0].tolist() == [[3.0], [7.0]]
+    cube = a**3
+    assert cube.grad_fn(tensor([1.0, 1.0]))[0].tolist() == [3.0, 12.0]
+    with pytest.raises(RuntimeError, match="the gradient "):
+        cube.grad_fn(tensor([1.0]))
+    with pytest.raises(TypeError, match="is not a function of gradients"):
+        cube.grad_fn.next_functions[0][0](a)
+
+
+def test_where_torch_shares_memory_or_refuses_a_real_gradient():
+    x, z = leaf(1.0, 2.0), tensor([1j, 2.0], requires_grad=True)
+    a, b = autograd.grad((x * x).sum(), [x, x])
+    assert not a.shares_memory_with(b)
+    (z * 2).backward(tensor([1.0, 1.0]))
+    assert z.grad.tolist() == [2.0, 2.0] and "to_sparse" not in dir(x) and "_grad" not in dir(x) and "_grad" in dir(z)
+
+
+# Functional
+
+
+def test_what_torch_refuses_of_functional_or_does_in_another_way():
+    x, v = tensor([1.0, 2.0]), tensor([3.0, 4.0])
+    with pytest.raises(RuntimeError, match="strict mode"):
+        functional.jacobian(lambda x: 2 * x, x, True, True, strategy="forward-mode")
+    with pytest.raises(ValueError, match="jacobian"):
+        functional.jacobian(lambda: x, ())
+    assert functional.jacobian(lambda x: x[:0], x).shape == (0, 2)
+    assert functional.jacobian(lambda x: x.sum(), symgrad.zeros(0), strategy="forward-mode").shape == (0,)
+    assert not any(caller(lambda x: x, x, v)[1].shares_memory_with(v) for caller in (functional.jvp, functional.vjp))
+    y = leaf(1.0, 2.0)
+    assert autograd.grad(functional.jacobian(lambda x: x**3, y, True, strategy="forward-mode").sum(), y)[0].tolist() == [6.0, 12.0]
+    second = functional.hessian(lambda x: (x**4).sum(), y, True, outer_jacobian_strategy="forward-mode")
+    assert autograd.grad(second.sum(), y)[0].tolist() == [24.0, 48.0]
+
+
+def test_a_function_is_called_once():
+    calls = []
+
+    def counted(x):
+        calls.append(1)
+        return (x**3).sum()
+
+    x, v = tensor([1.0, 2.0]), tensor([3.0, 4.0])
+    for ask in (lambda: functional.jacobian(counted, x), lambda: functional.jacobian(counted, x, strategy="forward-mode"),
+                lambda: functional.hessian(counted, x), lambda: functional.hvp(counted, x, v), lambda: functional.jvp(counted, x, v)):
+        calls.clear()
+        ask()
+        assert len(calls) == 1
+
+
+def test_jvp_by_double_backward_for_a_function_without_jvp():
+    cut = type("Cut", (autograd.Function,), {"forward": staticmethod(lambda ctx, x: x**3), "backward": staticmethod(lambda ctx, g: None)})
+    cube = type("Cube", (cut,), {"forward": staticmethod(lambda ctx, x: ctx.save_for_backward(x) or x**3),
+                                 "backward": staticmethod(lambda ctx, g: 3 * g * ctx.saved_tensors[0] ** 2)})
+    x = leaf(1.0, 2.0)
+    assert functional.jvp(cut.apply, x, tensor([3.0, 4.0]))[1].tolist() == [0.0, 0.0]
+    assert functional.jacobian(lambda x: cube.apply(x.exp()).log(), x, strategy="forward-mode").allclose(3 * symgrad.eye(2))
+
+
+# Modes
+
+
+def test_an_error_thrown_into_a_generator_does_not_keep_its_tensors():
+    held = []
+
+    @symgrad.no_grad()
+    def steps():
+        x = tensor(1.0)
+        held.append(weakref.ref(x))
+        yield x
+
+    running = steps()
+    next(running)
+    with collection_paused():
+        with pytest.raises(ValueError, match="^thrown$"):
+            running.throw(ValueError("thrown"))
+        del running
+        assert held[0]() is None
+
+
+def test_a_coroutine_runs_in_the_mode_and_others_do_not():
+    seen = []
+
+    @symgrad.no_grad()
+    async def without():
         for _ in range(2):
-            assert d.requires_grad
-            (d,) = autograd.grad(d.sum(), x, create_graph=True)
-            assert d.tolist() == [0.0, 0.0, 0.0]
+            seen.append(symgrad.is_grad_enabled())
+            await asyncio.sleep(0)
+        return "end"
+
+    async def both():
+        async def other():
+            for _ in range(2):
+                seen.append(symgrad.is_grad_enabled())
+                await asyncio.sleep(0)
+
+        return await asyncio.gather(without(), other())
+
+    assert asyncio.run(both()) == ["end", None] and seen == [False, True] * 2
 
 
-class TestSelections:
+def test_decorated_classes_warn_and_asynchronous_generators_are_refused():
+    with pytest.warns(FutureWarning, match="decorating a class is deprecated"):
+        decorated = symgrad.no_grad()(dict)
+    assert decorated(a=1) == {"a": 1}
+    with pytest.raises(TypeError, match="no_grad: an asynchronous generator cannot be decorated"):
+        @symgrad.no_grad()
+        async def numbers():
+            yield 1
 
-    def test_nan_of_a_selected_branch_is_kept(self):
-        x = leaf(-1.0)
-        (g,) = autograd.grad(symgrad.where(x < 0, x.sqrt(), x), x)
-        assert math.isnan(g.item())
 
-
-def test_an_input_that_is_not_reached_gets_no_gradient_and_a_result_keeps_its_own():
-    x, unused = symgrad.tensor(1.0, requires_grad=True), symgrad.tensor(1.0, requires_grad=True)
-    y = x * 2
-    z = y * 3
-    z.backward(inputs=[y, unused], retain_graph=True)
-    assert (y.grad.item(), y.retains_grad, unused.grad, x.grad) == (3.0, True, None, None)
-    z.backward()
-    assert (y.grad.item(), x.grad.item()) == (6.0, 6.0)
-    first = x * 0.0
-    first.backward(inputs=[x, unused], create_graph=False)
-    assert x.grad.item() == 6.0 and unused.grad is None
+def test_set_multithreading_enabled_as_a_decorator():
+    autograd.set_multithreading_enabled(False)(lambda: None)()
+    assert autograd.is_multithreading_enabled()

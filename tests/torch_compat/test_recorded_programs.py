@@ -9,6 +9,7 @@ from tests.support.sides import FOLDER, compare, programs, recorded, same
 # Relative and absolute differences of numbers that are allowed in a file, or in one program of it
 PLACES = (4e-16, 1e-15)
 TOLERANCES = {
+    "autograd-orders": (1e-13,),
     "call_outputs": (1e-13,), "calls": (4e-16,), "containers": (4e-16,), "creation": PLACES, "function": (1e-15,), "function_graph": (1e-15,),
     "function_outputs": (1e-15,), "hooks": (1e-15,), "lazy": (4e-16,), "losses": (1e-13,), "memory": (1e-12,), "mixed": PLACES,
     "module_hooks": (4e-16,), "nn": (4e-16,),
