@@ -23,9 +23,6 @@ from symgrad.graph.node import Node
 from symgrad.reports.streams import Output
 from symgrad.system.frames import PACKAGE, user_frame
 
-__all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "recording_lines",
-           "set_detect_anomaly"]
-
 
 class NonFiniteGradient(RuntimeError):
     """A gradient became NaN (or infinite, where that is asked for). `cause` describes the first cause, as a `symgrad.autograd.causes.Cause`."""

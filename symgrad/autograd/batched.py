@@ -14,8 +14,6 @@ from symgrad.engine.traced import traced
 from symgrad.factories.generators import REFUSED
 from symgrad.graph.modes import in_mode, thread
 
-__all__ = ["batched"]
-
 
 def batched(differentiate: Callable[..., Any], ys: Sequence[Tensor], xs: Sequence[Tensor], cotangents: Any, retain_graph: bool | None,
             create_graph: bool, allow_unused: bool | None, materialize_grads: bool) -> tuple[Tensor | None, ...]:

@@ -9,8 +9,6 @@ from symgrad.graph.common import Bundle
 from symgrad.graph.node import HOOKED, TRACKED, Node, make_node
 from symgrad.graph.op import Op
 
-__all__ = ["STOP", "OutputNode", "Refused", "OutputValues", "refusal"]
-
 
 class OutputValues(tuple):
     """The values of a node with several outputs; None for outputs that are not tensors."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.engine.cotangents import conjugated, fitted, is_complex, receivers
+from symgrad.engine.cotangents import conjugated, fitted, receivers
 from symgrad.engine.method_table import MethodTable
+from symgrad.engine.operands import is_complex
 from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.common import CommonNode
 from symgrad.graph.node import Leaf, Node
-
-__all__ = ["NODE_METHODS"]
 
 
 def _call(self: Node, *gradients: Tensor) -> Any:

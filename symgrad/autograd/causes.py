@@ -18,8 +18,6 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
 
-__all__ = ["Cause", "Forward", "Local", "CallRecord", "finite", "first_forward", "pulled", "record_of"]
-
 VALUES = (np.ndarray, np.generic)
 FEW = 6  # the most elements for which a formula is derived
 Index = tuple[int, ...]

@@ -27,15 +27,14 @@ from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.tasks import note_node
 from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.engine.traced import traced
+from symgrad.errors import FREED
 from symgrad.graph.common import Bundle
-from symgrad.graph.freed import DETACHED_SINCE, FREED
+from symgrad.graph.freed import DETACHED_SINCE
 from symgrad.graph.handles import RemovableHandle, add_hook
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.names import Metadata
 from symgrad.graph.node import HOOKED, NAMED, PACKED, Leaf, Node
 from symgrad.graph.op import Op
-
-__all__ = ["FunctionCtx", "FunctionNode", "Saved"]
 
 
 class FunctionCtx:

@@ -13,7 +13,7 @@ import numpy as np
 
 from symgrad.autograd.batched import batched
 from symgrad.autograd.graph import GradientEdge, current
-from symgrad.autograd.seeds import one, plain_seeds, seeds_of, tensors_of
+from symgrad.autograd.seeds import plain_seeds, seeds_of, tensors_of
 from symgrad.carriers import numeric
 from symgrad.engine.cotangents import in_dtype
 from symgrad.engine.data import copied
@@ -33,8 +33,6 @@ from symgrad.graph.modes import in_mode, special, thread
 from symgrad.graph.node import CALLS, HOOKED, NAMED, Leaf, Node, all_threads
 from symgrad.graph.order import reached
 from symgrad.layouts.strides import dense
-
-__all__ = ["backward", "clear_gradients", "grad", "one", "run", "task_of"]
 
 METHODS = MethodTable()
 NONE = frozenset[Node]()

@@ -26,8 +26,6 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
 
-__all__ = ["agrees", "cotangents_in", "declares_another", "forward_in", "op_of"]
-
 
 def op_of(node: Any) -> Op:
     """The op of one call of a Function."""

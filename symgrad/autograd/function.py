@@ -18,10 +18,11 @@ from symgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from symgrad.autograd.recorders import ForwardRecorder, reach_of
 from symgrad.autograd.tangents import held_tangents, set_tangents
 from symgrad.autograd.vmapping import apply_to_batch
-from symgrad.engine.inference import CANNOT_BE_SAVED, InferenceError, is_inference
+from symgrad.engine.inference import CANNOT_BE_SAVED, is_inference
 from symgrad.engine.storage.copyslices import rebase_history
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import CUSTOM, MANY, base_of, is_leaf_unrefreshed, refuse_in_place, register_view
+from symgrad.engine.storage.writes import InferenceError
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.errors import LEAF_WRITTEN
 from symgrad.graph.classes import derived

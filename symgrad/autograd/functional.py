@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import grad, one
+from symgrad.autograd.engine import grad
+from symgrad.autograd.seeds import one
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation, evaluate, recording, unshared_results

@@ -8,8 +8,6 @@ from typing import Any
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.engine.tensor import Tensor
 
-__all__ = ["by_members"]
-
 
 def by_members(xp: Any, compute: Callable[[list[Any]], Sequence[Any]], given: Sequence[Any], args: Sequence[Any], error: RuntimeError) -> tuple:
     """The results of a rule of the user for each member of a batch of cotangents or tangents, as a batch; None stands for zero.

@@ -16,9 +16,6 @@ from symgrad.engine.storage.writes import InferenceError
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import ImmediateScope, in_mode, thread
 
-__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled",
-           "is_view_replay_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
-
 METHODS = MethodTable()
 
 F = TypeVar("F", bound=Callable[..., Any])

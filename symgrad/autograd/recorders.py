@@ -31,8 +31,6 @@ from symgrad.graph.node import IN_FORWARD, NAMED, TRACKED, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
 
-__all__ = ["BackwardRecorder", "ForwardRecorder", "Span", "suspect"]
-
 CLONE = REGISTRY["clone"]
 REMEDY = "Save the inputs with save_for_backward and compute it in backward, or mark the backward with once_differentiable"
 INEXACT = "fcV"  # the kinds of dtypes that have derivatives

@@ -17,8 +17,9 @@ from symgrad.carriers.duck import DuckArray
 from symgrad.engine.saved import _needed, changed
 from symgrad.engine.storage.versions import Alias, first_write_after, owner, version
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.errors import FREED
 from symgrad.graph.classes import become, derived
-from symgrad.graph.freed import FREED, released
+from symgrad.graph.freed import released
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
 from symgrad.graph.node import CALLS, GRADIENT, NAMED, PACKED, RELEASED, TANGENT, Leaf, Node, all_threads, next_sequence
 from symgrad.graph.op import Op
@@ -26,9 +27,6 @@ from symgrad.layouts.devices import device
 from symgrad.layouts.strides import address
 from symgrad.system.restoring import restored
 from symgrad.system.weakkeys import WeakKeys
-
-__all__ = ["Packed", "SavedTensor", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "packed", "save_on_cpu", "saved_tensor",
-           "saved_tensors_hooks"]
 
 Pack = Callable[[Tensor], Any]
 Unpack = Callable[[Any], Tensor]

@@ -17,8 +17,6 @@ from symgrad.errors import GRADIENT_SHAPE, NO_GRAPH, NOT_SCALAR
 from symgrad.graph.modes import special
 from symgrad.graph.node import GRADIENT, Leaf, Node
 
-__all__ = ["one", "plain_seeds", "seeds_of", "tensors_of"]
-
 ONES = {np.float64: ONE, np.float32: np.float32(1.0)}
 NUMERIC = frozenset((np.ndarray, np.float64, np.float32))
 

@@ -15,8 +15,6 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import GRADIENT, NAMED
 
-__all__ = ["held_tangents", "set_tangents"]
-
 
 def held_tangents(node: FunctionNode, inputs: Sequence[Tensor]) -> list[Tensor | None] | None:
     """The tangents of the arguments before the call; None if no level is open, if no argument has one, or if the Function has no `jvp`."""

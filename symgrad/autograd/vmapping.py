@@ -11,9 +11,6 @@ from symgrad.engine.traced import traced
 from symgrad.graph.modes import in_mode, thread
 from symgrad.trees import flatten
 
-__all__ = ["VmapInfo", "apply_to_batch"]
-
-
 
 class VmapInfo(NamedTuple):
     """The first argument of a `vmap` staticmethod: the batch size and the mode for random numbers."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-__all__ = ["FAMILIES", "advice", "missing"]
-
 # Patterns of names, and what to use instead; names of submodules are written with dots
 FAMILIES = {
     "sparse_*_tensor sparse_compressed* *_indices_copy values_copy indices_copy hspmm dsmm hsmm saddmm smm spmm sspaddmm resize_as_sparse_":

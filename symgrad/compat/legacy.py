@@ -20,8 +20,6 @@ from symgrad.factories.factory import is_integer, new_leaf, sizes_of
 from symgrad.layouts.devices import check_cpu
 from symgrad.layouts.devices import device as device_of
 
-__all__ = ["TYPES", "set_default_tensor_type", "tensortype"]
-
 METHODS = MethodTable()
 FLOAT64, INT64 = np.dtype(np.float64), np.dtype(np.int64)
 

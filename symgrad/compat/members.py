@@ -17,13 +17,11 @@ from symgrad.engine.saved import VALUES, _needed, _saved_tensor
 from symgrad.engine.storage.versions import version
 from symgrad.engine.storage.writes import InferenceError
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.freed import FREED
+from symgrad.errors import FREED
 from symgrad.graph.node import PACKED, RELEASED, Node
 from symgrad.layouts.devices import device as Device
 from symgrad.layouts.devices import unavailable_error
 from symgrad.methods.layout import data_ptr
-
-__all__ = ["METHODS", "NODE_METHODS", "is_distributed"]
 
 METHODS = MethodTable(const_data_ptr=data_ptr)
 

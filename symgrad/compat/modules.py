@@ -21,8 +21,6 @@ from symgrad.compat.absent import missing
 from symgrad.compat.legacy import CUDA_TYPES
 from symgrad.layouts.devices import device, unavailable_error
 
-__all__ = ["BACKENDS", "DEVICES", "types"]
-
 ADVICE = "the only device is the CPU; leave the device out"
 # Of each module what it answers, by the functions that do, and the functions that raise
 ANSWERS: dict[str, list[tuple[Any, str]]] = {

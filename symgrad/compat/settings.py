@@ -14,11 +14,6 @@ from typing import Any
 from symgrad.autograd.anomaly import set_detect_anomaly
 from symgrad.engine.refusals import taking_tensors
 
-__all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
-           "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "set_anomaly_enabled",
-           "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_warn_always", "sym_float",
-           "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "use_deterministic_algorithms"]
-
 _settings: dict[str, Any] = {"deterministic": 0, "precision": "highest", "warn_always": False}
 MODES = {"default": 0, "warn": 1, "error": 2}
 

@@ -18,8 +18,6 @@ from symgrad.layouts.devices import CPU, device
 from symgrad.layouts.strides import address, bytes_of
 from symgrad.methods.layout import owner
 
-__all__ = ["METHODS", "STORAGES", "TypedStorage", "UntypedStorage", "is_storage"]
-
 METHODS = MethodTable()
 
 

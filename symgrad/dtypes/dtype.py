@@ -13,9 +13,6 @@ import numpy as np
 
 from symgrad.system.limits import DTYPE_LENGTH
 
-__all__ = ["ALIASES", "DTYPES", "DType", "SCALAR_TYPES", "dtype_of", "finfo", "get_default_dtype", "iinfo", "numpy_dtype",
-           "set_default_dtype"]
-
 NAME = re.compile(r"[<>=|]?[A-Za-z?][A-Za-z0-9_]*")  # in other text NumPy reads Python literals and the fields of records
 
 

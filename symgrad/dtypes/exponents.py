@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["balancing_factors", "has_predecessor", "running_factors"]
-
 FEW, MANY = 64, 4096  # numbers that Python multiplies sooner than NumPy compares them, and numbers that are not examined, since that takes longer
 FAR = 4000  # the exponent of a product that is 0 or infinite, with all its derivatives
 

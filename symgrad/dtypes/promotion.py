@@ -11,8 +11,6 @@ import numpy as np
 
 from symgrad.dtypes.dtype import DType, dtype_of, get_default_dtype, numpy_dtype
 
-__all__ = ["can_cast", "category", "common", "common_dtype", "converted", "promote_types", "promoted", "result_dtype"]
-
 NUMBERS = frozenset((bool, int, float, complex))
 _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}
 _WIDE_UNSIGNED = frozenset(map(np.dtype, ("uint16", "uint32", "uint64")))

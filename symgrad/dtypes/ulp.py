@@ -9,8 +9,6 @@ import ml_dtypes
 import mpmath
 import numpy as np
 
-__all__ = ["ALL_DIGITS", "Ulp", "ulp_of"]
-
 ALL_DIGITS = 2.0**52  # an error of that many ULP loses all digits of a float64
 LARGEST = float(np.finfo(np.float64).max)
 

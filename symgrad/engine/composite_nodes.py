@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.errors import FREED
 from symgrad.graph.classes import derived
-from symgrad.graph.freed import FREED, freed
+from symgrad.graph.freed import freed
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import GRADIENT, NAMED, RELEASED, Leaf, Node
 from symgrad.graph.op import Op
-
-__all__ = ["named_as_one"]
 
 
 @functools.cache

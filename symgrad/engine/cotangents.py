@@ -28,9 +28,6 @@ from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, SELECTED, Node
 from symgrad.graph.op import REGISTRY
 from symgrad.system.errorstate import quietly
 
-__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "any_recorded", "bare", "conjugated", "fitted", "guarded_vjp", "in_dtype", "is_complex",
-           "mark", "mark_as_guarded", "receivers", "release_node", "send", "shape_of"]
-
 VALUES = (np.ndarray, np.generic, DuckArray, Tensor, Dual)
 MARKED = 4096  # the flag of `mark`
 Read = Callable[[Node], tuple[Any, tuple]]

@@ -15,8 +15,6 @@ from symgrad.graph.modes import special
 from symgrad.graph.node import TRACKED
 from symgrad.system.errorstate import quietly
 
-__all__ = ["READABLE", "as_value", "cast", "copied", "from_python", "has_graph", "number_in", "operand_value", "python_number", "unreadable"]
-
 
 def as_value(data: Any, dtype: Any = None) -> Any:
     """A NumPy value of a supported dtype, from a Tensor, an array, a number or nested sequences of them."""

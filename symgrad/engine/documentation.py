@@ -12,8 +12,6 @@ from inspect import Signature
 
 from symgrad.graph.op import Op
 
-__all__ = ["MARK", "STORE", "described", "documentation", "stored"]
-
 STORE = os.path.join(os.path.dirname(__file__), "documentation.txt")
 MARK = "\f"  # precedes the name of each op in that file
 

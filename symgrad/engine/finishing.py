@@ -12,8 +12,6 @@ from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, NAMED, TRACKED, constructor, node_class
 from symgrad.graph.op import Op
 
-__all__ = ["finishing", "tensors"]
-
 tensors = blanks(Tensor)
 
 

@@ -23,8 +23,6 @@ from symgrad.graph.closures import blanks, specialized
 from symgrad.graph.node import BARRED, TRACKED, Node, constructor, node_class, sequence
 from symgrad.graph.op import REGISTRY, Op
 
-__all__ = ["FLOAT32", "FLOAT64", "float64", "ndarray", "sum_of_tensors", "write_rules"]
-
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 Rule = Callable[..., Any]
 float64, ndarray, FLOAT32, FLOAT64 = np.float64, np.ndarray, np.dtype(np.float32), np.dtype(np.float64)

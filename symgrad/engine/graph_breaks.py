@@ -26,9 +26,6 @@ from symgrad.graph.order import upstream
 from symgrad.system.errorstate import quiet
 from symgrad.system.frames import LIBRARIES, PACKAGE, line_of, outer_frame, user_frame
 
-__all__ = ["CONSTANTS", "FAR", "ArrayNeeded", "Escapes", "array_read", "array_refusal", "check_connected", "constant_made", "departure", "difference",
-           "explaining_arrays", "number_read", "observing", "refuse_array", "refusal_behind"]
-
 CONSTANTS = "constants"  # the mode `rule` of code whose numbers are constants, such as a solver whose solution is differentiated by its equation
 _by_sequence = operator.attrgetter("sequence_nr")
 FAR = (7.3, -3.1, 0.013, 1300.0)  # factors from a point to others

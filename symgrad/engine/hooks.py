@@ -25,8 +25,6 @@ from symgrad.system.errorstate import quietly
 from symgrad.system.locks import after_fork, reentrant_lock
 from symgrad.system.weakkeys import WeakKeys
 
-__all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "accumulate", "attach", "hooks_of", "move_hooks", "move_retained", "share_hooks", "unhooked"]
-
 METHODS = MethodTable()
 
 

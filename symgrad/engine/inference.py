@@ -16,8 +16,6 @@ from symgrad.graph.modes import DEFAULT, observed, thread
 from symgrad.graph.node import BARRED, GRADIENT, INFERENCE, InferenceNode, Leaf, Node
 from symgrad.graph.op import Op
 
-__all__ = ["CANNOT_BE_SAVED", "InferenceError", "is_inference", "made_in_inference", "recorded"]
-
 CANNOT_BE_SAVED = "an inference tensor is not saved for a derivative; clone() it first, or use no_grad() in place of inference_mode()"
 COPIES = frozenset(("clone", "to_copy"))  # these write into a new tensor, which is an ordinary one
 _leaves: weakref.WeakSet[Leaf] = weakref.WeakSet()  # of inference tensors that require grad

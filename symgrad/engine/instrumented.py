@@ -17,24 +17,22 @@ from symgrad.engine.cotangents import (
     fitted,
     guarded_vjp,
     in_dtype,
-    is_complex,
     mark,
     receivers,
     release_node,
     send,
 )
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
+from symgrad.engine.operands import is_complex
 from symgrad.engine.saved import read as read_saved
 from symgrad.engine.saved import verify
 from symgrad.engine.tasks import note_node
 from symgrad.engine.unreached import Passed
+from symgrad.errors import FREED
 from symgrad.graph.common import Bundle, CommonNode
-from symgrad.graph.freed import FREED
 from symgrad.graph.node import HOOKED, PACKED, RELEASED, Node, all_threads
 from symgrad.graph.order import upstream
 from symgrad.system.errorstate import quietly
-
-__all__ = ["pull_instrumented"]
 
 
 def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | None, wanted: Container[Node] | None, keep: frozenset[Node],

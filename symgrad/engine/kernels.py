@@ -21,8 +21,6 @@ from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TRACKED, Node, node_cl
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.system.errorstate import quietly
 
-__all__ = ["by_transforms", "transpose_of_numbers", "with_kernel"]
-
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 FEW = 1  # the least number of elements for a kernel that is for few, too
 

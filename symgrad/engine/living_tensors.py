@@ -12,8 +12,6 @@ from typing import Any
 
 from symgrad.engine.tensor import Tensor
 
-__all__ = ["tensors_with"]
-
 
 def tensors_with(value: Any) -> list[Tensor]:
     """The living tensors with this value."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["hold_heap"]
-
 LEAST, MOST = 1 << 16, 1 << 25  # bytes; smaller arrays stay in any case, and larger ones are never part of the heap
 _held = [np.empty(0, np.uint8)]
 

@@ -22,9 +22,6 @@ from symgrad.graph.op import Op
 from symgrad.layouts.memory_layout import row_major
 from symgrad.system.errorstate import quietly
 
-__all__ = ["Deferred", "Lifted", "NUMBERS", "admitted", "by_rows", "constants", "explain", "flag", "is_complex", "operand", "refused",
-           "rounded_once", "rounded_rules", "value_and_node", "with_number", "within", "wrapped"]
-
 NUMBERS = (int, float, complex, bool)
 Lifted = Callable[..., Any]
 

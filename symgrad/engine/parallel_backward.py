@@ -15,8 +15,6 @@ from symgrad.graph.node import CALLS, HOOKED, PACKED, PARTED, RELEASED, Node
 from symgrad.graph.order import reached
 from symgrad.system.weakkeys import WeakKeys
 
-__all__ = ["mark_parts", "pull_parts", "with_modes_of_caller"]
-
 LEAST = 1 << 16  # bytes of values; the pullback of fewer takes less time than a thread
 ALONE = HOOKED | PACKED | CALLS | RELEASED  # the flags of nodes that may call a user's code, or raise
 

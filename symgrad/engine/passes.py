@@ -22,7 +22,6 @@ from symgrad.engine.cotangents import (
     conjugated,
     fitted,
     guarded_vjp,
-    is_complex,
     mark,
     receivers,
     release_node,
@@ -32,11 +31,13 @@ from symgrad.engine.cotangents import (
 from symgrad.engine.generated_pullbacks import FLOAT32, FLOAT64, float64, ndarray, sum_of_tensors, write_rules
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.instrumented import pull_instrumented
+from symgrad.engine.operands import is_complex
 from symgrad.engine.parallel_backward import pull_parts
 from symgrad.engine.saved import traced_args, unpacking, verify
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.unreached import Passed
-from symgrad.graph.freed import FREED, freed
+from symgrad.errors import FREED
+from symgrad.graph.freed import freed
 from symgrad.graph.modes import special
 from symgrad.graph.node import (
     GRADIENT,
@@ -56,8 +57,6 @@ from symgrad.graph.node import (
 )
 from symgrad.graph.order import upstream
 from symgrad.system.errorstate import again, computed_outside, run_long
-
-__all__ = ["ONE", "along_paths", "is_short", "pullback"]
 
 ONE = float64(1.0)  # the cotangent of most outputs
 MINOR = SELECTED | TRANSFORMED  # the flags that make no difference to a node on one path

@@ -12,8 +12,6 @@ from symgrad.graph.modes import thread
 from symgrad.graph.node import NAMED, Leaf, Node, next_sequence
 from symgrad.graph.order import upstream
 
-__all__ = ["Branch", "branched"]
-
 
 class Branch(NamedTuple):
     """The truth value of a named tensor: its sequence number, the value, and a copy of the graph of the tensor.

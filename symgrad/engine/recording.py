@@ -51,8 +51,6 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.layouts.memory_layout import in_image_format, row_major, with_torch_layout
 from symgrad.system.errorstate import again, quietly, run_quietly
 
-__all__ = ["Lifted", "NUMBERS", "convert", "core", "operand"]
-
 float64, ndarray = np.float64, np.ndarray
 LAYOUTS = {"operands": with_torch_layout, "first": lambda y, xs: with_torch_layout(y, xs[:1]),
            "last": lambda y, xs: with_torch_layout(y, xs[::-1]), "rows": row_major, "images": in_image_format, "": None}

@@ -13,8 +13,6 @@ import numpy as np
 from symgrad.engine.tensor import Tensor
 from symgrad.errors import kind_name
 
-__all__ = ["expect_tensors", "misfit", "named", "no_tensor", "taking_tensors"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 NAMED = re.compile(r"[\w.]+(\(\))?: ")  # what begins with the name of a function

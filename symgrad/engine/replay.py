@@ -16,14 +16,11 @@ from symgrad.engine.saved import read_traced, unpacking
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.engine.unmoved import Masks, drops, unmoved, unmoved_by, without, zeros_by_factor, zeros_of
+from symgrad.errors import FREED
 from symgrad.graph.derivative import DerivativeNode
-from symgrad.graph.freed import FREED
 from symgrad.graph.node import PACKED, SELECTED, TRACKED, Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.system.errorstate import computed_outside, quietly
-
-__all__ = ["arguments", "call_rule", "push", "pushforward", "replay"]
-
 
 FindMasks = Callable[[Mapping[Node, Any]], Masks]
 

@@ -17,8 +17,6 @@ from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TRACKED, Node, node_cl
 from symgrad.graph.op import Op
 from symgrad.system.errorstate import quietly
 
-__all__ = ["with_residual"]
-
 LARGE = 256  # elements from which sharing an exponential is worth its overhead
 
 

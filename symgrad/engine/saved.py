@@ -16,14 +16,11 @@ from symgrad.dtypes.dtype import SCALAR_TYPES, dtype_of
 from symgrad.engine.living_tensors import tensors_with
 from symgrad.engine.storage.versions import Write, first_write_after, written_since
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.errors import MODIFIED
-from symgrad.graph.freed import DETACHED_SINCE, FREED, Released
+from symgrad.errors import FREED, MODIFIED
+from symgrad.graph.freed import DETACHED_SINCE, Released
 from symgrad.graph.modes import UNCHANGED, in_mode
 from symgrad.graph.node import DETACHED, GRADIENT, PACKED, RELEASED, TANGENT, Leaf, Node, all_threads
 from symgrad.graph.op import Op
-
-__all__ = ["Changed", "Unpacking", "always_saves", "changed", "hold_unpacked", "keeps_old", "read", "read_at", "read_by", "read_traced", "saved_by",
-           "traced_args", "unpacking", "verify", "verify_all"]
 
 
 class _ReadTracer:

@@ -14,8 +14,6 @@ from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.op import Op
 from symgrad.graph.slopes import RECORDERS, with_recorded_slopes
 
-__all__ = ["slope_op"]
-
 
 def slope_op(op: Op, i: int) -> Op:
     """The op of partial derivative `i` of an elementwise op that selects. Its own derivatives are 0 if it is constant on regions."""

@@ -14,9 +14,6 @@ from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 
-__all__ = ["GraphTask", "current_autograd_node", "current_graph_task_execution_order", "current_graph_task_id", "note_node", "queue_callback",
-           "will_engine_execute_node"]
-
 _numbers = itertools.count().__next__
 
 

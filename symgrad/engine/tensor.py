@@ -13,8 +13,6 @@ from symgrad.errors import GRAD_OF_NON_LEAF, kind_name
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, INFERENCE, Leaf, Node
 
-__all__ = ["NOT_A_LEAF", "Size", "Tensor", "wrap"]
-
 new = object.__new__
 NOT_A_LEAF = "requires_grad is changed of leaves alone; use detach() where a computed tensor is meant as a constant"
 

@@ -15,8 +15,8 @@ from symgrad.engine.composite_nodes import named_as_one
 from symgrad.engine.data import as_value, operand_value
 from symgrad.engine.documentation import documentation, stored
 from symgrad.engine.method_table import Later, MethodTable
-from symgrad.engine.operands import constants, flag, number
-from symgrad.engine.recording import NUMBERS, Lifted, convert, core, operand
+from symgrad.engine.operands import NUMBERS, Lifted, constants, flag, number, operand
+from symgrad.engine.recording import convert, core
 from symgrad.engine.refusals import named, no_tensor
 from symgrad.engine.slopes import slope_op
 from symgrad.engine.storage.views import own
@@ -27,8 +27,6 @@ from symgrad.graph.common import join
 from symgrad.graph.op import REGISTRY, Op, signature_of
 from symgrad.graph.slopes import RECORDERS
 from symgrad.system.errorstate import quietly
-
-__all__ = ["FUNCTIONS", "METHODS", "by_ranks", "install", "lift", "methods_of", "public_signature", "traced"]
 
 
 def _plain(x: Any) -> Any:

@@ -24,9 +24,6 @@ from symgrad.graph.regions import values_on_regions
 from symgrad.ops.rules import steep
 from symgrad.system.restoring import restored
 
-__all__ = ["Masks", "drops", "factor", "generic", "generic_arguments", "left_out", "plus_zeros_by_factors", "stilled", "unmoved", "unmoved_behind",
-           "unmoved_by", "unmoved_zeros", "without", "zeros_by_factor", "zeros_of"]
-
 Masks = dict[Node, Any]
 
 

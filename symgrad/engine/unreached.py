@@ -22,8 +22,6 @@ from symgrad.graph.freed import freed
 from symgrad.graph.node import NAMED, PACKED, RELEASED, Node
 from symgrad.graph.order import upstream
 
-__all__ = ["Passed"]
-
 Masks = dict[Node, Any]
 UNKNOWN = ArithmeticError, ValueError, TypeError, RuntimeError, LookupError, AttributeError  # of a rule that is called with other numbers
 

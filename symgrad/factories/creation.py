@@ -20,11 +20,6 @@ from symgrad.layouts.devices import check_cpu
 from symgrad.layouts.memory_layout import empty_in_format
 from symgrad.layouts.memory_layout import empty_like as empty_like_array
 
-__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_permuted", "empty_strided", "eye", "from_numpy", "frombuffer", "full",
-           "full_like", "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "symbols", "tensor", "tril_indices",
-           "triu_indices", "zeros", "zeros_like"]
-
-
 # From data
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,

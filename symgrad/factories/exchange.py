@@ -10,8 +10,6 @@ from symgrad.dtypes.dtype import dtype_of, numpy_dtype
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, sharing
 
-__all__ = ["from_dlpack", "from_file", "to_dlpack"]
-
 
 class _Given:
     """A capsule as an object that gives it, which is what NumPy takes."""

@@ -26,9 +26,6 @@ from symgrad.layouts.memory_layout import empty_in_format, empty_like
 from symgrad.system.errorstate import again, quietly, run_quietly
 from symgrad.system.limits import SHORT
 
-__all__ = ["check_placement", "expect_integer", "factory_function", "is_integer", "like_function", "new_leaf", "resize_array", "sharing", "sizes_of",
-           "write_out"]
-
 
 def new_leaf(value: Any, requires_grad: bool = False, symbol: Any = None) -> Tensor:
     """A tensor of a new value, with a leaf node if it requires grad or has a symbol."""

@@ -18,9 +18,6 @@ from symgrad.layouts.devices import CPU, check_cpu, device
 from symgrad.system.locks import reentrant_lock
 from symgrad.system.restoring import restored
 
-__all__ = ["REFUSED", "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "numpy_generator", "seed",
-           "set_rng_state"]
-
 DEFAULT_SEED = 67280421310721  # the seed of a new torch generator
 INTEGER_BYTES = 16  # the size of each integer of a state
 _making = reentrant_lock()  # two threads that draw the first number do so from one generator

@@ -12,8 +12,6 @@ from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, expect_integer, new_leaf
 from symgrad.system.errorstate import quietly
 
-__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
-
 
 def _window(name: str, window_length: int, periodic: bool, shape: Callable[[np.ndarray], np.ndarray], dtype: Any, layout: Any, device: Any,
             pin_memory: bool, requires_grad: bool) -> Tensor:

@@ -18,12 +18,12 @@ from symgrad.autograd.modes import enable_grad
 from symgrad.engine.data import as_value
 from symgrad.engine.graph_breaks import departure, observing
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.errors import FREED
 from symgrad.factories.creation import tensor
 from symgrad.factories.generators import fork_rng, manual_seed
 from symgrad.frameworks.adapter import parts_of
 from symgrad.frameworks.naming import name_of
 from symgrad.graph.derivative import DerivativeNode
-from symgrad.graph.freed import FREED
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.reference.run import Run

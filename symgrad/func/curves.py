@@ -17,7 +17,8 @@ from symgrad.autograd.engine import grad
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.series import SeriesCarrier
-from symgrad.engine.recording import NUMBERS, core
+from symgrad.engine.operands import NUMBERS
+from symgrad.engine.recording import core
 from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read_traced, verify_all
 from symgrad.engine.tensor import Tensor, wrap

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import grad, one
+from symgrad.autograd.engine import grad
+from symgrad.autograd.seeds import one
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier

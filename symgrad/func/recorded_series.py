@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import one
+from symgrad.autograd.seeds import one
 from symgrad.carriers.duck import Unrecordable
 from symgrad.carriers.series import Series, SeriesCarrier
+from symgrad.engine.operands import NUMBERS
 from symgrad.engine.passes import pullback
-from symgrad.engine.recording import NUMBERS, core
+from symgrad.engine.recording import core
 from symgrad.engine.replay import arguments
 from symgrad.engine.storage.versions import written_since
 from symgrad.engine.tensor import Tensor, wrap

@@ -23,7 +23,8 @@ from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.guarding import guarded, has_nan
 from symgrad.carriers.series import SeriesCarrier
 from symgrad.engine.data import as_value
-from symgrad.engine.recording import NUMBERS, core
+from symgrad.engine.operands import NUMBERS
+from symgrad.engine.recording import core
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced

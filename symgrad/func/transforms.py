@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import one, run, task_of
+from symgrad.autograd.engine import run, task_of
+from symgrad.autograd.seeds import one
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, raw, unbatch
 from symgrad.engine.cotangents import in_dtype

@@ -10,8 +10,6 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-__all__ = ["become", "derived", "renamed"]
-
 
 def derived(base: Any, name: str = "", **members: Any) -> Any:
     """A class of nodes like `base`, with another name or other members."""

@@ -6,8 +6,6 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-__all__ = ["blanks", "specialized"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 

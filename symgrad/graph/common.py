@@ -16,8 +16,6 @@ from symgrad.graph.classes import become, renamed
 from symgrad.graph.freed import released
 from symgrad.graph.node import GRADIENT, PACKED, Node
 
-__all__ = ["Bundle", "CommonNode", "join", "name_call"]
-
 
 class Bundle:
     """The cotangents of the outputs of one node; None for an undefined one."""

@@ -10,8 +10,6 @@ import numpy as np
 from symgrad.graph.node import GRADIENT, TRACKED, Node
 from symgrad.graph.op import Op
 
-__all__ = ["DerivativeNode", "joined_inputs", "sources"]
-
 _ZERO = np.float64(0.0)
 
 

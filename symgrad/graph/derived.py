@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["elementwise_jvp", "elementwise_vjp"]
-
 Rule = Callable[..., Any]
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from symgrad.errors import FREED
 
-__all__ = ["DETACHED_SINCE", "FREED", "Released", "freed", "released"]
-
 
 class _Freed:
     """The value of a node that a pullback has released."""

@@ -8,8 +8,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["Hook", "RemovableHandle", "add_hook"]
-
 Hook = Callable[..., Any]
 _ids = itertools.count()
 

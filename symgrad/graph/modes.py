@@ -18,9 +18,6 @@ from symgrad.graph.node import NAMED, TRACKED, Node, make_node
 from symgrad.graph.op import Op
 from symgrad.system.errorstate import quietly
 
-__all__ = ["DEFAULT", "UNCHANGED", "Modes", "ImmediateScope", "Recorder", "Scope", "computed", "computers", "in_mode", "node_by_flags", "observed",
-           "special", "thread", "turn_hot_path_off"]
-
 special: set[weakref.ref[Any]] = set()  # empty: the hot path records in every thread
 computers: set[weakref.ref[Any]] = set()  # the modes in which something else than NumPy gives the values of ops; empty: in no thread
 

@@ -8,8 +8,6 @@ from symgrad.dtypes.dtype import dtype_of
 from symgrad.graph.classes import become, renamed
 from symgrad.layouts.devices import device
 
-__all__ = ["Metadata", "NamedAsInTorch"]
-
 PREFIXED = ("AccumulateGrad", "CopySlices", "CopyBackwards", "NotImplemented")  # whose full name in torch has a namespace
 
 LEFT_OUT = {"where": 0, "masked_fill_number": 1, "index_fill_number": 1, "scatter_number": 1}  # the place of a mask, or of a number

@@ -22,10 +22,6 @@ from symgrad.graph.names import NamedAsInTorch
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.powers import BASES, LENGTHS, note_class, smooth_power
 
-__all__ = ["BARRED", "CALLS", "DETACHED", "GRADIENT", "HELD", "HOOKED", "INFERENCE", "InferenceNode", "Leaf", "NAMED", "PACKED", "PARTED", "RELEASED",
-           "IN_FORWARD", "TANGENT", "TRACKED", "TRANSFORMED", "Node", "REASONS", "SELECTED", "SMALL", "all_threads", "constructor", "guarded_class",
-           "make_node", "next_sequence", "node_class", "sequence"]
-
 GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED, SELECTED, CALLS, PACKED, PARTED = 1, 2, 4, 8, 16, 32, 64, 256, 512, 1024, 2048
 TRANSFORMED = 128  # below 256, since Python makes no new object for small integers
 REASONS = GRADIENT | NAMED | TANGENT  # the flags for which an op is recorded

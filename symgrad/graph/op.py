@@ -29,8 +29,6 @@ from symgrad.graph.domains import REAL, Domain
 from symgrad.graph.regions import regions_of
 from symgrad.graph.slopes import with_recorded_slopes
 
-__all__ = ["REGISTRY", "Documentation", "Numerics", "Op", "Surface", "composite", "elementwise", "linear", "multilinear", "primitive", "signature_of"]
-
 Rule = Callable[..., Any]
 REGISTRY: dict[str, Op] = {}
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from symgrad.graph.node import GRADIENT, Node
 
-__all__ = ["reached", "upstream"]
-
 
 def reached(roots: Sequence[Node | None], differentiable: bool = False, stop: Container[Node] = ()) -> set[Node]:
     """Every node the roots depend on, without recursion; see `upstream`."""

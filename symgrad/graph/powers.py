@@ -14,8 +14,6 @@ import numpy as np
 
 from symgrad.graph.op import Op
 
-__all__ = ["BASES", "LENGTHS", "note_class", "smooth_power"]
-
 LENGTHS: set[type] = set()  # the classes of nodes of lengths and square roots
 BASES: set[type] = set()  # these, and the classes of what may be a sum of squares
 

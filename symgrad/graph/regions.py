@@ -12,8 +12,6 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Regions", "regions_of", "values_on_regions"]
-
 MANY, NONE, ZERO = 8, frozenset[float](), frozenset((0.0,))
 
 

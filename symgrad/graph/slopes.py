@@ -8,8 +8,6 @@ from typing import Any
 
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 
-__all__ = ["RECORDERS", "with_recorded_slopes"]
-
 Rule = Callable[..., Any]
 RECORDERS: dict[type, Callable[[Any, Any, int, Any, tuple], Any]] = {}  # of carriers that record: (carrier, op, i, y, args) -> partial derivative i
 

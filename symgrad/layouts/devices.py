@@ -9,9 +9,6 @@ from typing import Any
 
 from symgrad.system.limits import DEVICE_LENGTH
 
-__all__ = ["FORMATS", "LAYOUTS", "check_cpu", "device", "get_default_device", "layout", "memory_format",
-           "set_default_device", "unavailable_error"]
-
 TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta",
          "hpu", "mtia", "privateuseone")
 

@@ -12,11 +12,6 @@ from symgrad.arguments import check_kind
 from symgrad.dtypes.dtype import finfo
 from symgrad.errors import BROADCAST
 
-__all__ = ["broadcast", "check_bounds", "check_index_shape", "check_ordered", "diagonal", "diagonal_positions", "distinct_index", "element_index",
-           "first_outside", "flat_positions", "gather_index", "index_array", "integer_index", "is_broadcastable", "is_full_index", "is_mask",
-           "largest_of_dtype", "mask_indices", "members", "middle", "most_frequent", "order", "repeated_indices", "running_extremes", "selecting",
-           "slice_index", "unravelled", "window_indices"]
-
 Places = tuple[Any, ...]
 FEW = 64
 

@@ -7,11 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["IMAGE_AXES", "empty_in_format", "empty_like", "in_image_format", "is_plain", "order_of_format", "order_of_strides", "row_major",
-           "with_index_layout",
-           "with_torch_layout"]
-
-
 ndarray = np.ndarray
 IMAGE_AXES = {"torch.channels_last": (0, 2, 3, 1), "torch.channels_last_3d": (0, 2, 3, 4, 1)}  # dimensions of image formats, outermost first
 

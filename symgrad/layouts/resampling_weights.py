@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Tap", "interpolation", "pooled_size", "taps"]
-
 Spec = tuple[Any, ...]
 Row = list[tuple[int, Fraction]]  # the elements that a result has, with their weights
 

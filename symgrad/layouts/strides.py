@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Geometry", "address", "bytes_of", "dense", "overlaps", "zeros_in_layout"]
-
 
 def address(array: np.ndarray) -> int:
     """The address of the first element."""

@@ -31,8 +31,6 @@ from symgrad.methods import (
     values,
 )
 
-__all__ = ["TABLES", "assemble", "attach", "detach"]
-
 TABLES = (
     traced.METHODS, hooks.METHODS, views.METHODS, leaves.METHODS, strided.METHODS, modes.METHODS, backward.METHODS, expressions.METHODS,
     operators.METHODS, numpy_ufuncs.METHODS, layout.METHODS, reshaping.METHODS, inplace.METHODS, counting.METHODS,

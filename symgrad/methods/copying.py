@@ -15,8 +15,6 @@ from symgrad.graph.modes import special
 from symgrad.graph.node import Leaf
 from symgrad.methods.layout import owner
 
-__all__ = ["rebuilt"]
-
 METHODS = MethodTable()
 
 

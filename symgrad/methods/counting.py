@@ -28,9 +28,6 @@ from symgrad.methods.inplace import in_place
 from symgrad.ops.rules import axis, constant
 from symgrad.system.errorstate import quietly
 
-__all__ = ["bincount", "bucketize", "count_nonzero", "frexp", "histc", "isin", "isneginf", "isposinf", "isreal", "nextafter", "nonzero",
-           "searchsorted", "signbit", "unique", "unique_consecutive", "where"]
-
 METHODS = MethodTable()
 
 

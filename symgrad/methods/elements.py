@@ -18,8 +18,6 @@ from symgrad.methods.inplace import in_place
 from symgrad.ops.rules import axes, sizes
 from symgrad.system.errorstate import quietly
 
-__all__ = ["dim_order", "hash_tensor", "slice_inverse"]
-
 METHODS = MethodTable()
 
 

@@ -25,8 +25,6 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.assemble import attach, detach
 from symgrad.system.limits import SHORT
 
-__all__ = ["elementwise", "linear", "multilinear", "primitive"]
-
 Rule = Callable[..., Any]
 BUILT_IN = frozenset(REGISTRY)
 _declared: dict[str, frozenset[str]] = {}  # the ops declared here, with their names and aliases

@@ -18,9 +18,6 @@ from symgrad.factories.random_tensors import random_integers
 from symgrad.layouts.strides import address
 from symgrad.system.errorstate import quiet
 
-__all__ = ["bernoulli", "bernoulli_", "cauchy_", "exponential_", "fill_diagonal_", "geometric_", "log_normal_", "multinomial",
-           "normal_", "random_", "uniform_"]
-
 METHODS = MethodTable()
 
 LARGEST_EXACT = {"float64": 2**53, "float32": 2**24, "float16": 2**11, "bfloat16": 2**8, "bool": 1}  # up to which all integers are exact

@@ -16,8 +16,6 @@ from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.graph import return_types
 from symgrad.system.errorstate import quiet, quietly
 
-__all__ = ["histogram", "histogramdd"]
-
 METHODS = MethodTable()
 
 

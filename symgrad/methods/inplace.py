@@ -47,8 +47,6 @@ from symgrad.layouts.indices import is_broadcastable, is_full_index, is_mask
 from symgrad.methods.operators import index_without_tensors, split_index
 from symgrad.system.errorstate import again, run_quietly
 
-__all__ = ["augmented", "in_place"]
-
 METHODS = MethodTable()
 ndarray = np.ndarray
 

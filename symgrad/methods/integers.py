@@ -18,8 +18,6 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.layouts.indices import broadcast
 from symgrad.methods.inplace import augmented, in_place
 
-__all__ = ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "gcd", "lcm"]
-
 METHODS = MethodTable()
 
 

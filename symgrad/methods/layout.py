@@ -22,8 +22,6 @@ from symgrad.layouts.devices import CPU, FORMATS, LAYOUTS, check_cpu, device
 from symgrad.layouts.memory_layout import IMAGE_AXES
 from symgrad.layouts.strides import address
 
-__all__ = ["owner", "parse_to", "strides"]
-
 METHODS = MethodTable()
 
 _copied = core(REGISTRY["to_copy"])

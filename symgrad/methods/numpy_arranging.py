@@ -15,8 +15,6 @@ from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.numpy_functions import as_tensor, floats
 from symgrad.system.errorstate import quietly
 
-__all__ = ["ARRANGING"]
-
 
 def _plain(x: Any) -> Any:
     """An array of the values, for what is not differentiated."""

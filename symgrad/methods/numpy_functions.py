@@ -14,8 +14,6 @@ from symgrad.engine.traced import traced
 from symgrad.methods.counting import searchsorted
 from symgrad.methods.predicates import result_type
 
-__all__ = ["as_tensor", "convolve", "cross", "floats", "interp", "pad", "trapezoid"]
-
 
 def as_tensor(x: Any) -> Any:
     """A tensor of an array, of nested sequences, which may have Tensors, or of a number; a Tensor itself."""

@@ -14,8 +14,6 @@ from symgrad.graph import return_types
 from symgrad.methods.numpy_functions import as_tensor, cross, floats
 from symgrad.ops.rules import every
 
-__all__ = ["MATRICES"]
-
 
 def _solve(a: Any, b: Any) -> Any:
     """The solution of a x = b; only `b` with one dimension is a vector."""

@@ -18,8 +18,6 @@ from symgrad.methods.numpy_functions import as_tensor as _as_tensor
 from symgrad.methods.numpy_linalg import MATRICES
 from symgrad.methods.numpy_statistics import STATISTICS
 
-__all__ = ["FUNCTIONS_OF_NUMPY"]
-
 
 def _reduction(name: str) -> Callable[..., Any]:
     """A sum, a product or a mean, with NumPy's `initial` and `where`."""

@@ -11,8 +11,6 @@ from symgrad.engine.tensor import wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.numpy_functions import as_tensor, convolve, floats
 
-__all__ = ["STATISTICS"]
-
 
 def _ignoring_nan(name: str, filled: Any) -> Callable[..., Any]:
     """A reduction in which NaN counts as a number that changes nothing."""

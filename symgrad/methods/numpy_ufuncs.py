@@ -18,8 +18,6 @@ from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.numpy_functions import as_tensor
 from symgrad.system.frames import line_of, outer_frame
 
-__all__ = ["numpy_function"]
-
 METHODS = MethodTable()
 NUMPY_NAMES = {"arcsin": "asin", "power": "pow", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt",
                "greater_equal": "ge", "rint": "round", "float_power": "pow", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin",

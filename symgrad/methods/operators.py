@@ -19,8 +19,6 @@ from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.graph.op import REGISTRY
 from symgrad.layouts.indices import selecting
 
-__all__ = ["index_without_tensors", "split_index"]
-
 METHODS = MethodTable()
 
 UNSUPPORTED = (str, bytes, dict, set, type(None))

@@ -14,9 +14,6 @@ from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import traced
 
-__all__ = ["allclose", "broadcast_shapes", "broadcast_tensors", "equal", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_nonzero",
-           "is_same_size", "is_tensor", "numel", "result_type", "typename"]
-
 METHODS = MethodTable()
 
 

@@ -19,8 +19,6 @@ from symgrad.engine.method_table import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 
-__all__ = ["get_printoptions", "set_printoptions", "text"]
-
 METHODS = MethodTable()
 
 

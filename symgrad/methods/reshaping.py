@@ -31,8 +31,6 @@ from symgrad.layouts.memory_layout import order_of_format
 from symgrad.layouts.strides import address
 from symgrad.ops.rules import sizes
 
-__all__ = ["as_strided_", "resize_", "resize_as_", "set_"]
-
 METHODS = MethodTable()
 
 

@@ -13,8 +13,6 @@ from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 
-__all__ = ["istft", "stft"]
-
 METHODS = MethodTable()
 
 

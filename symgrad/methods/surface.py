@@ -34,8 +34,6 @@ from symgrad.methods.spectrograms import istft, stft
 from symgrad.ops.rules import axis
 from symgrad.ops.scatter import check_size
 
-__all__ = ["METHODS", "METHODS_AS_FUNCTIONS", "SURFACE", "method_as_function"]
-
 METHODS = MethodTable()
 
 # Methods that are functions of the module, too: those in place, and some others

@@ -23,8 +23,6 @@ from symgrad.errors import AMBIGUOUS, ONE_ELEMENT
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import NAMED, Leaf
 
-__all__ = ["METHODS", "PropertyOfNamed"]
-
 METHODS = MethodTable()
 OPERATORS = "scipy.sparse.linalg._interface"
 

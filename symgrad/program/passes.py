@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.carriers import PROTOCOL, numeric
 from symgrad.carriers.batched import raw
 from symgrad.carriers.duck import Unrecordable
-from symgrad.engine.recording import NUMBERS
+from symgrad.engine.operands import NUMBERS
 from symgrad.engine.saved import verify_all
 from symgrad.graph.node import Node
 from symgrad.graph.op import REGISTRY, Op

@@ -15,8 +15,6 @@ fcntl: Any = None  # on Windows, where an open file can be neither removed nor r
 with contextlib.suppress(ImportError):
     import fcntl
 
-__all__ = ["write_whole"]
-
 
 def write_whole(path: str, write: Callable[[IO[bytes]], None]) -> None:
     """Write a file with `write`, which is called with a stream.

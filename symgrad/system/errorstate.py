@@ -17,8 +17,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-__all__ = ["again", "computed_outside", "quiet", "quietly", "run_long", "run_quietly"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 

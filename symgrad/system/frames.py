@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LIBRARIES", "PACKAGE", "is_of_library", "line_of", "outer_frame", "user_frame"]
-
 PACKAGE = os.path.abspath(__file__).removesuffix(os.path.join("system", "frames.py"))  # with a trailing separator
 LIBRARIES = (PACKAGE, *(os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name) + os.sep for name in ("numpy", "scipy")))
 STANDARD = os.path.dirname(os.__file__) + os.sep

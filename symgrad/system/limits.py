@@ -6,8 +6,6 @@ degree as a polynomial, the digits of its numbers, and the terms of its expansio
 
 from __future__ import annotations
 
-__all__ = ["TooLarge", "check_length", "within"]
-
 LENGTH = 10_000  # characters of a formula, of values or of a domain
 SHORT = 1000  # characters of a name or a declaration of dimensions
 DEVICE_LENGTH = 64  # characters of a device

@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[[], object])
 
-__all__ = ["after_fork", "reentrant_lock"]
-
 
 def after_fork(call: Function) -> Function:
     """Call a function in each process that is forked, where the system has forks."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["cores"]
-
 
 def cores() -> int:
     """The number of cores on which this process may run."""

@@ -21,8 +21,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["clip", "linalg_loop", "transforms"]
-
 
 def _module(name: str) -> Any:
     try:

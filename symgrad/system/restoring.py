@@ -8,8 +8,6 @@ import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["changed", "collection_paused", "finished", "restored", "workdps", "workprec"]
-
 
 @contextlib.contextmanager
 def restored(restore: Callable[[], Any], change: Callable[[], Any] | None = None) -> Iterator[None]:

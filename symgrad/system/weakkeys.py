@@ -7,8 +7,6 @@ from functools import partial
 from typing import TypeVar
 from weakref import ref
 
-__all__ = ["WeakKeys"]
-
 K = TypeVar("K")
 V = TypeVar("V")
 

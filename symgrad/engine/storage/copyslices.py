@@ -16,8 +16,6 @@ from symgrad.graph.modes import thread
 from symgrad.graph.node import BARRED, Node, all_threads, node_class
 from symgrad.graph.op import REGISTRY
 
-__all__ = ["INTERRUPTED", "interrupt", "rebase_history"]
-
 
 class CopySlices(node_class(REGISTRY["strided_put"])):  # type: ignore[misc]
     """The node of a tensor after a view of it was written in place; it refers to that view weakly."""

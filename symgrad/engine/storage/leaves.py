@@ -13,8 +13,6 @@ from symgrad.engine.storage.views import Base, Stale, UnrecordedLeaf, base_of
 from symgrad.engine.tensor import NOT_A_LEAF, Tensor
 from symgrad.graph.node import BARRED, DETACHED, INFERENCE, Leaf, all_threads, next_sequence
 
-__all__ = ["detach_", "requires_grad_"]
-
 ref = weakref.ref
 
 

@@ -18,8 +18,6 @@ from symgrad.graph.node import INFERENCE, TRACKED
 from symgrad.graph.op import REGISTRY
 from symgrad.layouts.strides import Geometry, address, bytes_of
 
-__all__ = ["as_strided", "member_geometry"]
-
 
 @taking_tensors
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:

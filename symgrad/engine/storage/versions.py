@@ -26,9 +26,6 @@ from symgrad.graph.node import all_threads, next_sequence
 from symgrad.layouts.strides import address
 from symgrad.system.frames import user_frame
 
-__all__ = ["Alias", "Counter", "Write", "carry_over", "counter_of", "first_write_after", "owner", "promote", "promoted", "stamp",
-           "version", "written_since"]
-
 REMEMBERED = 64  # writes of one memory whose sequence number is kept; older ones are only counted
 
 

@@ -26,9 +26,6 @@ from symgrad.graph.op import REGISTRY
 from symgrad.layouts.strides import Geometry, address
 from symgrad.system.locks import reentrant_lock
 
-__all__ = ["CUSTOM", "MANY", "Base", "RefusedView", "Stale", "UnrecordedLeaf", "View", "base_of", "own", "reading", "recast",
-           "refuse_in_place", "register_view", "unregister_view"]
-
 ref = weakref.ref
 NO_GRAD, MANY, CUSTOM, INFERRED = "no_grad", "many", "custom", "inference"
 REMEDY = "Write under no_grad(), which keeps it a leaf, or compute a new tensor."

@@ -21,9 +21,6 @@ from symgrad.graph.modes import special, thread
 from symgrad.layouts.strides import address, dense, overlaps
 from symgrad.system.errorstate import again, run_quietly
 
-__all__ = ["InferenceError", "alike", "check_memory", "check_result", "into", "is_written_as_value", "refuse_inference", "refuse_overlap",
-           "replace_value", "taking_out", "write"]
-
 
 def check_memory(name: str, target: Any, repeated: bool = False) -> None:
     """Refuse read-only memory, and elements that overlap, unless `repeated` says that they get equal values."""
