@@ -98,7 +98,7 @@ _LATER = {
     "compiled.function": "compile",
     "diagnose.kinks.kinks": "kinks",
     "diagnose.nans": "explain_nan",
-    "frameworks.examples": "example",
+    "frameworks.calling": "example",
     "func": "vmap",
     "linalg": "lobpcg pca_lowrank svd_lowrank",
     "matrixcalc": "matrix_expr matrix_gradient matrix_hessian",

@@ -102,7 +102,7 @@ from symgrad.factories.windows import blackman_window as blackman_window
 from symgrad.factories.windows import hamming_window as hamming_window
 from symgrad.factories.windows import hann_window as hann_window
 from symgrad.factories.windows import kaiser_window as kaiser_window
-from symgrad.frameworks.examples import example as example
+from symgrad.frameworks.calling import example as example
 from symgrad.func import vmap as vmap
 from symgrad.layouts.devices import device as device
 from symgrad.layouts.devices import get_default_device as get_default_device

@@ -20,8 +20,8 @@ import numpy as np
 
 import symgrad
 from symgrad.formulas.parsing import ParseError, parse, parse_values
+from symgrad.frameworks.calling import examples_of
 from symgrad.frameworks.detection import FRAMEWORKS, is_foreign
-from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.files import (
     MODULE,
     BadInput,
@@ -34,13 +34,11 @@ from symgrad.frameworks.files import (
     running,
     split_target,
 )
-from symgrad.reports.base import BaseReport
-from symgrad.reports.cross import CrossReport
-from symgrad.reports.numbers import message_of
+from symgrad.reports.base import IMPRECISE, BaseReport, exit_code
+from symgrad.reports.parts import message_of
 from symgrad.reports.process import INTERRUPTED, as_process
-from symgrad.reports.report import Report, as_latex
+from symgrad.reports.report import CrossReport, Report, as_latex
 from symgrad.reports.streams import Output, reserved
-from symgrad.reports.verdicts import IMPRECISE, exit_code
 from symgrad.sampling.domain_reader import parse_domains
 from symgrad.system.limits import CHECKED, TooLarge, check_length, within
 
@@ -223,7 +221,7 @@ def _check(options: argparse.Namespace) -> int:
         stack.enter_context(running(str(path), path))
         module = load_file(path)
         if not name and options.formula is not None:
-            from symgrad.checks.cross_reading import names_of  # imports SymPy, which takes a third of a second
+            from symgrad.checks.cross import names_of  # imports SymPy, which takes a third of a second
 
             chosen = matching_function(module, path, names_of(options.formula) or ())
         elif name:
@@ -347,9 +345,8 @@ def _cache(options: argparse.Namespace) -> int:
 
 
 def _ops(options: argparse.Namespace) -> int:
-    from symgrad.reports.progress import progress_bar  # what the other commands do not need, and SymPy
-    from symgrad.scanning.catalogue import catalogue, page, table
-    from symgrad.scanning.kinks import kink_table
+    from symgrad.reports.streams import progress_bar  # what the other commands do not need, and SymPy
+    from symgrad.scanning.catalogue import catalogue, kink_table, page, table
 
     if options.kinks and (options.write or options.scan):
         raise BadInput("ops: --kinks goes with names alone; --write writes both tables")

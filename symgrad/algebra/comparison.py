@@ -20,11 +20,10 @@ from symgrad.algebra.ranges import Range, points_in, ranges_of
 from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample
 from symgrad.algebra.visits import Visits
 from symgrad.carriers.digits import Undecided
-from symgrad.reports.base import BaseReport
+from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, BaseReport
 from symgrad.reports.parts import Formula, Line, Part
-from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.sampling.conditions import boundaries
-from symgrad.sampling.shrink import shrink_values
+from symgrad.sampling.points import shrink_values
 
 __all__ = ["Comparison", "Identity"]
 

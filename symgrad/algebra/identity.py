@@ -12,7 +12,7 @@ from sympy.logic.boolalg import Boolean
 
 from symgrad.algebra.comparison import Comparison, Identity
 from symgrad.algebra.limits import clock
-from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, weakest
+from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, weakest
 
 __all__ = ["NOT_CHECKABLE", "PROVED", "REFUTED", "VERIFIED", "Identity", "identical"]
 

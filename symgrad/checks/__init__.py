@@ -11,14 +11,13 @@ from symgrad.checks.checker import Checker
 from symgrad.checks.cross import compare_floats, cross_check
 from symgrad.checks.measuring import DEFAULT, Tolerances
 from symgrad.compiled import function as compiled
+from symgrad.frameworks.calling import examples_of
 from symgrad.frameworks.detection import is_foreign
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable
-from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
-from symgrad.reports.cross import CrossReport
-from symgrad.reports.progress import progress_bar
-from symgrad.reports.report import Counterexample, Points, Report
-from symgrad.reports.verdicts import NOT_CHECKABLE
+from symgrad.reports.base import NOT_CHECKABLE
+from symgrad.reports.report import Counterexample, CrossReport, Points, Report
+from symgrad.reports.streams import progress_bar
 
 __all__ = ["Counterexample", "CrossReport", "Points", "Report", "check", "check_named", "examples_of"]
 

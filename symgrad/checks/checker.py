@@ -25,12 +25,11 @@ from symgrad.reference.exact import FULL, ComparedNumber, Exact, agreement
 from symgrad.reference.rigorous import carrier, enclosures
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
-from symgrad.reports.numbers import label
+from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
+from symgrad.reports.parts import label
 from symgrad.reports.report import Counterexample, Report
-from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.sampling.conditions import boundary_points, combined_numbers, constants_of_code, constants_of_graph, nearby_numbers
-from symgrad.sampling.points import Point, as_point, flat, random_direction, random_points, special_points
-from symgrad.sampling.shrink import shrink_values
+from symgrad.sampling.points import Point, as_point, flat, random_direction, random_points, shrink_values, special_points
 from symgrad.system.restoring import workdps
 
 __all__ = ["Checker"]

@@ -9,19 +9,17 @@ import numpy as np
 
 from symgrad.algebra.limits import Budget
 from symgrad.carriers.digits import Undecided, Undefined
-from symgrad.checks.cross_hints import Features, hint, is_ordinary
-from symgrad.checks.measuring import Measure, Tolerances, is_worse
+from symgrad.checks.measuring import Features, Measure, Tolerances, hint, is_ordinary, is_worse
 from symgrad.frameworks.differentiation_task import NotCheckable, generators_restored, seed_generators
 from symgrad.frameworks.levels import Derivatives, Levels, ShadowValues
 from symgrad.graph.domains import Domain
 from symgrad.reference.sources import DifferenceSource, ReferenceValues, Source
 from symgrad.reference.template import NoFormula
-from symgrad.reports.cross import Agreement, CrossReport, Finding
-from symgrad.reports.numbers import at, first_line, message_of, number, pair, ulp_text
-from symgrad.reports.verdicts import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED
+from symgrad.reports.base import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED
+from symgrad.reports.parts import at, first_line, message_of, number, pair, ulp_text
+from symgrad.reports.report import Agreement, CrossReport, Finding
 from symgrad.sampling.conditions import boundary_numbers, combined_numbers, nearby_numbers
-from symgrad.sampling.points import NORMAL, as_point, draw_points, edge_points, flat
-from symgrad.sampling.shrink import shrink_values, weight
+from symgrad.sampling.points import NORMAL, as_point, draw_points, edge_points, flat, shrink_values, weight
 
 __all__ = ["CrossChecker"]
 

@@ -15,13 +15,12 @@ from symgrad.autograd.causes import Cause, finite, first_forward
 from symgrad.carriers.batched import raw
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
+from symgrad.frameworks.calling import as_inputs, examples_of
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, run_of, silence
-from symgrad.frameworks.examples import as_inputs, examples_of
 from symgrad.frameworks.naming import name_of
 from symgrad.graph.order import upstream
 from symgrad.reports.base import BaseReport
-from symgrad.reports.numbers import at, number
-from symgrad.reports.parts import Line, Part, Table
+from symgrad.reports.parts import Line, Part, Table, at, number
 from symgrad.system.frames import user_frame
 
 __all__ = ["NanCause", "NanReport", "explain_nan"]

@@ -1,17 +1,17 @@
-"""The call of a function of another framework: its parameters, which of them are differentiated, and which have fixed values."""
+"""The call of a function: its parameters, which of them are differentiated, and the inputs that a decorator or a call gives them."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from symgrad.frameworks.naming import parameters_of
 
-__all__ = ["BoundCall", "Argument", "declared_parameters", "flat_names"]
+__all__ = ["Argument", "as_inputs", "BoundCall", "declared_parameters", "example", "examples_of", "flat_names"]
 
 
 @dataclass(frozen=True)
@@ -153,3 +153,53 @@ def _real_array(value: Any, given: bool) -> np.ndarray | None:
     if array.dtype.kind == "c":
         raise TypeError("check: an input is complex, and only derivatives by real numbers are checked; split it into its parts")
     return array.copy() if array.dtype.kind == "f" else None
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def example(*inputs: Any, **named: Any) -> Callable[[F], F]:
+    """Declare, as a decorator, the inputs with which `check` and the command line check a function.
+
+    Raises TypeError for inputs that the function does not take.
+
+    >>> import symgrad
+    >>> @symgrad.example(x=1.0, y=[1.0, 2.0])
+    ... def energy(x, y):
+    ...     return (x * y).sum()
+    >>> symgrad.check(energy).verdict
+    'proved'
+    """
+    def mark(function: F) -> F:
+        try:
+            bound = inspect.signature(function).bind(*inputs, **named)
+        except TypeError as error:
+            raise TypeError(f"example: {getattr(function, '__name__', function)}{inspect.signature(function)}: {error}") from None
+        function.symgrad_example = {**_by_name(bound)}  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def _by_name(bound: Any) -> dict[str, Any]:
+    """Bound arguments by name; those of *args cannot be named, so they are refused."""
+    out: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind in (kind.VAR_POSITIONAL, kind.POSITIONAL_ONLY):
+            raise TypeError(f"example: the inputs of a function with *{name} or positional-only parameters have no names to keep; pass them to check")
+        out.update(value if kind is kind.VAR_KEYWORD else {name: value})
+    return out
+
+
+def examples_of(function: Any) -> dict[str, Any] | None:
+    """The inputs a function carries by `@symgrad.example`, or the first of a tuple of functions; None if it carries none."""
+    return getattr(function[0] if isinstance(function, tuple) and function else function, "symgrad_example", None)
+
+
+def as_inputs(inputs: Any) -> Sequence[Any] | Mapping[str, Any]:
+    """The inputs of a function as a sequence or by name; a single number, array or list of numbers is one input."""
+    if inputs is None:
+        return ()
+    return inputs if isinstance(inputs, (tuple, Mapping)) or isinstance(inputs, list) and any(not isinstance(x, (int, float)) for x in inputs) \
+        else (inputs,)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-__all__ = ["FRAMEWORKS", "framework_of", "is_foreign", "named_framework"]
+__all__ = ["framework_of", "FRAMEWORKS", "is_foreign", "named_framework"]
 
 FRAMEWORKS = ("torch", "jax", "autograd", "numpy", "symgrad")
 FOREIGN = ("torch", "jax", "autograd")  # frameworks whose functions symgrad cannot run

@@ -19,8 +19,8 @@ import numpy as np
 
 from symgrad.engine.tensor import Tensor
 from symgrad.formulas.parsing import ParseError
-from symgrad.frameworks.examples import examples_of
-from symgrad.reports.numbers import message_of
+from symgrad.frameworks.calling import examples_of
+from symgrad.reports.parts import message_of
 from symgrad.system.frames import is_of_library
 from symgrad.system.restoring import restored
 

@@ -1,4 +1,4 @@
-"""The value of a function of any framework at a point, with its derivatives order by order."""
+"""The adapter of a function of any framework, and the value of the function at a point with its derivatives, order by order."""
 
 from __future__ import annotations
 
@@ -12,12 +12,36 @@ from ml_dtypes import finfo
 
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
-from symgrad.frameworks.adapter import Adapter
+from symgrad.frameworks.adapter import PLAIN, Adapter, AdapterOptions
+from symgrad.frameworks.detection import framework_of, named_framework
 from symgrad.frameworks.differentiation_task import NotCheckable, silence
+from symgrad.frameworks.jax import JaxAdapter, JaxPair
+from symgrad.frameworks.naming import name_of
 from symgrad.frameworks.shadow import NoShadow, Shadow
+from symgrad.frameworks.supplied_derivatives import AutogradAdapter, NumpyAdapter
+from symgrad.frameworks.symgrad_adapter import SymgradAdapter
+from symgrad.frameworks.torch import TorchAdapter, TorchPair
 from symgrad.reference.differences import contract, differences
 
-__all__ = ["Derivatives", "ShadowValues", "Levels"]
+__all__ = ["Derivatives", "Levels", "ShadowValues", "adapter_of"]
+
+ADAPTERS: dict[str, type[Adapter]] = {"torch": TorchAdapter, "jax": JaxAdapter, "autograd": AutogradAdapter, "numpy": NumpyAdapter,
+                                      "symgrad": SymgradAdapter}
+PAIRS: dict[str, type[Adapter]] = {"torch": TorchPair, "jax": JaxPair}
+
+
+def adapter_of(function: Callable[..., Any], framework: str | None = None, name: str | None = None, options: AdapterOptions = PLAIN) -> Adapter:
+    """The adapter of a function, whose framework is detected if it is not named.
+
+    Derivatives that come with a function (see `AdapterOptions`) get the values of torch or JAX for a function of these, arrays for others.
+    Raises ValueError for an unknown framework, ImportError if it is not installed.
+
+    >>> adapter_of(lambda x: x * x).framework
+    'symgrad'
+    """
+    framework = named_framework(framework) if framework else framework_of(function)
+    chosen = PAIRS.get(framework or "", NumpyAdapter) if options.given else ADAPTERS[framework or "symgrad"]
+    return chosen(function, name or name_of(function), options)
 
 
 @dataclass

@@ -1,19 +1,185 @@
-"""Functions of torch: any function of tensors, modules, and `torch.autograd.Function` classes."""
+"""Functions of torch: any function of tensors, modules, and `torch.autograd.Function` classes; and their runs repeated in many digits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from symgrad.carriers import precise
+from symgrad.carriers.cells import each
+from symgrad.carriers.digits import context
+from symgrad.carriers.precise import Digits
 from symgrad.frameworks.adapter import ONCE, AdapterOptions, Array, Arrays, RecordingAdapter, import_extra, is_active, not_applicable
-from symgrad.frameworks.shadow_torch import TorchShadow
+from symgrad.frameworks.shadow import NoShadow, Shadow, move_elements
 from symgrad.frameworks.supplied_derivatives import SuppliedDerivatives
+from symgrad.graph.op import REGISTRY
 from symgrad.system.locks import reentrant_lock
 
-__all__ = ["TorchAdapter", "TorchPair"]
+__all__ = ["TorchAdapter", "TorchPair", "TorchShadow"]
+
+# Kernels that move numbers, or put zeros between them.
+MOVES = {"cat", "stack", "flip", "roll", "gather", "index", "index_select", "clone", "repeat", "take", "select_backward", "slice_backward", "tril",
+         "triu", "unsafe_view", "reshape_copy", "contiguous", "diagonal_backward", "constant_pad_nd", "masked_select", "diag_embed", "unfold",
+         "scatter"}
+FILLS = {"zero": 0.0, "zeros_like": 0.0, "new_zeros": 0.0, "ones_like": 1.0, "new_ones": 1.0, "fill": None, "full_like": None, "new_full": None}
+COPIES = {"to_copy", "copy", "lift_fresh_copy", "detach_copy", "lift_fresh"}
+ESCAPES = {"_local_scalar_dense", "equal", "is_nonzero"}
+ARITHMETIC = {"add", "sub", "rsub", "mul", "div", "pow"}
+NAMES = {"absolute": "abs", "true_divide": "div", "subtract": "sub", "multiply": "mul",
+         "sgn": "sign", "arctan2": "atan2", "special_expm1": "expm1", "special_log1p": "log1p", "special_xlogy": "xlogy"}
+
+
+SPECIAL = {"erf": each(context.erf), "erfc": each(context.erfc), "lgamma": each(context.loggamma), "digamma": each(context.digamma)}
+
+
+class TorchShadow(Shadow):
+    """The shadow execution of a run. Shadow values are stored by memory, so that views and writes into them are tracked."""
+
+    def __init__(self, name: str):
+        super().__init__()
+        self.torch, shadow = import_extra("torch", name), self
+        self.decompositions = import_extra("torch._decomp", name).decomposition_table
+        self.tree = import_extra("torch.utils._pytree", name)
+        self.memories: dict[int, tuple[Any, np.ndarray]] = {}
+        self.inside = False  # True within a kernel that is decomposed into others
+
+        class Mode(import_extra("torch.utils._python_dispatch", name).TorchDispatchMode):  # type: ignore[misc]
+            _should_skip_dynamo = classmethod(lambda cls: False)  # its import takes seconds
+
+            def __torch_dispatch__(self, kernel: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                return shadow.called(kernel, args, kwargs or {})
+
+        self.mode = Mode
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        with self.mode():
+            yield
+
+    # Shadow values of tensors
+
+    def read(self, value: Any) -> Any:
+        memory = self.memories.get(value.untyped_storage()._cdata)
+        if memory is None:
+            return precise.lift_value(self._floats(value))
+        return self._place(memory[1], value).copy().view(Digits)
+
+    def _place(self, memory: np.ndarray, value: Any) -> np.ndarray:
+        strides = [s * memory.itemsize for s in value.stride()]
+        return np.lib.stride_tricks.as_strided(memory[value.storage_offset():], tuple(value.shape), strides)
+
+    def _write(self, value: Any, numbers: Any) -> None:
+        storage = value.untyped_storage()
+        if storage._cdata not in self.memories:
+            whole = value.detach().as_strided((storage.nbytes() // value.element_size(),), (1,), 0)
+            self.memories[storage._cdata] = storage, precise.lift_value(self._floats(whole)).view(np.ndarray)
+        self._place(self.memories[storage._cdata][1], value)[...] = np.broadcast_to(numbers, tuple(value.shape)).view(np.ndarray)
+
+    def _floats(self, value: Any) -> np.ndarray:
+        value = value.detach().resolve_conj()
+        return (value.float() if value.dtype == self.torch.bfloat16 else value).numpy().copy()
+
+    def _is_real(self, x: Any) -> bool:
+        return isinstance(x, self.torch.Tensor) and x.is_floating_point()
+
+    # Kernels
+
+    def called(self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call a kernel on floats, and on their shadow values."""
+        name = kernel._overloadpacket.__name__
+        given = [x for x in self.tree.tree_leaves((args, kwargs)) if self._is_real(x)]
+        known = [x.untyped_storage()._cdata in self.memories for x in given]
+        if name in ESCAPES and any(known):
+            self.complete = False
+        if kernel.is_view or not given or not any(map(self._is_real, given)):
+            return kernel(*args, **kwargs)
+        name = name.removesuffix("_").removeprefix("_")
+        numbers = (int, float) if name in ARITHMETIC else float
+        before = [(self._floats(x), self.read(x)) if isinstance(x, self.torch.Tensor) else (np.asarray(float(x)), precise.lift_value(x))
+                  for x in args if self._is_real(x) or isinstance(x, numbers)]
+        exact = self._computed(name, kernel, args, kwargs)
+        out = kernel(*args, **kwargs)
+        results = [x for x in self.tree.tree_leaves(out) if isinstance(x, self.torch.Tensor)]
+        for x, y in zip(results, exact if isinstance(exact, list) else [exact]):
+            if self._is_real(x) and y is not None:
+                self._write(x, y)
+                if not self.inside:
+                    reflected = name == "rsub"
+                    self.note("sub" if reflected else name, before[::-1] if reflected else before, self._floats(x), y)
+        return out
+
+    def _computed(self, name: str, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The shadow values of the results of a kernel. Raises NoShadow for an unknown kernel."""
+        if name in MOVES:
+            return self._moved(kernel, args, kwargs)
+        if name in COPIES:
+            return self.read(args[1] if name == "copy" else args[0])
+        if "empty" in name:
+            return None
+        if name in FILLS:
+            value = self._exact(args[-1]) if FILLS[name] is None else FILLS[name]
+            return precise.lift_value(np.zeros(())) + value
+        name = NAMES.get(name, name)
+        if name in ("add", "sub", "rsub") and kwargs.get("alpha", 1) != 1:
+            args, kwargs = (args[0], self.apply("mul", self._exact(args[1]), kwargs["alpha"])), {}
+        if name == "div" and kwargs.get("rounding_mode"):
+            name, kwargs = {"floor": "floor_divide", "trunc": "trunc"}[kwargs["rounding_mode"]], {}
+            if name == "trunc":
+                args = (self.apply("div", *map(self._exact, args[:2])),)
+        operands = self.tree.tree_map(self._exact, tuple(args))
+        if name in ARITHMETIC:
+            operands = tuple(map(_as_fraction, operands))
+        options = {k: self._exact(v) for k, v in kwargs.items() if k not in ("dtype", "memory_format", "layout", "device", "pin_memory", "alpha")}
+        if name in ("softmax", "log_softmax"):
+            operands = operands[:2]
+        if name in SPECIAL:
+            return SPECIAL[name](*operands)
+        if name in REGISTRY:
+            try:
+                return self.apply(name, *operands, **options)
+            except (TypeError, ValueError, AttributeError):
+                pass
+        decomposed = self.decompositions.get(kernel)
+        if decomposed is None:
+            raise NoShadow(f"the kernel {name} of torch")
+        outer, self.inside = self.inside, True
+        try:
+            with self.mode():
+                found = decomposed(*args, **kwargs)
+            return [self.read(x) if self._is_real(x) else None for x in self.tree.tree_leaves(found) if isinstance(x, self.torch.Tensor)]
+        finally:
+            self.inside = outer
+
+    def _exact(self, x: Any) -> Any:
+        """The shadow values of a tensor of real numbers; another tensor as an array."""
+        return self.read(x) if self._is_real(x) else x.numpy() if isinstance(x, self.torch.Tensor) else x
+
+    def _moved(self, kernel: Any, args: Any, kwargs: Any) -> Any:
+        leaves, shape = self.tree.tree_flatten((args, dict(kwargs)))
+        given = {k: self.read(x) if self._is_real(x) else precise.lift_value(np.asarray(x)) for k, x in enumerate(leaves)
+                 if self._is_real(x) or isinstance(x, float)}
+
+        def places(*arrays: np.ndarray) -> np.ndarray:
+            for k, array in zip(given, arrays):
+                leaves[k] = int(array) if isinstance(leaves[k], float) else self.torch.from_numpy(array)
+            args, kwargs = self.tree.tree_unflatten(leaves, shape)
+            return np.asarray(kernel(*args, **kwargs))
+
+        return move_elements(places, list(given.values()))
+
+
+def _as_fraction(x: Any) -> Any:
+    """A float such as 1/3, by which a kernel divides in a mean, as the exact fraction."""
+    if not isinstance(x, float) or not np.isfinite(x):
+        return x
+    fraction = Fraction(x).limit_denominator(1000)
+    return precise.lift_value(fraction.numerator) / fraction.denominator if float(fraction) == x else x
+
 
 # torch reports a missing rule only in the text of its errors.
 NO_FORWARD = ("must implement the jvp function", "forward AD with", "forward-mode AD", "Trying to use forward AD", "override the setup_context")

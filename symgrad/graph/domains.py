@@ -82,7 +82,7 @@ class Domain:
 
 @dataclass(frozen=True)
 class MatrixDomain(Domain):
-    """Matrices of a kind, which `symgrad.sampling.matrices.fit` makes of arbitrary numbers."""
+    """Matrices of a kind, which `symgrad.sampling.numbers.fit` makes of arbitrary numbers."""
 
     kind: str = ""
 

@@ -24,7 +24,7 @@ from symgrad.proofs.case import Case, Key
 from symgrad.proofs.matrix_points import fitted, has_matrices, is_inside
 from symgrad.proofs.regions import Region, Switch, constants, is_border
 from symgrad.reference.recorder import RecordingCarrier
-from symgrad.sampling.shrink import shrink_values
+from symgrad.sampling.points import shrink_values
 
 __all__ = ["NumericResult", "NumericComparison"]
 

@@ -18,8 +18,8 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.proofs.case import Case
 from symgrad.proofs.complex import complex_cases
 from symgrad.proofs.statements import statements
-from symgrad.reports.progress import progress_bar
 from symgrad.reports.proof import Proof, Statement
+from symgrad.reports.streams import progress_bar
 
 __all__ = ["Proof", "Statement", "cases", "prove"]
 

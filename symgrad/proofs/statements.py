@@ -21,8 +21,8 @@ from symgrad.proofs.matrix_points import is_inside
 from symgrad.proofs.numbers import NumericComparison, NumericResult
 from symgrad.proofs.regions import ERRORS, Region, borders, generic, is_border, regions
 from symgrad.reference.recorder import RecordingCarrier
+from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.reports.proof import Statement
-from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.sampling.conditions import boundary_points
 
 __all__ = ["rule_boundary_points", "statements"]

@@ -13,7 +13,7 @@ from symgrad.algebra.ladder import DIGITS, condition, movement, random_shift
 from symgrad.dtypes.ulp import ulp_of
 from symgrad.reference.exact import ComparedNumber, Exact
 from symgrad.reference.run import Run
-from symgrad.reports.numbers import label
+from symgrad.reports.parts import label
 
 __all__ = ["Accuracy", "BOUNDS", "worst_errors"]
 

@@ -1,10 +1,10 @@
-"""`BaseReport`, the base class of reports: a class states its verdict and its parts, and has text, HTML, Markdown and JSON from these."""
+"""`BaseReport`, which has text, HTML, Markdown and JSON from the verdict and the parts of a class; and the verdicts with their exit codes."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from html import escape
 from typing import Any, ClassVar
@@ -12,9 +12,38 @@ from typing import Any, ClassVar
 import numpy as np
 
 from symgrad.reports.parts import Line, Part, as_html, as_markdown, as_rich, as_text
-from symgrad.reports.verdicts import POSITIVE
 
-__all__ = ["BaseReport", "plain"]
+__all__ = ["BaseReport", "exit_code", "IMPRECISE", "NOT_CHECKABLE", "plain", "POSITIVE", "PROVED", "REFUTED", "VERIFIED", "weakest"]
+
+PROVED, VERIFIED, IMPRECISE, REFUTED, NOT_CHECKABLE = "proved", "verified", "imprecise", "refuted", "not checkable"
+
+POSITIVE = frozenset({
+    PROVED, VERIFIED,  # check, prove, identical, op_from_sympy
+    "inside",  # kinks: the returned gradient is in the subdifferential
+    "finite",  # explain_nan
+    "accurate",  # accuracy
+    "passed", "not applicable",  # check_op and its checks, gradcheck: a check that does not apply is no failure
+})
+STRENGTH = REFUTED, NOT_CHECKABLE, IMPRECISE, VERIFIED, PROVED
+
+
+def weakest(verdicts: Iterable[str]) -> str:
+    """The weakest of several verdicts about derivatives; "not checkable" for none.
+
+    >>> weakest(["proved", "verified"]), weakest([])
+    ('verified', 'not checkable')
+    """
+    return min(verdicts, key=STRENGTH.index, default=NOT_CHECKABLE)
+
+
+def exit_code(verdicts: Iterable[str], strict: bool = False) -> int:
+    """The exit code of a command: 1 if one is refuted, 2 if one could not be checked, 3 for lost digits where `strict`, else 0.
+
+    >>> exit_code(["proved", "imprecise"]), exit_code(["imprecise"], strict=True), exit_code(["refuted", "not checkable"])
+    (0, 3, 1)
+    """
+    words = set(verdicts)
+    return 1 if REFUTED in words else 2 if words - POSITIVE - {IMPRECISE} else 3 if strict and IMPRECISE in words else 0
 
 
 class BaseReport:

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from symgrad.reports.base import BaseReport
+from symgrad.reports.base import PROVED, REFUTED, BaseReport, weakest
 from symgrad.reports.parts import Formula, Line, Part, Table
-from symgrad.reports.verdicts import PROVED, REFUTED, weakest
 
 __all__ = ["Proof", "Statement"]
 

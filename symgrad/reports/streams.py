@@ -1,4 +1,4 @@
-"""Streams of text that may be missing, closed, full, or a pipe without a reader."""
+"""Streams of text that may be missing, closed, full, or a pipe without a reader; and the progress that is shown on one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import contextlib
 import errno
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["Output", "reserved"]
+__all__ = ["Output", "progress_bar", "reserved"]
 
 CLOSED = {errno.EPIPE, errno.ESHUTDOWN, errno.EBADF} | ({errno.EINVAL} if os.name == "nt" else set())  # nobody reads what would be written
 
@@ -103,3 +103,24 @@ def reserved(out: Output, lasting: bool) -> Iterator[None]:
             os.dup2(kept, 1)
         if kept is not None:
             os.close(kept)
+
+
+Progress = Callable[[str, int, int], None]
+
+
+@contextlib.contextmanager
+def progress_bar(wanted: Any, name: str) -> Iterator[Progress]:
+    """A function that reports progress: the user's own, a bar on standard error (True, or None on a terminal), or one that does nothing."""
+    if callable(wanted):
+        yield wanted
+    elif wanted or wanted is None and Output(sys.stderr).isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        file: Any = Output(sys.stderr)
+        columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn()
+        with Progress(*columns, console=Console(file=file), transient=True) as bar:
+            task = bar.add_task(f"{name}: starting", total=None)
+            yield lambda what, done, total: bar.update(task, description=f"{name}: {what}", completed=done, total=total)
+    else:
+        yield lambda what, done, total: None

@@ -1,4 +1,7 @@
-"""Tables of numbers in a domain, in pages of 256: a byte selects a number, so that an array is drawn in one call and shrinks to simple numbers."""
+"""Tables of numbers in a domain, and matrices made of them.
+
+A page of a table has 256 numbers: a byte selects one, so that an array is drawn in one call and shrinks to simple numbers.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,11 @@ import math
 
 import numpy as np
 
-from symgrad.graph.domains import Domain, Interval
+from symgrad.graph.domains import Domain, Interval, MatrixDomain
 from symgrad.sampling.floats import Floats
 from symgrad.system.errorstate import quiet
 
-__all__ = ["PREFIX", "PAGE", "PAGES", "edge_numbers", "parts_of", "simple_numbers", "table", "restricted_domain"]
+__all__ = ["edge_numbers", "fit", "PAGE", "PAGES", "parts_of", "PREFIX", "restricted_domain", "simple_numbers", "table"]
 
 PAGES, PAGE = 64, 256
 PREFIX = PAGE // 4  # the number of entries that are the same in every page
@@ -169,3 +172,37 @@ def _extreme_numbers(domain: Domain, floats: Floats, share: np.ndarray, prefix: 
     for i in domain.intervals:
         allowed |= (out >= i.low) & (out <= i.high)
     return np.where(allowed, out, instead)
+
+
+def fit(domain: MatrixDomain, x: np.ndarray) -> np.ndarray:
+    """A well-conditioned matrix of a kind, made of the numbers of `x`; leading axes are a batch. The elements have like sizes, since the error of
+    a factorization is relative to the norm of the matrix.
+
+    >>> from symgrad.graph.domains import SPD
+    >>> fit(SPD, np.ones((2, 2)))
+    array([[1.75, 0.5 ],
+           [0.5 , 1.75]])
+    """
+    n, size = x.shape[-1], np.abs(x)
+    signs = x / np.where(size == 0, 1, size)
+    if domain.kind == "distinct":
+        return signs / 4 + np.arange(n)
+    parts = signs * (size / (size.max(initial=0) or 1)) ** 0.125 / max(n, 1)  # the absolute values of a row have a sum of at most 1
+    identity = np.eye(*x.shape[-2:])
+    signed = parts + identity * np.copysign(1.25, parts.real)  # so that determinants have both signs
+    if domain.kind == "well_separated_singular_values":
+        return parts / 2 + identity * 2 * np.arange(1, n + 1)
+    if domain.kind == "nonsingular":
+        return signed
+    if domain.kind == "full":
+        return parts + identity * 1.25 + np.tril(np.ones_like(parts), -1)
+    symmetric = (parts + np.conj(np.swapaxes(parts, -1, -2))) / 2
+    if domain.kind == "spd":
+        return symmetric + identity * 1.25
+    if domain.kind == "symmetric":
+        return symmetric
+    if domain.kind == "well_separated_spectrum":
+        return symmetric / 2 + identity * np.arange(1, n + 1)
+    if domain.kind == "triangular":
+        return signed
+    return np.tril(signed) if domain.kind == "lower_triangular" else np.linalg.qr(parts + identity * 1.25)[0]

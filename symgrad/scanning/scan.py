@@ -16,12 +16,10 @@ from symgrad.formulas.parsing import parse
 from symgrad.frameworks.detection import is_foreign
 from symgrad.graph.domains import Domain
 from symgrad.graph.order import upstream
-from symgrad.reports.progress import progress_bar
+from symgrad.reports.streams import progress_bar
 from symgrad.sampling.domain_reader import domains_of
-from symgrad.sampling.floats import Floats
-from symgrad.sampling.regions import ordinary_floats
-from symgrad.scanning.better import better_forms
-from symgrad.scanning.blame import Blame
+from symgrad.sampling.floats import Floats, ordinary_floats
+from symgrad.scanning.blame import Blame, better_forms
 from symgrad.scanning.references import ByFormula, DerivativeSource
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import Scanner

@@ -10,9 +10,8 @@ import mpmath
 import numpy as np
 
 from symgrad.graph.domains import Domain
-from symgrad.reports.numbers import label
-from symgrad.sampling.floats import Floats
-from symgrad.sampling.regions import NEAR, Region, is_inside, ordinary_floats, regions_beside, regions_of
+from symgrad.reports.parts import label
+from symgrad.sampling.floats import NEAR, Floats, Region, is_inside, ordinary_floats, regions_beside, regions_of
 from symgrad.scanning.references import LAST, DerivativeSource, ReferenceValues, condition
 from symgrad.scanning.report import THRESHOLDS, AccuracyReport, Sample, Worst
 from symgrad.scanning.subject import Index, Subject, Unsuitable, derivative_indices

@@ -22,9 +22,8 @@ from symgrad.factories.creation import tensor
 from symgrad.frameworks.adapter import AdapterOptions
 from symgrad.frameworks.detection import framework_of
 from symgrad.frameworks.differentiation_task import silence
-from symgrad.frameworks.levels import Derivatives
+from symgrad.frameworks.levels import Derivatives, adapter_of
 from symgrad.frameworks.naming import name_of, parameters_of
-from symgrad.frameworks.registry import adapter_of
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.domains import FIXED, REAL, Domain
 from symgrad.graph.node import Leaf

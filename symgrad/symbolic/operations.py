@@ -19,9 +19,8 @@ from symgrad.graph.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL
 from symgrad.graph.op import Op
 from symgrad.methods import extending
 from symgrad.proofs.prove import Proof, prove
-from symgrad.reports.base import BaseReport
+from symgrad.reports.base import REFUTED, BaseReport, weakest
 from symgrad.reports.parts import Line, Part
-from symgrad.reports.verdicts import REFUTED, weakest
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.symbolic.exporting import jax_function, torch_function
 from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded_op, with_signature

@@ -21,8 +21,8 @@ from symgrad.engine.traced import traced
 from symgrad.factories.creation import tensor
 from symgrad.formulas import parsing
 from symgrad.formulas.expressions import formula, names
+from symgrad.frameworks.calling import examples_of
 from symgrad.frameworks.differentiation_task import silence
-from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
 from symgrad.graph.domains import REAL
 from symgrad.sampling.domain_reader import domains_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from symgrad.testing.claims import Claims, op
 
-_LATER = {"CHECKS": "checks", "CheckFailure": "failure", "Failure": "failure", "OpReport": "failure", "Result": "failure", "check_op": "running",
+_LATER = {"CHECKS": "checks", "CheckFailure": "failure", "Failure": "failure", "OpReport": "failure", "Result": "failure", "check_op": "checks.base",
           "strategies": "strategies"}
 __all__ = ["Claims", "op", *_LATER]
 

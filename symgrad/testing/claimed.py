@@ -10,24 +10,63 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import sympy
 
+from symgrad.checks.cross import names_of
 from symgrad.engine.traced import FUNCTIONS
+from symgrad.formulas.parsing import parse
 from symgrad.frameworks.adapter import Adapter, AdapterOptions, NotApplicable, is_active
+from symgrad.frameworks.levels import adapter_of
 from symgrad.frameworks.naming import argument_names, name_of, owner_of
-from symgrad.frameworks.registry import adapter_of
 from symgrad.frameworks.symgrad_adapter import OpAdapter
 from symgrad.frameworks.torch import TorchAdapter
 from symgrad.graph.domains import BOOLEAN, COMPLEX, REAL, Domain
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.sampling.domain_reader import SIMPLE, domains_of, simple_number
-from symgrad.testing.claims import Claims, claims_of
+from symgrad.testing.claims import Claims, Profile, claims_of, profile_named
 from symgrad.testing.examples import ORDINARY
 from symgrad.testing.failure import dtype_and_shape, exact_text, raised_at
-from symgrad.testing.formulas import is_scalar, names_in
-from symgrad.testing.profiles import Profile, profile_named
 from symgrad.testing.silence import silence
 
-__all__ = ["ClaimedOp", "cast", "example_dtype", "special_points"]
+__all__ = ["cast", "ClaimedOp", "example_dtype", "is_function", "is_scalar", "names_in", "special_points"]
+
+
+def is_function(formula: Any) -> bool:
+    """Whether a formula is a Python function, not text or a SymPy object."""
+    if inspect.isroutine(formula):
+        return True
+    if isinstance(formula, str) or not callable(formula):
+        return False
+    return not isinstance(formula, (sympy.Basic, sympy.MatrixBase))
+
+
+def names_in(formula: Any) -> list[str] | None:
+    """The names of a formula's arguments, in order for text and functions and sorted for SymPy; None for no formula.
+
+    Raises ParseError for text that is no formula.
+    """
+    if formula is None:
+        return None
+    if isinstance(formula, str):
+        return list(parse(formula).names)
+    if is_function(formula):
+        names = [p.name for p in inspect.signature(formula).parameters.values() if p.default is p.empty]
+        return names[1:] if names[:1] == ["xp"] else names
+    if isinstance(formula, sympy.Lambda):
+        return [str(s) for s in formula.signature]
+    return list(names_of(formula) or ())
+
+
+def is_scalar(formula: Any, names: Sequence[str]) -> bool:
+    """Whether a formula maps numbers to a number: text or SymPy that names the arguments and none of their elements."""
+    if is_function(formula):
+        return False
+    if isinstance(formula, str):
+        return set(names_in(formula) or ()) <= set(names)
+    if isinstance(formula, sympy.Lambda):
+        return True
+    return not isinstance(formula, (list, tuple, sympy.MatrixBase, sympy.NDimArray)) and set(names_in(formula) or ()) <= set(names)
+
 
 TYPES = ("float64", "float32", "float16")
 SHAPES = ((4,), (2, 3), (1,), ())

@@ -1,4 +1,4 @@
-"""The claims about an op: its formula, its domain and its behaviour; and the decorator that attaches them to a function."""
+"""The claims about an op, the decorator that attaches them to a function, and the profiles of the checks."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import dataclasses
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-__all__ = ["Claims", "claims_of", "op"]
+__all__ = ["Claims", "claims_of", "op", "Profile", "profile_named", "PROFILES"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 MARK = "__symgrad_op__"
@@ -151,3 +151,28 @@ def op(function: Any = None, /, **claims: Any) -> Any:
 def claims_of(function: Any) -> Claims | None:
     """The claims attached to a function, None if there are none."""
     return vars(function).get(MARK) if hasattr(function, "__dict__") else None
+
+
+class Profile(NamedTuple):
+    """The number of random examples per check (the fixed ones are added), the highest order of derivatives, and the seconds for proofs."""
+
+    name: str
+    examples: int
+    order: int
+    seconds: float
+
+
+PROFILES = {"dev": Profile("dev", 20, 3, 0.0), "ci": Profile("ci", 60, 3, 10.0), "thorough": Profile("thorough", 1000, 3, 120.0)}
+
+
+def profile_named(name: str | Profile) -> Profile:
+    """A profile by its name. Raises ValueError for an unknown name.
+
+    >>> profile_named("ci").examples
+    60
+    """
+    if isinstance(name, Profile):
+        return name
+    if name not in PROFILES:
+        raise ValueError(f"symgrad.testing: profile is {name!r}; expected one of {', '.join(PROFILES)}")
+    return PROFILES[name]

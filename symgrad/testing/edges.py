@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.checks.cross_reading import expressions_of
+from symgrad.checks.cross import expressions_of
 from symgrad.graph.domains import Domain
 from symgrad.proofs.statements import rule_boundary_points
 from symgrad.sampling.conditions import boundary_numbers, combined_numbers, constants_of_code, nearby_numbers
 from symgrad.sampling.numbers import GOLDEN, PAGES, PREFIX, edge_numbers, restricted_domain, simple_numbers
-from symgrad.testing.claimed import ClaimedOp, special_points
+from symgrad.testing.claimed import ClaimedOp, is_function, special_points
 from symgrad.testing.examples import EMPTY, LARGEST, ORDINARY, SIZES, Draft, DrawingPlan, off_branch_cuts
-from symgrad.testing.formulas import is_function
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arrange
 
 __all__ = ["edge_drafts"]

@@ -11,8 +11,7 @@ import numpy as np
 
 from symgrad.frameworks.adapter import NotApplicable
 from symgrad.graph.domains import BOOLEAN, COMPLEX, Domain, MatrixDomain
-from symgrad.sampling.matrices import fit
-from symgrad.sampling.numbers import table
+from symgrad.sampling.numbers import fit, table
 from symgrad.testing.strategies.arrays import code_size
 
 __all__ = ["Draft", "Example", "DrawingPlan", "off_branch_cuts", "only_tangent"]

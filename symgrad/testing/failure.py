@@ -12,10 +12,8 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.reports.base import BaseReport, plain
-from symgrad.reports.numbers import first_line, ulp_text
-from symgrad.reports.parts import CodeBlock, Formula, Line, Part, Table
-from symgrad.reports.verdicts import IMPRECISE
+from symgrad.reports.base import IMPRECISE, BaseReport, plain
+from symgrad.reports.parts import CodeBlock, Formula, Line, Part, Table, first_line, ulp_text
 
 __all__ = ["CheckFailure", "Failure", "OpReport", "Result", "Wrong"]
 

@@ -12,9 +12,8 @@ import numpy as np
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.graph.domains import Domain
-from symgrad.sampling.shrink import FROM_ONE, simpler_numbers
-from symgrad.testing.attack import Attack, Check, run_at_example
-from symgrad.testing.drawing import outside_hypothesis, search_settings
+from symgrad.sampling.points import FROM_ONE, simpler_numbers
+from symgrad.testing.attack import Attack, Check, outside_hypothesis, run_at_example, search_settings
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Failure, Wrong
 from symgrad.testing.references import difference

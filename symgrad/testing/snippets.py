@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.checks.cross_reading import names_of
+from symgrad.checks.cross import names_of
 from symgrad.frameworks.naming import import_path
 from symgrad.graph import domains
 from symgrad.graph.domains import Domain, Interval

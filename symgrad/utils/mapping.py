@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Executor, Future, wait
 from typing import Any
 
-from symgrad.reports.progress import Progress, progress_bar
+from symgrad.reports.streams import Progress, progress_bar
 from symgrad.system.restoring import restored
 
 __all__ = ["map"]

@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 import symgrad
-from symgrad.diagnose.kinks.evaluation import hull_distance
 from symgrad.diagnose.kinks.kink import Kink, KinkReport, Side
 from symgrad.diagnose.kinks.kinks import kinks, note
+from symgrad.diagnose.kinks.switches import hull_distance
 from symgrad.frameworks.differentiation_task import DifferentiationTask
 from tests.support.functions import saving
 

@@ -18,7 +18,7 @@ from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
 from symgrad.proofs import formulas as proof
 from symgrad.reference import exact
-from symgrad.sampling.shrink import shrink_values
+from symgrad.sampling.points import shrink_values
 
 WRONG = {
     "scaled by 1 + 1e-6": (lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) * (1 + 1e-6)),

@@ -8,8 +8,7 @@ import sympy
 
 from symgrad.cli import main
 from symgrad.graph.op import REGISTRY
-from symgrad.scanning.catalogue import OpEntry, catalogue, is_listed, page, scanned_calls, table
-from symgrad.scanning.kinks import kink_table
+from symgrad.scanning.catalogue import OpEntry, catalogue, is_listed, kink_table, page, scanned_calls, table
 from tests.accuracy.test_scanning_catalogue import SHARE_OF_ALL
 from tests.support.pages import ROOT
 

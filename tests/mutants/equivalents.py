@@ -17,7 +17,7 @@ from symgrad.reference.elementary import derivative
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.memory import results
-from symgrad.testing.profiles import Profile
+from symgrad.testing.claims import Profile
 from symgrad.testing.silence import silence
 from tests.support.claims import attack_on
 

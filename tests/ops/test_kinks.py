@@ -9,7 +9,7 @@ import symgrad
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
-from symgrad.scanning.kinks import kink_table, kinks_of
+from symgrad.scanning.catalogue import kink_table, kinks_of
 
 # By op and arguments: the gradient of the last element of the value. A NaN is decided, too: the variance of one number does not exist.
 DECIDED = """

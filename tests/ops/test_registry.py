@@ -14,7 +14,7 @@ from symgrad.methods.extending import BUILT_IN
 from symgrad.reference.exact import Exact, agreement
 from symgrad.reference.run import Run
 from symgrad.testing import check_op
-from symgrad.testing.profiles import Profile
+from symgrad.testing.claims import Profile
 from tests.support.claims import ALL_CASES, CASES, FURTHER, attack_on, further_attacks, name_of
 from tests.support.exemptions import exempt
 

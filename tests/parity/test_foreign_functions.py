@@ -11,7 +11,7 @@ import torch
 import symgrad
 from symgrad.checks.cross import cross_check
 from symgrad.frameworks.detection import framework_of
-from symgrad.reports.verdicts import IMPRECISE, REFUTED, VERIFIED
+from symgrad.reports.base import IMPRECISE, REFUTED, VERIFIED
 
 SIGMOID, LOGSIGMOID = "1/(1 + exp(-x))", "-log(1 + exp(-x))"
 

@@ -28,7 +28,7 @@ if importlib.util.find_spec("matplotlib"):
 
     def test_the_axis_keeps_the_order_of_the_floats(report):
         from symgrad.sampling.floats import Floats
-        from symgrad.scanning.plotting import _Axis
+        from symgrad.scanning.report import _Axis
 
         axis = _Axis(Floats("float64"))
         x = np.array([-1e300, -1.0, -1e-5, -1e-300, 0.0, 1e-300, 1e-5, 1.0, 1e300])

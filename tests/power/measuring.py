@@ -17,7 +17,7 @@ import numpy as np
 
 from symgrad.testing import check_op
 from symgrad.testing.attack import Attack
-from symgrad.testing.profiles import Profile
+from symgrad.testing.claims import Profile
 from symgrad.testing.silence import silence
 from tests.power.power_entries import RIGHT, WRONG, Entry
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from symgrad.graph.domains import COMPLEX, REAL, MatrixDomain
-from symgrad.sampling.matrices import fit
+from symgrad.sampling.numbers import fit
 from tests.support.exemptions import exempt
 
 # No two of them have a whole ratio, and none is a whole number or half of one: there steps and kinks are.

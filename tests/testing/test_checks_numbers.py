@@ -12,8 +12,8 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.checks.differences import check_differences, extrapolated_derivative
 from symgrad.testing.checks.measuring import compare
+from symgrad.testing.claims import PROFILES
 from symgrad.testing.failure import CheckFailure, Wrong
-from symgrad.testing.profiles import PROFILES
 from tests.support.functions import saving
 
 NUMBERS = ("value", "pullback", "pushforward", "second", "third", "special", "digits", "differences", "dtypes", "proof")

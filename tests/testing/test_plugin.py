@@ -131,19 +131,19 @@ def test_nothing_is_drawn_while_tests_are_collected(pytester, run, monkeypatch) 
     def never(*args: object, **options: object) -> None:
         raise AssertionError("an attack is made")
 
-    monkeypatch.setattr(symgrad.testing.plugin.items, "Attack", never)
+    monkeypatch.setattr(symgrad.testing.plugin.plugin, "Attack", never)
     pytester.makepyfile(test_ops=MARKED)
     assert run("--collect-only").ret == pytest.ExitCode.OK
 
 
 def test_the_checks_of_an_op_share_one_attack(pytester, run, monkeypatch) -> None:
-    made, real = [], symgrad.testing.plugin.items.Attack
+    made, real = [], symgrad.testing.plugin.plugin.Attack
 
     def attack(op: object, *args: object, **options: object) -> object:
         made.append(op)
         return real(op, *args, **options)
 
-    monkeypatch.setattr(symgrad.testing.plugin.items, "Attack", attack)
+    monkeypatch.setattr(symgrad.testing.plugin.plugin, "Attack", attack)
     pytester.makepyfile(test_ops=MARKED)
     run(TWO).assert_outcomes(passed=2)
     assert len(made) == 1

@@ -25,13 +25,13 @@ def test_the_profile_the_seed_and_the_order(pytester, run) -> None:
 
 
 def test_the_seed_decides_the_examples_and_the_one_of_hypothesis_does_not(pytester, run, monkeypatch) -> None:
-    drawn, real = [], symgrad.testing.plugin.items.run
+    drawn, real = [], symgrad.testing.plugin.plugin.run
 
     def noted(check: object, attack: symgrad.testing.attack.Attack) -> object:
         drawn.append([x.tobytes() for example in attack.examples("points") for x in example.xs])
         return real(check, attack)
 
-    monkeypatch.setattr(symgrad.testing.plugin.items, "run", noted)
+    monkeypatch.setattr(symgrad.testing.plugin.plugin, "run", noted)
     pytester.makepyfile(test_ops=MARKED)
     for options in ((), ("--hypothesis-seed=5",), ("--symgrad-seed=1",)):
         run("--symgrad-checks=linearity", *options).assert_outcomes(passed=1)
@@ -39,13 +39,13 @@ def test_the_seed_decides_the_examples_and_the_one_of_hypothesis_does_not(pytest
 
 
 def test_dtypes_and_the_tolerance_reach_the_claims(pytester, run, monkeypatch) -> None:
-    seen, real = [], symgrad.testing.plugin.items.run
+    seen, real = [], symgrad.testing.plugin.plugin.run
 
     def noted(check: object, attack: symgrad.testing.attack.Attack) -> object:
         seen.append((attack.claims.dtypes, attack.claims.ulp))
         return real(check, attack)
 
-    monkeypatch.setattr(symgrad.testing.plugin.items, "run", noted)
+    monkeypatch.setattr(symgrad.testing.plugin.plugin, "run", noted)
     pytester.makepyfile(test_ops=MARKED + MARKED.replace("ricker", "second").replace('domain="-5..5"', 'ulp=7, dtypes=("float16", "float32")'))
     run("--symgrad-checks=linearity", "--symgrad-dtypes=float32,float64", "--symgrad-ulp=12.5").assert_outcomes(passed=2)
     assert seen == [(("float64", "float32"), 12.5), (("float32",), 7)]

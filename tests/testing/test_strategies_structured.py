@@ -275,11 +275,11 @@ def test_trees_are_flattened_and_rebuilt(tree, other):
 def kinds(tree):
     """The types of all branches of a tree."""
     below = list(tree.values()) if isinstance(tree, dict) else tree if isinstance(tree, (tuple, list)) else \
-        [tree.left, tree.right] if isinstance(tree, strategies.trees.DrawnRecord) else []
+        [tree.left, tree.right] if isinstance(tree, strategies.indexing.DrawnRecord) else []
     return {type(tree)}.union(*map(kinds, below))
 
 
-@pytest.mark.parametrize("kind", [dict, list, tuple, collections.OrderedDict, type(None), strategies.trees.Pair, strategies.trees.DrawnRecord])
+@pytest.mark.parametrize("kind", [dict, list, tuple, collections.OrderedDict, type(None), strategies.indexing.Pair, strategies.indexing.DrawnRecord])
 def test_trees_of_every_kind_are_reached(kind):
     assert reached(pytrees(st.integers(0, 1)), lambda tree: kind in kinds(tree) and len(kinds(tree)) > 2)
 

@@ -24,8 +24,7 @@ import numpy as np
 from symgrad.algebra.limits import clock
 from symgrad.carriers import precise
 from symgrad.carriers.batched import Batched
-from symgrad.diagnose.kinks.evaluation import NotEvaluable, PreciseEvaluation, is_negligible, null_space
-from symgrad.diagnose.kinks.switches import ROUND, Switch, switches
+from symgrad.diagnose.kinks.switches import ROUND, NotEvaluable, PreciseEvaluation, Switch, is_negligible, null_space, switches
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream

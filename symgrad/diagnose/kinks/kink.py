@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from symgrad.reports.base import BaseReport
-from symgrad.reports.numbers import at, number
-from symgrad.reports.parts import Line, Part, Table
+from symgrad.reports.parts import Line, Part, Table, at, number
 
 __all__ = ["INSIDE", "OUTSIDE", "UNDECIDED", "Kink", "KinkReport", "Side"]
 

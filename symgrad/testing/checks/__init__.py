@@ -2,11 +2,10 @@
 
 from symgrad.testing.checks.base import CHECKS, Check, check, run
 from symgrad.testing.checks.calling import check_determinism, check_errors, check_pickling, check_threads
-from symgrad.testing.checks.compiled import check_compiled
 from symgrad.testing.checks.complex import check_complex
 from symgrad.testing.checks.consistency import check_adjoint, check_linearity, check_mixed, check_symmetry
 from symgrad.testing.checks.differences import check_differences
-from symgrad.testing.checks.digits import check_digits, check_formulas, check_proof
+from symgrad.testing.checks.digits import check_compiled, check_digits, check_formulas, check_proof
 from symgrad.testing.checks.dtypes import check_dtypes
 from symgrad.testing.checks.memory import check_aliasing, check_layouts, check_mutation
 from symgrad.testing.checks.numbers import check_pullback, check_pushforward, check_second, check_special, check_third, check_value

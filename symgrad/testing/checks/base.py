@@ -1,21 +1,22 @@
-"""The decorator `check`, which makes a public check of a body `(attack, example)`, and the table of all checks."""
+"""The decorator `check`, which makes a public check of a body `(attack, example)`, the table of all checks, and `check_op`, which runs them."""
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from symgrad.carriers.triangles import hermitian_parts
 from symgrad.frameworks.adapter import NotApplicable
+from symgrad.reports.streams import progress_bar
 from symgrad.testing.attack import Attack, Body, Check, When, run_at_example, user_example
 from symgrad.testing.checks.measuring import report_lost_digits
 from symgrad.testing.examples import Example
-from symgrad.testing.failure import CheckFailure, Failure, Result, Wrong
+from symgrad.testing.failure import CheckFailure, Failure, OpReport, Result, Wrong
 from symgrad.testing.shrinking import simplest_failure
 
-__all__ = ["CHECKS", "ORDINALS", "Check", "check", "differentiable", "reason_without_order", "run"]
+__all__ = ["ACCURACY", "Check", "check", "check_names", "check_op", "CHECKS", "differentiable", "ORDINALS", "reason_without_order", "run"]
 
 CHECKS: dict[str, Check] = {}
 ORDINALS = ("value", "gradient", "second derivative", "third derivative")
@@ -100,3 +101,37 @@ def run(check: Check, attack: Attack, examples: Sequence[Example] | None = None)
     if failure.wrong.imprecise and attack.claims.imprecise:
         return Result(check.name, "passed", failure.wrong.what, seen, seconds)
     return Result(check.name, failure.verdict, failure.wrong.what, seen, seconds, failure)
+
+
+ACCURACY = "accuracy"  # the name of the scan, which pytest runs beside the checks
+
+
+def check_op(op: Any, *, checks: Iterable[str] | None = None, raise_exception: bool = True, progress: Any = None, **options: Any) -> OpReport:
+    """Run every check that applies to an op, and report what is wrong.
+
+    The options are the claims of `symgrad.testing.Claims` (formula, domain, special, ...), `profile` ("dev", "ci" or "thorough") and
+    `seed`; `checks` are the names of those to run, all of them where it is None.
+
+    Raises CheckFailure, whose message holds every failure, unless `raise_exception` is False; TypeError and ValueError for claims that do
+    not fit the op; ValueError for a check that does not exist.
+    """
+    attack = op if isinstance(op, Attack) else Attack(op, **options)
+    wanted = list(CHECKS) if checks is None else list(checks)
+    check_names(wanted, "check_op")
+    check_names(attack.claims.without, "without", ACCURACY)
+    report = OpReport(attack.name, attack.profile.name, attack.seed)
+    with progress_bar(progress, attack.name) as tell:
+        for k, name in enumerate(wanted):
+            tell(name, k, len(wanted))
+            report.results.append(run(CHECKS[name], attack))
+    report.exact = getattr(attack.truth, "exact", "")
+    if raise_exception and report.failures:
+        raise CheckFailure(*report.failures)
+    return report
+
+
+def check_names(names: Iterable[str], said: str, *more: str) -> None:
+    """Raise ValueError for a name that is not that of a check or of the accuracy scan."""
+    unknown = [name for name in names if name not in (*CHECKS, *more)]
+    if unknown:
+        raise ValueError(f"{said}: there is no check {unknown[0]!r}; those are {', '.join([*CHECKS, *more])}")

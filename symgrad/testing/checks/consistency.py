@@ -12,7 +12,7 @@ from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, differentiable, reason_without_order
 from symgrad.testing.checks.comparing import Sides, agree_at, as_double, moderate_mask
-from symgrad.testing.checks.terms import changes
+from symgrad.testing.checks.measuring import changes
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 

@@ -12,8 +12,7 @@ import numpy as np
 from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
-from symgrad.testing.checks.measuring import compare
-from symgrad.testing.checks.terms import read, sizes_of_terms
+from symgrad.testing.checks.measuring import compare, read, sizes_of_terms
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 

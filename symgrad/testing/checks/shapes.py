@@ -14,9 +14,8 @@ from symgrad.carriers import numeric
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
-from symgrad.testing.checks.calls import check_each_alone, check_in_other_shapes
 from symgrad.testing.checks.comparing import Sides, agree, agree_at, as_double
-from symgrad.testing.checks.memory import other_example
+from symgrad.testing.checks.memory import check_each_alone, check_in_other_shapes, other_example
 from symgrad.testing.claims import DTYPES
 from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong

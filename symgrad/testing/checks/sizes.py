@@ -10,14 +10,13 @@ import numpy as np
 
 from symgrad.frameworks.adapter import Array, Arrays, NotApplicable
 from symgrad.sampling.numbers import PREFIX
-from symgrad.testing.attack import Attack
+from symgrad.testing.attack import Attack, complete_example, plan_of
 from symgrad.testing.checks.base import check
-from symgrad.testing.checks.calls import check_each_alone
 from symgrad.testing.checks.comparing import Sides, agree, as_double
 from symgrad.testing.checks.differences import along, smooth
 from symgrad.testing.checks.measuring import compare
+from symgrad.testing.checks.memory import check_each_alone
 from symgrad.testing.claimed import cast
-from symgrad.testing.drawing import complete_example, plan_of
 from symgrad.testing.examples import Draft, Example, Shape
 from symgrad.testing.failure import Wrong
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from symgrad.reports.base import BaseReport
-from symgrad.reports.numbers import ulp_text
-from symgrad.reports.parts import Line, Part
+from symgrad.reports.parts import Line, Part, ulp_text
 
 __all__ = ["EXACT", "GradcheckError", "GradientAttack", "GradientMismatch", "NUMERICAL"]
 

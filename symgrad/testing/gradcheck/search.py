@@ -21,8 +21,7 @@ from symgrad.reference.accuracy import worst_errors
 from symgrad.reference.exact import Exact, agreement
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
-from symgrad.sampling.points import COMMON_VALUES, flat, random_points, special_points
-from symgrad.sampling.shrink import shrink_values
+from symgrad.sampling.points import COMMON_VALUES, flat, random_points, shrink_values, special_points
 from symgrad.system.restoring import workdps
 from symgrad.testing.gradcheck.jacobians import Array, FlatInputs, FunctionAtPoint, NotSearchable, PointSkipped
 from symgrad.testing.gradcheck.report import GradientAttack, GradientMismatch

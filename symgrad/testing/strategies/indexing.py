@@ -1,4 +1,4 @@
-"""Strategies for axes, permutations and index expressions, all of them valid for the shape they are drawn for."""
+"""Strategies for axes, permutations and index expressions, valid for the shape they are drawn for; and for trees of values."""
 
 from __future__ import annotations
 
@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.testing.strategies.needed import require_hypothesis
+from symgrad.testing.strategies.arrays import require_hypothesis
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["axes", "indices", "permutations"]
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from symgrad.trees import flatten
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+__all__ = ["axes", "DrawnRecord", "indices", "Pair", "permutations", "pytrees"]
 
 ARRAYS = ((1,), (2,), (3,), (2, 1), (2, 2), (0,))  # shapes of integer arrays in an index
 
@@ -139,3 +149,47 @@ def indices(shape: Sequence[int], *, advanced: bool = True, new_axes: bool = Tru
 def _plain(part: Any) -> Any:
     """A part of an index that can be compared: an array is replaced by its type."""
     return np.ndarray if isinstance(part, np.ndarray) else part
+
+
+KEYS = ("a", "b", "c")
+
+
+class Pair(NamedTuple):
+    """A named tuple that `pytrees` draws."""
+
+    first: Any
+    second: Any
+
+
+@dataclass(frozen=True)
+class DrawnRecord:
+    """A dataclass that `pytrees` draws."""
+
+    left: Any
+    right: Any
+
+
+def pytrees(leaves: SearchStrategy[Any], max_leaves: int = 6, *, empty: bool = True) -> SearchStrategy[Any]:
+    """Trees with leaves from a strategy, of every container that `symgrad.trees` flattens.
+
+    A tree is a leaf, None, or a tuple, list, dict, OrderedDict, named tuple (`Pair`) or dataclass (`DrawnRecord`) of trees; it has about
+    `max_leaves` leaves at most. Without `empty` it has one at least. They shrink to a single leaf.
+
+    Raises ValueError if not even one leaf is allowed.
+
+    >>> from hypothesis import find, strategies as st
+    >>> find(pytrees(st.integers(0, 9), empty=False), lambda tree: isinstance(tree, Pair) and tree.second == 2)
+    Pair(first=0, second=2)
+    """
+    st = require_hypothesis().strategies
+    if max_leaves < 1:
+        raise ValueError(f"pytrees: max_leaves is {max_leaves}; a tree has one leaf or more")
+
+    def branches(below: Any) -> Any:
+        rows = st.lists(below, max_size=3)
+        named = rows.map(lambda row: list(zip(KEYS, row)))
+        return st.one_of(rows.map(tuple), rows, named.map(dict), st.builds(Pair, below, below), named.map(OrderedDict),
+                         st.builds(DrawnRecord, below, below))
+
+    trees = st.recursive(st.one_of(leaves, st.none()) if empty else leaves, branches, max_leaves=max_leaves)
+    return trees if empty else st.tuples(trees, leaves).map(lambda both: both[0] if flatten(both[0])[0] else both[1])

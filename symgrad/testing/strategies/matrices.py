@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.testing.strategies.needed import require_hypothesis
+from symgrad.testing.strategies.arrays import require_hypothesis
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -18,7 +18,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.graph.domains import REAL
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.testing.strategies.needed import require_hypothesis
+from symgrad.testing.strategies.arrays import require_hypothesis
 from symgrad.testing.strategies.programs_fitting import GUARDS, Shape, default_ops, fits, guard_for, op_named, parameters
 
 if TYPE_CHECKING:

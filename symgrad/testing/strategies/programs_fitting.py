@@ -11,8 +11,8 @@ import numpy as np
 
 from symgrad.graph.domains import BOOLEAN, COMPLEX, REAL, Domain, Interval
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.testing.strategies.arrays import require_hypothesis
 from symgrad.testing.strategies.indexing import axes, indices, permutations
-from symgrad.testing.strategies.needed import require_hypothesis
 
 __all__ = ["GUARDS", "IntervalMap", "Shape", "default_ops", "fits", "guard_for", "op_named", "parameters"]
 
