@@ -19,7 +19,8 @@ from symgrad.frameworks.adapter import NotApplicable
 from symgrad.graph.domains import BOOLEAN, COMPLEX, NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain
 from symgrad.graph.op import REGISTRY
 from symgrad.sampling.domain_reader import domain_of
-from symgrad.testing import attack, edges
+from symgrad.testing import attack as attacks
+from symgrad.testing import edges
 from symgrad.testing.attack import Attack, edge_examples, random_examples, strategy_of
 from symgrad.testing.claimed import special_points
 from symgrad.testing.claims import Claims
@@ -275,11 +276,11 @@ def test_another_kind_is_refused():
 def test_a_strategy_draws_the_examples_of_the_checks():
     """The bytes of a draft stand for the same example, in a search as in the list."""
     attack = attack_on("pow")
-    plan = attack.plan_of(attack, "points")
-    simplest = attack.decode_draft(plan, bytes(plan.size))
+    plan = attacks.plan_of(attack, "points")
+    simplest = attacks.decode_draft(plan, bytes(plan.size))
     assert [x.tolist() for x in simplest.xs] == [1.0, 0.0] and simplest[1:] == (0, 0)
-    assert same(found(attack, "points", lambda e: True), attack.complete_example(attack, simplest))
-    assert same(random_examples(attack, "points")[0], attack.complete_example(attack, simplest))
+    assert same(found(attack, "points", lambda e: True), attacks.complete_example(attack, simplest))
+    assert same(random_examples(attack, "points")[0], attacks.complete_example(attack, simplest))
 
 
 @pytest.mark.sampled(1)
@@ -309,7 +310,7 @@ def test_a_seed_gives_the_same_examples_in_every_process():
     run = [subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True,
                           check=True).stdout for seed in ("1", "2")]
     assert run[0] == run[1] and len(run[0]) == 65
-    first, again, other = (attack._search.__wrapped__(attack.plan_of(attack_on("sin"), "points"), seed, 20) for seed in (1, 1, 2))
+    first, again, other = (attacks._search.__wrapped__(attacks.plan_of(attack_on("sin"), "points"), seed, 20) for seed in (1, 1, 2))
     assert all(np.array_equal(a.xs, b.xs) for a, b in zip(first, again)) and not all(np.array_equal(a.xs, b.xs) for a, b in zip(first, other))
 
 
@@ -318,9 +319,9 @@ def test_a_seed_gives_the_same_examples_in_every_process():
 @given(st.integers(0, 3))
 def test_examples_are_drawn_inside_a_users_own_test(seed):
     """In another thread, and the same ones as outside."""
-    plan = attack.plan_of(attack_on("sin"), "points")
+    plan = attacks.plan_of(attack_on("sin"), "points")
     assert hypothesis.currently_in_test_context()
-    inside = attack._search.__wrapped__(plan, seed, 5)
+    inside = attacks._search.__wrapped__(plan, seed, 5)
     assert len(inside) == 5 and all(isinstance(d, Draft) for d in inside)
 
 
@@ -330,14 +331,14 @@ def test_exceptions_in_a_search_propagate_to_the_user():
         raise KeyError("lost")
 
     with pytest.raises(KeyError, match="lost"):
-        attack.outside_hypothesis(broken)
+        attacks.outside_hypothesis(broken)
     raised = []
 
     @hypothesis.settings(max_examples=1, database=None)
     @given(st.just(0))
     def inside(_):
         try:
-            attack.outside_hypothesis(broken)
+            attacks.outside_hypothesis(broken)
         except KeyError as error:
             raised.append(error)
 
@@ -347,10 +348,10 @@ def test_exceptions_in_a_search_propagate_to_the_user():
 
 def test_ops_with_equal_domains_share_drawn_examples():
     """Hypothesis draws once for both."""
-    attack._search.cache_clear()
+    attacks._search.cache_clear()
     for name in ("sin", "cos", "atan"):
         Attack(REGISTRY[name]).examples("points")
-    assert attack._search.cache_info().misses == 1
+    assert attacks._search.cache_info().misses == 1
 
 
 def test_combinations_of_edges():
