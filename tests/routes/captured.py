@@ -1,7 +1,7 @@
 """What a function captures in a test: how it reads that, and how it changes; and a number in which all of it shows.
 
 `kinds.txt` has a block of Python for each kind of value that a function may capture (`KINDS`), of values that cannot be watched, so that
-`symgrad.compile` must say so (`REFUSED`), and of functions that change what they capture (`EFFECTS`).
+`symgrad.compile` must say so (`REFUSED`), and of functions that change what they capture (`EFFECTS`). `blocks` reads such a file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 import symgrad
 
 TYPES = {bool: 0.9, int: 0.55, float: 0.3, complex: 0.2, str: 0.1, type(None): 0.7}
-PATH = Path(__file__).parent / "kinds.txt"
 PART = re.compile(r"(read|state|- [\w ]+):(?: (.*))?")
 
 
@@ -35,6 +34,9 @@ class Captured(NamedTuple):
     @property
     def restore(self) -> Callable[[Any], Any]:
         return self.changes["restore"]
+
+
+Kind = Callable[[Any], Captured]
 
 
 def weigh(v: Any) -> Any:
@@ -80,14 +82,14 @@ def _parts(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
             name, text = part.groups()
             body = [] if text is None else [f"return {text}" if name in ("read", "state") else text]
             yield name.removeprefix("- "), body
-        elif body is not setup and line.startswith("    "):
+        elif body is not setup and (not line or line.startswith("    ")):
             body.append(line[4:])
         else:
             body = setup
             setup.append(line)
 
 
-def _kind(name: str, lines: list[str], space: dict[str, Any]) -> Callable[[Any], Captured]:
+def _block(where: str, lines: list[str], space: dict[str, Any]) -> Kind:
     """The function of a number that a block says."""
     parts = list(_parts(lines))
     (_, setup), functions = parts[0], parts[1:]
@@ -98,29 +100,30 @@ def _kind(name: str, lines: list[str], space: dict[str, Any]) -> Callable[[Any],
         text += [head, *[f"    nonlocal {', '.join(shared)}"] * bool(shared), *(f"    {line}" for line in body)]
     given = ", ".join(f"{part!r}: part{k}" for k, (part, _) in enumerate(functions) if part not in ("read", "state"))
     state = next((f"part{k}" for k, (part, _) in enumerate(functions) if part == "state"), None)
-    source = "def kind(n):\n" + textwrap.indent("\n".join([*text, f"return Captured(read, {{{given}}}, {state})"]), "    ")
-    exec(compile(source, f"{PATH} [{name}]", "exec"), space)
-    return space.pop("kind")
+    source = "def block(n):\n" + textwrap.indent("\n".join([*text, f"return Captured(read, {{{given}}}, {state})"]), "    ")
+    exec(compile(source, where, "exec"), space)
+    return space.pop("block")
 
 
-def _kinds() -> list[dict[str, Callable[[Any], Captured]]]:
-    """The kinds of each of the groups."""
-    front, *blocks = re.split(r"^(?=\[.*\]$|\(.*\)$|####)", PATH.read_text(), flags=re.MULTILINE)
+def blocks(name: str) -> dict[str, dict[str, Kind]]:
+    """The blocks of a file, by the names of their groups (lines that begin with `====`) and their own."""
+    path = Path(__file__).parent / name
+    front, *parts = re.split(r"^(?=\[.*\]$|\(.*\)$|====|####)", path.read_text(), flags=re.MULTILINE)
     space: dict[str, Any] = {"__name__": __name__}
-    exec(compile(front, str(PATH), "exec"), space)
+    exec(compile(front, path, "exec"), space)
     space["Captured"] = Captured
-    groups: list[dict[str, Callable[[Any], Captured]]] = [{}]
+    groups: dict[str, dict[str, Kind]] = {}
     fragments: dict[str, list[str]] = {}
-    for block in blocks:
-        head, *lines = block.rstrip().splitlines()
+    for part in parts:
+        head, *lines = part.rstrip().splitlines()
         lines = [each for line in lines for each in (fragments[line[2:]] if line.startswith("+ ") else [line])]
-        if head.startswith(("#### Refused", "#### Effects")):
-            groups.append({})
+        if head.startswith("===="):
+            found = groups[head.strip("= ")] = {}
         elif head.startswith("("):
             fragments[head[1:-1]] = lines
         elif head.startswith("["):
-            groups[-1][head[1:-1]] = _kind(head[1:-1], lines, space)
+            found[head[1:-1]] = _block(f"{path} {head}", lines, space)
     return groups
 
 
-KINDS, REFUSED, EFFECTS = _kinds()
+KINDS, REFUSED, EFFECTS = blocks("kinds.txt").values()
