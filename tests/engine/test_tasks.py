@@ -1,16 +1,11 @@
 """Backwards inside of backwards, functions queued for the end of one, and what a user's code can ask about the one that runs."""
 
-import threading
 
 import pytest
 
-import symgrad
 from symgrad import autograd, tensor
-from symgrad.autograd import Variable
 from symgrad.engine import tasks
 from symgrad.graph.node import all_threads
-
-queue_callback = Variable._execution_engine.queue_callback
 
 
 def leaf(value):
@@ -57,84 +52,6 @@ def by_saved(action):
 WAYS = pytest.mark.parametrize("way", [acting, by_hook, by_saved], ids=["a Function", "a hook", "an unpack hook"])
 
 
-def test_deep_backwards_inside_of_backwards():
-    x, depth, threads = leaf(1.0), 500, set()
-
-    def descend():
-        nonlocal depth
-        threads.add(threading.get_ident())
-        if depth := depth - 1:
-            with symgrad.enable_grad():
-                acting(descend)(x * 1).backward()
-
-    with symgrad.inference_mode(False), symgrad.no_grad(), symgrad.enable_grad():
-        acting(descend)(x).backward()
-    assert x.grad == 500 and len(threads) > 1
-
-
-def test_an_error_in_a_deep_backward_reaches_its_caller():
-    x, depth = leaf(1.0), 300
-
-    def descend():
-        nonlocal depth
-        depth -= 1
-        if not depth:
-            raise KeyError("deepest")
-        with symgrad.enable_grad():
-            acting(descend)(x * 1).backward()
-
-    with pytest.raises(KeyError, match="deepest"):
-        acting(descend)(x).backward()
-    assert x.grad is None and symgrad.is_grad_enabled()
-
-
-@WAYS
-@pytest.mark.parametrize("call", [lambda y, x: y.backward(), lambda y, x: autograd.grad(y, x)], ids=["backward", "grad"])
-def test_queued_functions_run_once_after_their_own_backward(way, call):
-    log, x, z = [], leaf(3.0), leaf(5.0)
-
-    def queue(name):
-        log.append(f"queue {name}")
-        queue_callback(lambda: log.append((name, None if x.grad is None else x.grad.item())))
-
-    def outer():
-        queue("outer")
-        with symgrad.enable_grad():
-            way(lambda: queue_callback(lambda: queue("inner")))(z * 1).backward()
-        log.append("inner is done")
-
-    y = way(outer)(x)
-    call(2 * y, x)
-    accumulated = None if x.grad is None else x.grad.item()
-    assert log == ["queue outer", "queue inner", ("inner", None), "inner is done", ("outer", accumulated)]
-    with pytest.raises(RuntimeError, match="no backward is running"):
-        queue_callback(print)
-
-
-def test_a_failed_backward_forgets_its_functions():
-    log, x = [], leaf(1.0)
-
-    def fail():
-        queue_callback(lambda: log.append("failed"))
-        raise KeyError
-
-    with pytest.raises(KeyError):
-        acting(fail)(x).backward()
-    acting(lambda: queue_callback(lambda: log.append("good")))(x).backward()
-    assert log == ["good"]
-
-
-@WAYS
-def test_modes_that_a_users_code_changes_end_with_the_backward(way):
-    def change():
-        symgrad.set_grad_enabled(False)
-        autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t).__enter__()
-
-    way(change)(leaf(1.0)).backward()
-    assert symgrad.is_grad_enabled()
-    leaf(1.0).exp().grad_fn._raw_saved_result.register_hooks(lambda t: t, lambda t: t)  # no pair is active
-
-
 @WAYS
 def test_the_running_backward(way):
     seen = []
@@ -176,20 +93,6 @@ def test_a_leaf_is_not_run_by_grad():
     found = []
     acting(lambda: found.append(tasks.will_engine_execute_node(node)))(x).backward()
     assert found == [True]
-
-
-def test_a_leaf_that_gets_its_first_hooks_during_a_backward():
-    x, log = leaf(2.0), []
-
-    def hook():
-        if not log:
-            log.append("registered")
-            x.register_hook(lambda g: log.append("tensor") or 3 * g)
-            x.register_post_accumulate_grad_hook(lambda t: log.append(t.grad.item()))
-
-    assert not all_threads.hooked
-    acting(hook)(x).backward()
-    assert log == ["registered", "tensor", 3.0] and x.grad == 3.0
 
 
 def test_a_gradient_has_its_formula_if_its_leaf_gets_its_first_hook_during_the_backward(monkeypatch):
