@@ -64,13 +64,6 @@ def test_an_unpacked_value_is_used_in_every_order():
     assert first.item() == pytest.approx(np.cos(5.0)) and second.item() == pytest.approx(-np.sin(5.0))
 
 
-def test_a_call_of_a_node_unpacks_a_tensor_once():
-    x, seen = symgrad.tensor(2.0, requires_grad=True), []
-    with graph.saved_tensors_hooks(lambda t: t, lambda t: seen.append(1) or t):
-        y = x.sin()
-    assert y.grad_fn(symgrad.tensor(1.0)).item() == pytest.approx(np.cos(2.0)) and seen == [1]
-
-
 def test_the_graph_does_not_keep_packed_values_alive():
     x = symgrad.ones(1000, requires_grad=True)
     with graph.saved_tensors_hooks(lambda t: None, lambda _: symgrad.ones(1000)):
@@ -98,19 +91,6 @@ def test_formulas_and_tangents_pass_through_hooks():
         assert forward_ad.unpack_dual(y).tangent.item() == 12
 
 
-def test_allow_mutation_copies_a_saved_tensor_once_when_it_is_written():
-    x = symgrad.ones(1000, requires_grad=True)
-    with graph.allow_mutation_on_saved_tensors():
-        y = x * 2
-        z = (y * y + y.exp()).sum()
-        kept = z.grad_fn.next_functions[0][0].next_functions[0][0]._saved_self
-        assert kept.data_ptr() == y.data_ptr()
-        y.zero_()
-        assert z.grad_fn.next_functions[0][0].next_functions[0][0]._saved_self.data_ptr() != y.data_ptr()
-        z.backward()
-    assert x.grad[0].item() == pytest.approx(8 + 2 * np.exp(2))
-
-
 def test_a_write_outside_of_allow_mutation_tracking_raises():
     x = symgrad.ones(2, requires_grad=True)
     with graph.allow_mutation_on_saved_tensors():
@@ -120,24 +100,6 @@ def test_a_write_outside_of_allow_mutation_tracking_raises():
         graph.increment_version(y)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             z.backward()
-
-
-def test_hooks_must_be_callable():
-    with pytest.raises(TypeError, match="function of one argument"), graph.saved_tensors_hooks(5, 6):
-        pass
-
-
-def test_saved_attributes_unpack_and_parameters_are_not_packed():
-    x = symgrad.ones(2, 3, requires_grad=True)
-    with graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t):
-        y = x.softmax(1)
-        z = x * x
-    assert z.grad_fn._saved_self.tolist() == [[2.0] * 3] * 2 and z.grad_fn._saved_self.grad_fn is None
-    assert y.grad_fn._saved_result.tolist() == pytest.approx(np.full((2, 3), 2 / 3)) and y.grad_fn._saved_dim is not None
-    with pytest.raises(AttributeError):
-        z.grad_fn._saved_nothing
-    with pytest.raises(AttributeError):
-        z.grad_fn._raw_saved_nothing
 
 
 @pytest.mark.parametrize("name", ["grad", "hessian", "jacrev", "jacfwd"])
@@ -153,40 +115,6 @@ def test_transforms_of_functions_that_use_hooks(name):
     for found, expected in (transform(x), plain(x)), (symgrad.func.vmap(transform)(xs), symgrad.func.vmap(plain)(xs)):
         np.testing.assert_allclose(found, expected, rtol=1e-13)
     np.testing.assert_allclose(symgrad.func.jacfwd(transform)(x), symgrad.func.jacfwd(plain)(x), rtol=1e-13)
-
-
-class Saving(symgrad.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x, None)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 2 * ctx.saved_tensors[0]
-
-
-def test_hooks_on_what_a_function_saved():
-    x, calls = symgrad.tensor([1.0, 2.0], requires_grad=True), []
-    y = Saving.apply(x)
-    first, second = y.grad_fn._raw_saved_tensors
-    assert isinstance(first, symgrad.autograd.SavedTensor) and isinstance(second, symgrad.autograd.SavedTensor)
-    with pytest.raises(RuntimeError, match="no constructor"):
-        symgrad.autograd.SavedTensor()
-    with pytest.raises(RuntimeError, match="the tensor is None"):
-        second.register_hooks(abs, abs)
-    for given in ((abs,), (1, 1), (abs, abs, abs)):
-        with pytest.raises(TypeError, match="^register_hooks: give two functions"):
-            first.register_hooks(*given)
-    first.register_hooks(lambda t: calls.append("pack") or 10 * t.detach(), lambda t: calls.append("unpack") or t)
-    with pytest.raises(RuntimeError, match="the tensor is packed"):
-        first.register_hooks(abs, abs)
-    y.sum().backward()
-    assert x.grad.tolist() == [20.0, 40.0] and calls == ["pack", "unpack"]
-    with pytest.raises(RuntimeError, match="after they have been freed"):
-        first.register_hooks(abs, abs)
-    with pytest.raises(RuntimeError, match="after they have been freed"):
-        y.grad_fn._raw_saved_tensors
 
 
 def test_a_posthook_that_an_unpack_hook_registers_runs():

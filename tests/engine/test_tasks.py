@@ -1,6 +1,5 @@
 """Backwards inside of backwards, functions queued for the end of one, and what a user's code can ask about the one that runs."""
 
-
 import pytest
 
 from symgrad import autograd, tensor
