@@ -1,11 +1,19 @@
-"""Modules beyond what the tables of modules beside PyTorch's cover."""
+"""Modules, hooks and parametrizations beyond what is recorded of PyTorch's and compared with them."""
 
+import gc
 import itertools
+import pickle
+import threading
+import weakref
+from collections import OrderedDict
 
 import pytest
 
 import symgrad
 from symgrad import nn
+from symgrad.graph.handles import RemovableHandle
+from symgrad.nn.utils import parametrizations, parametrize
+from tests.support.words import called
 
 
 @pytest.mark.parametrize("size", [1, 3, 5, 7])
@@ -13,26 +21,6 @@ def test_both_norms_over_neighbouring_channels_agree_for_odd_sizes(size):
     x = symgrad.randn(2, 6, 2, 2, requires_grad=True)
     found = [nn.CrossMapLRN2d(size, 0.5, 0.6, 2.0)(x), nn.LocalResponseNorm(size, 0.5, 0.6, 2.0)(x)]
     assert symgrad.allclose(*found) and symgrad.allclose(*(symgrad.autograd.grad(y.sum(), x)[0] for y in found))
-
-
-def test_states_of_earlier_versions_load():
-    state = nn.BatchNorm1d(2).state_dict()
-    del state["num_batches_tracked"], state._metadata
-    layer = nn.BatchNorm1d(2)
-    layer(symgrad.randn(3, 2))
-    assert str(layer.load_state_dict(state)) == "<All keys matched successfully>" and layer.num_batches_tracked == 1
-    state._metadata = {"": {"version": 2}}
-    with pytest.raises(RuntimeError, match='Missing key.*"num_batches_tracked"'):
-        layer.load_state_dict(state)
-    del state._metadata
-    with pytest.raises(RuntimeError, match="InstanceNorm1d .*running_mean and running_var"):
-        nn.InstanceNorm1d(2, affine=True).load_state_dict(state)
-
-
-def test_the_weight_of_an_embedding_is_the_matrix_it_was_made_from():
-    rows = symgrad.randn(4, 2)
-    frozen, trained = nn.Embedding.from_pretrained(rows), nn.EmbeddingBag.from_pretrained(rows, freeze=False)
-    assert not frozen.weight.requires_grad and trained.weight.requires_grad and frozen.weight.data_ptr() == rows.data_ptr()
 
 
 def test_dropout_keeps_the_mean_and_drops_whole_channels():
@@ -96,11 +84,6 @@ def test_batch_normalisation_is_differentiable_by_the_statistics_that_it_is_give
     assert symgrad.autograd.gradcheck(f, statistics, check_forward_ad=True) and symgrad.autograd.gradgradcheck(f, statistics)
 
 
-@pytest.mark.parametrize("layer, rows", [(nn.ConvTranspose1d(2, 5, 3), 5), (nn.Conv1d(2, 5, 3), 5), (nn.Linear(2, 4), 4)])
-def test_spectral_norms_are_over_the_outputs(layer, rows):
-    assert len(nn.utils.parametrizations.spectral_norm(layer).parametrizations.weight[0]._u) == rows
-
-
 def test_attributes_of_subclasses_do_not_change_what_modules_of_the_table_compute():
     class Named(nn.ReLU):
         def __init__(self):
@@ -109,3 +92,141 @@ def test_attributes_of_subclasses_do_not_change_what_modules_of_the_table_comput
 
     assert Named()(symgrad.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
     assert repr(Named()) == "Named()"
+
+
+of_all = nn.modules.module
+
+
+@pytest.mark.parametrize("register, other", [(of_all.register_module_backward_hook, of_all.register_module_full_backward_hook),
+                                             (of_all.register_module_full_backward_hook, of_all.register_module_backward_hook)])
+def test_global_backward_hooks_are_of_one_kind_at_a_time(register, other):
+    x = symgrad.ones(2, requires_grad=True)
+    seen = []
+    with register(lambda module, grad_input, grad_output: seen.append(len(grad_input))):
+        module = nn.Tanh()
+        module(x * 0).sum().backward()
+        with pytest.raises(RuntimeError, match="either full backward hooks"):
+            other(print)
+    assert x.grad.tolist() == [0.0, 0.0] and seen == [1]
+    other(print).remove()
+    module = nn.Tanh()
+    module.register_backward_hook(print).remove()
+    module.register_full_backward_hook(print).remove()
+
+
+def test_a_hook_that_is_registered_after_unpickling_replaces_none():
+    layer = nn.Identity()
+    ours = layer.register_forward_hook(called).id
+    del layer._forward_hooks[ours]
+    for key in range(ours + 1, ours + 300):  # ids of another process, in which more hooks were registered
+        layer._forward_hooks[key] = called
+    revived = pickle.loads(pickle.dumps(layer))
+    for _ in range(3):
+        revived.register_forward_hook(print)
+    assert len(revived._forward_hooks) == 302
+
+
+def test_a_handle_removes_its_id_from_every_dictionary():
+    hooks, extra, more = OrderedDict(), OrderedDict(), OrderedDict()
+    handle = RemovableHandle(hooks, extra_dict=[extra, more])
+    for table in (hooks, extra, more):
+        table[handle.id] = table[-1] = print
+    handle.remove()
+    handle.remove()
+    assert [list(table) for table in (hooks, extra, more)] == [[-1]] * 3
+    del hooks
+    handle.remove()
+
+
+def test_hooks_keep_no_module_alive():
+    layer, x = nn.Sigmoid(), symgrad.ones(2, requires_grad=True)
+    layer.register_load_state_dict_pre_hook(called)
+    layer.register_backward_hook(called)
+    y, alive = layer(x * 1), weakref.ref(layer)
+    (hook,) = layer._load_state_dict_pre_hooks.values()
+    gc.disable()
+    try:
+        del layer
+        assert alive() is None
+    finally:
+        gc.enable()
+    with pytest.raises(RuntimeError, match="^hook: its module"):
+        y.sum().backward()
+    with pytest.raises(RuntimeError, match="^hook: its module"):
+        pickle.loads(pickle.dumps(hook))
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 5), (2, 3, 2), (1, 1)])
+def test_spectral_norm_gives_norm_1_and_keeps_it(shape):
+    symgrad.manual_seed(0)
+    module = nn.Module()
+    module.weight = nn.Parameter(symgrad.randn(*shape))
+    parametrizations.spectral_norm(module, n_power_iterations=300)
+    weight = module.weight
+    assert symgrad.linalg.matrix_norm(weight.flatten(1), 2).item() == pytest.approx(1, rel=1e-9)
+    module.weight = weight.detach()
+    assert symgrad.allclose(module.weight, weight, rtol=1e-9)
+
+
+@pytest.mark.parametrize("given, message", [(lambda x: (x, 3), "must be a tensor, not int"), (lambda x: (x, x.float()), "must keep the dtype")])
+def test_an_assignment_that_is_refused_changes_no_original(given, message):
+    class Sum(nn.Module):
+        def forward(self, a, b):
+            return a + b
+
+        def right_inverse(self, x):
+            return x / 2, x / 2
+
+    layer = parametrize.register_parametrization(nn.Linear(2, 2), "weight", Sum())
+    before, Sum.right_inverse = layer.weight, lambda self, x: given(x)
+    with pytest.raises(ValueError, match=message):
+        layer.weight = symgrad.ones(2, 2)
+    assert layer.weight.tolist() == before.tolist()
+
+
+@pytest.mark.parametrize("inverse, message", [(lambda x: x[0], "must keep the shape"), (lambda x: 2 * x.T, "must keep the shape"),
+                                              (lambda x: x.float(), "must keep the dtype")])
+def test_a_parametrization_that_is_refused_changes_no_weight(inverse, message):
+    class Changes(nn.Identity):
+        def right_inverse(self, x):
+            return inverse(x)
+
+    layer = nn.Linear(2, 1)
+    weight, before = layer.weight, layer.weight.tolist()
+    with pytest.raises(ValueError, match=message):
+        parametrize.register_parametrization(layer, "weight", Changes())
+    assert layer.weight is weight and weight.tolist() == before and type(layer) is nn.Linear
+
+
+def test_the_cache_is_that_of_its_thread():
+    layer, found = parametrize.register_parametrization(nn.Linear(2, 2), "weight", nn.Tanh()), []
+    with parametrize.cached():
+        mine = layer.weight
+        thread = threading.Thread(target=lambda: found.append(layer.weight is layer.weight))
+        thread.start()
+        thread.join()
+        assert layer.weight is mine and found == [False]
+
+
+def test_the_power_iteration_starts_close_and_runs_in_training_only():
+    symgrad.manual_seed(3)
+    module = nn.Module()
+    module.weight = nn.Parameter(symgrad.randn(2, 5, 3))
+    parametrizations.spectral_norm(module, dim=-2)
+    state = module.parametrizations.weight[0]
+    assert state._u.shape == (5,) and state._v.shape == (6,)
+    before = state._u.tolist()
+    module.eval()
+    matrix = module.weight.transpose(0, 1).flatten(1)
+    assert symgrad.linalg.matrix_norm(matrix, 2).item() == pytest.approx(1, rel=0.05)
+    assert module.weight.shape == (2, 5, 3) and state._u.tolist() == before
+    module.train()
+    both = module.weight + module.weight  # the second reading moves the vectors that the first one used
+    assert state._u.tolist() != before
+    both.sum().backward()
+
+
+def test_a_parametrized_weight_is_differentiated_to_the_second_order():
+    layer = parametrizations.weight_norm(nn.Linear(3, 2, bias=False))
+    parametrization, originals = layer.parametrizations.weight[0], tuple(layer.parametrizations.weight.parameters())
+    assert symgrad.autograd.gradgradcheck(lambda g, v: (parametrization(g, v) ** 3).sum(), originals)
