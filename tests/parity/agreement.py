@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from tests.parity.steps import SAVING
+
 from .asked import memory
-from .step_modes import SAVING
 from .steps import KEPT, PASSES, SHAPES_KEPT, TURNED, Ref, Step
 
 CONSTANT = ("argsort", "argmax", "argmin", "gt", "le", "eq", "ne", "all", "any", "count_nonzero")

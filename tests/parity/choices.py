@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from tests.parity.steps import MODES, SAVING
+
 from .asked import fills, fits_in, fits_with, least, size, unordered
-from .step_modes import MODES, SAVING
 from .steps import Array, Ref, World
 
 NUMBERS = [-2.0, -1.5, -1.0, -0.5, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3]

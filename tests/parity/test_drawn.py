@@ -8,17 +8,16 @@ import os
 from random import Random
 
 import pytest
+import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-
-from .compare import Different  # noqa: E402
-from .database import shared  # noqa: E402
-from .on_purpose import compared  # noqa: E402
-from .test_every_name import _on_one_thread, spread  # noqa: E402, F401
-from .vary import DTYPES, given_tensors, vary  # noqa: E402
-from .written import NOT_DRAWN, calls  # noqa: E402
+from .compare import Different
+from .database import shared
+from .on_purpose import compared
+from .test_every_name import _on_one_thread, spread  # noqa: F401
+from .vary import DTYPES, given_tensors, vary
+from .written import NOT_DRAWN, calls
 
 NAMES = [name for name in shared() if name not in NOT_DRAWN]
 

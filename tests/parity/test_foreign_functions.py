@@ -1,4 +1,7 @@
-"""Cross-checks of torch, JAX and HIPS autograd: the losses of accuracy and the wrong double backwards that are known of them, and what is right."""
+"""Cross-checks of torch, JAX and HIPS autograd: losses of accuracy and wrong double backwards are found, and what is right is verified."""
+
+import doctest
+import shlex
 
 import autograd.extend
 import autograd.numpy as anp
@@ -10,8 +13,11 @@ import torch
 
 import symgrad
 from symgrad.checks.cross import cross_check
+from symgrad.cli import main
 from symgrad.frameworks.detection import framework_of
 from symgrad.reports.base import IMPRECISE, REFUTED, VERIFIED
+from tests.check.test_imprecise import check
+from tests.support.pages import ROOT, session, sessions
 
 SIGMOID, LOGSIGMOID = "1/(1 + exp(-x))", "-log(1 + exp(-x))"
 
@@ -256,3 +262,110 @@ def test_a_pair_of_torch_functions_gets_tensors():
 def test_torch_says_zero_for_what_does_not_depend():
     report = cross_check(lambda x, y: 3 * x + 0 * y, formula="3*x", framework="torch", points=8)
     assert report.verdict == "verified" and report.agreements[2].worst.value == 0
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", ["log_softmax", "layer_norm", "norm", "logsumexp"])
+def test_functions_of_torch_are_not_refuted_for_their_digits(name):
+    mean = "(x[0] + x[1] + x[2])/3"
+    variance = " + ".join(f"(x[{i}] - {mean})**2" for i in range(3))
+    function, formula = {
+        "logsumexp": (lambda x: torch.logsumexp(x, 0), "log(exp(x[0]) + exp(x[1]) + exp(x[2]))"),
+        "log_softmax": (lambda x: torch.log_softmax(x, 0)[0], "x[0] - log(exp(x[0]) + exp(x[1]) + exp(x[2]))"),
+        "norm": (lambda x: torch.linalg.norm(x), "sqrt(x[0]**2 + x[1]**2)"),
+        "layer_norm": (lambda x: torch.nn.functional.layer_norm(x, (3,), eps=0.0)[0], f"(x[0] - {mean})/sqrt(({variance})/3)"),
+    }[name]
+    assert check(function, formula, framework="torch").verdict in ("verified", "imprecise")
+
+
+@pytest.fixture
+def inverse():
+    """log(exp(x)) with a custom backward."""
+    def with_backward(backward):
+        class Inverse(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return torch.log(torch.exp(x))
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * backward(ctx.saved_tensors[0])
+
+        return lambda x: Inverse.apply(x)
+
+    return with_backward
+
+
+def test_programs_of_torch(inverse):
+    for function in (lambda x: torch.log(torch.exp(x)), inverse(lambda x: torch.exp(x) / torch.exp(x))):
+        report = check(function, "x", framework="torch", points=30)
+        assert report.verdict == "imprecise" and report.counterexample.operation == "exp(1000)", str(report)
+
+
+def test_writes_and_views_of_torch_are_followed():
+    def function(x):
+        y = x.clone()
+        y[:1] += 1
+        y.sub_(torch.tensor([1.0, 0.0]))
+        return y.sum() * 2
+
+    report = check(function, "2*x[0] + 2*x[1]", framework="torch", points=30)
+    assert report.verdict == "imprecise" and report.counterexample.operation.startswith("sub("), str(report)
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("factor", [lambda x: 1.000001, lambda x: (x < 30) * 1.0])
+def test_a_wrong_backward_of_torch_is_refuted(inverse, factor):
+    report = check(inverse(lambda x: factor(x) * torch.ones_like(x)), "x", framework="torch", points=30)
+    assert report.verdict == "refuted" and report.counterexample.order == 1 and 0 <= report.counterexample.point["x"] <= 100
+
+
+@pytest.mark.sweep
+def test_second_derivatives_without_a_formula():
+    report = symgrad.check(lambda x: torch.tanh(x).atanh(), torch.tensor(2.0, dtype=torch.float64), progress=False, points=6)
+    assert report.verdict == "imprecise" and report.counterexample.operation.startswith("add("), str(report)
+    assert symgrad.check(lambda x: 1 - torch.cos(x), torch.tensor(0.5), progress=False, points=2).verdict == "verified"
+
+
+FOLDER = ROOT / "examples" / "foreign"
+SESSIONS = [*sessions("torch"), *(("examples/foreign/README.md", *step) for step in session((FOLDER / "README.md").read_text(encoding="utf-8")))]
+
+
+@pytest.mark.parametrize("page, command, shown", SESSIONS)
+def test_the_page_shows_what_is_printed(page, command, shown, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    program, *arguments = shlex.split(command)
+    assert program == "symgrad" and main(arguments) == 1
+    printed = capsys.readouterr().out
+    assert doctest.OutputChecker().check_output(shown.partition("```")[0], printed, doctest.ELLIPSIS), printed
+
+
+def test_the_repaired_function_is_verified(tmp_path, capsys):
+    source = (FOLDER / "mymodel.py").read_text(encoding="utf-8")
+    repaired = source.replace("ctx.slope = -torch.sigmoid(-margin)", "ctx.save_for_backward(margin)").replace(
+        "return grad * ctx.slope", "(margin,) = ctx.saved_tensors\n        return -grad * Sigmoid.apply(-margin)")
+    stable = '''
+
+class Sigmoid(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sigmoid(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * torch.sigmoid(x) * torch.sigmoid(-x)
+'''
+    path = tmp_path / "mymodel.py"
+    path.write_text(repaired + stable, encoding="utf-8")
+    assert main(["check", f"{path}:loss", "--formula", "log(1+exp(-y*x))", "--points", "20"]) == 0, capsys.readouterr().out
+    assert "loss (torch): verified" in capsys.readouterr().out
+    path.write_text(repaired.replace("Sigmoid.apply", "torch.sigmoid"), encoding="utf-8")  # which torch differentiates with a loss of digits
+    assert main(["check", f"{path}:loss", "--formula", "log(1+exp(-y*x))", "--points", "20", "--domain", "x=-3..3,y={-1,1}"]) == 0
+    capsys.readouterr()
+    assert main(["check", f"{path}:loss", "--formula", "log(1+exp(-y*x))", "--points", "20"]) == 0
+    assert "loss (torch): imprecise" in capsys.readouterr().out
+    assert main(["check", f"{path}:loss", "--formula", "log(1+exp(-y*x))", "--points", "20", "--strict"]) == 3
+    assert "digits are lost" in capsys.readouterr().out

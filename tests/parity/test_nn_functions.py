@@ -1,12 +1,16 @@
-"""Normalizations, embeddings, norms at zeros and dropout beside torch. Calls of one line are in `calls/nn_functions.txt`."""
+"""Normalizations, norms at zeros, dropout, convolutions, views and shared memory beside torch. Calls of one line are in the texts of `calls`."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 import torch
 
 import symgrad
+from symgrad.carriers import convolving
+
+from .beside import Section, differences, sections
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -92,3 +96,81 @@ def test_margins_of_an_empty_batch():
         assert function(x, target, reduction="none").shape == (0,)
         total = function(x, target, reduction="sum")
         assert total.item() == 0 and symgrad.autograd.grad(total, x)[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize("large", [convolving.LARGE, 400], ids=["in portions", "in parts"])
+def test_beside_torch(large, monkeypatch):
+    """In portions one image after the other is multiplied, as of large images, and in parts of its places, as of very large ones."""
+    monkeypatch.setattr(convolving, "CACHED", 256)
+    monkeypatch.setattr(convolving, "LARGE", large)
+    (section,) = sections("convolutions")
+    assert differences(section) == []
+
+
+def test_few_bits_and_complex_numbers():
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(2, 3, 5)), rng.normal(size=(4, 3, 2))
+    for dtype, tolerance in (("float16", 2e-3), ("bfloat16", 2e-2), ("complex128", 1e-12)):
+        found = []
+        for m in (symgrad, torch):
+            a, b = (m.tensor(v.tolist(), dtype=getattr(m, dtype), requires_grad=True) for v in (x, w))
+            y = m.conv1d(a, b, stride=2)
+            (y * y.detach().conj()).abs().sum().backward()
+            found.append([np.array(v.detach().to(m.complex128).tolist()) for v in (y, a.grad, b.grad)])
+        for ours, theirs in zip(*found):
+            np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=10 * tolerance)
+
+
+def test_memory_is_shared_through_dlpack_and_files(tmp_path):
+    x = np.zeros(3)
+    symgrad.from_dlpack(x)[1] = 2.0
+    assert x.tolist() == [0.0, 2.0, 0.0]
+    y = symgrad.zeros(3)
+    np.from_dlpack(y)[0] = 5.0
+    torch.from_dlpack(y)[1] = 6.0
+    symgrad.from_dlpack(torch.from_dlpack(y))[2] = 7.0
+    symgrad.from_dlpack(symgrad.to_dlpack(y))
+    assert y.tolist() == [5.0, 6.0, 7.0] and y.__dlpack_device__() == (1, 0)
+    assert symgrad.from_dlpack(x, copy=True).fill_(1.0).sum() == 3 and x.sum() == 2
+    path = str(tmp_path / "numbers")
+    symgrad.from_file(path, shared=True, size=3, dtype=symgrad.float32).copy_(symgrad.tensor([1.0, 2.0, 3.0]))
+    assert torch.from_file(path, size=3, dtype=torch.float32).tolist() == [1.0, 2.0, 3.0]
+    private = symgrad.from_file(path, size=2, dtype=symgrad.float32)
+    private.zero_()
+    assert symgrad.from_file(path, size=3, dtype=symgrad.float32).tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(RuntimeError, match="has not the size for 9 elements"):
+        symgrad.from_file(path, size=9)
+
+
+def test_anomaly_mode_is_switched():
+    symgrad.set_anomaly_enabled(True)
+    try:
+        x = symgrad.tensor(0.0, requires_grad=True)
+        with pytest.raises(RuntimeError, match="returned nan values"), warnings.catch_warnings(action="ignore"):
+            (0 * x.sqrt()).backward()
+    finally:
+        symgrad.set_anomaly_enabled(False)
+    assert not symgrad.set_flush_denormal(True) and math.ulp(0.0) * symgrad.ones(()) > 0
+
+
+DTYPES = ("float64", "float32", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32",
+          "uint64", "bool")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_views_in_another_dtype(dtype):
+    given = next(sections("memory")).given + "no_dimensions, no_elements = torch.tensor(3.0), torch.zeros(2, 0, 4)\n"
+    calls = [f"x.to(torch.{dtype}).view(torch.{other})" for other in DTYPES]
+    for x in ("contiguous", "permuted", "sliced", "expanded", "offset", "no_dimensions", "no_elements"):
+        assert differences(Section("", f"{given}x = {x}", calls, 0.0, frozenset({"memory"}))) == []
+
+
+def test_storages_write_into_tensors_and_cannot_grow():
+    x = symgrad.zeros(3)
+    x.storage()[1] = 5.0
+    x.untyped_storage()[7] = 64
+    assert x.tolist() == [2.0, 5.0, 0.0] and x._version == 0
+    with pytest.raises(RuntimeError, match="resize_: the storage has the size 3"):
+        x.storage().resize_(4)
+    with pytest.raises(RuntimeError, match="copy_: the source has the size 2, the storage 3"):
+        x.storage().copy_(symgrad.DoubleStorage(2))

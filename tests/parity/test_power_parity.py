@@ -1,9 +1,12 @@
-"""The ops of torch in the power corpus are attacked, and what its table says of torch's and JAX's own checkers is what they say."""
+"""The ops of torch and JAX in the power corpora are attacked, and what the table says of their own checkers is what they say."""
 
-import jax  # noqa: F401
+from collections import Counter
+
+import jax  # noqa: F401  # noqa: F401
 import pytest
 
 from tests.power import measuring
+from tests.power.rarely_jax import RIGHT, WRONG
 from tests.power.test_power import accused, is_caught, right_of_torch, wrong_of_torch
 
 SEEDS = range(4)
@@ -48,3 +51,23 @@ def test_an_op_is_stated_once_for_every_framework():
             ours = Attack(entry.make(), **entry.claims).subject.value(xs)
             theirs = torch_twin(entry)(*map(torch.from_numpy, xs)).numpy()
             np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-300, err_msg=name)
+
+
+def cases(table):
+    return [pytest.param(entry, k % measuring.SEEDS, id=name) for k, (name, entry) in enumerate(table.items())]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("entry, seed", cases(WRONG))
+def test_a_wrong_op_is_caught(entry, seed):
+    assert measuring.attacked(entry, seed)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("entry, seed", cases(RIGHT))
+def test_a_right_op_is_not_accused(entry, seed):
+    assert measuring.attacked(entry, seed) == {}
+
+
+def test_every_kind_has_at_least_four_wrong_ops():
+    assert min(Counter(entry.category for entry in WRONG.values()).values()) >= 4 and len(WRONG) >= 32 and len(RIGHT) >= 12

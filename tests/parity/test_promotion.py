@@ -6,10 +6,9 @@ import warnings
 from pathlib import Path
 
 import pytest
+import torch
 
 import symgrad
-
-torch = pytest.importorskip("torch")
 
 NAMES = ("bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128").split()
 OPERATIONS = dict(line.split(": ", 1) for line in Path(__file__).with_name("promotion.txt").read_text(encoding="utf-8").splitlines()[1:])

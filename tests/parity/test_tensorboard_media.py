@@ -5,12 +5,12 @@ import pathlib
 
 import numpy as np
 import pytest
+import torch
 
 import symgrad
 from symgrad.utils import tensorboard
 from tests.torch_compat.test_tensorboard import events
 
-torch = pytest.importorskip("torch")
 SHAPES = [((3, 5, 4), "CHW"), ((1, 5, 4), "CHW"), ((4, 5, 6), "CHW"), ((5, 4), "HW"), ((4, 5), "WH"), ((5, 4, 1), "HWC"), ((11, 3, 5, 4), "NCHW"),
           ((4, 5, 4, 3), "NHWC"), ((3, 5, 4, 1), "NHWC")]
 

@@ -1,12 +1,50 @@
-"""The picture of an accuracy report, where matplotlib is installed."""
+"""Functions of torch and of JAX scanned, and the picture of an accuracy report: the digits that are lost, and what is no fault."""
 
 import importlib.util
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
 
 from symgrad.dtypes.ulp import ALL_DIGITS
 from symgrad.scanning import accuracy
+
+
+def test_softplus_loses_digits_above_its_threshold():
+    report = accuracy(lambda x: torch.nn.functional.softplus(x), (0.0, 40.0), formula="log(1+exp(x))", points=12, order=1)
+    worst = report.of_order(0)
+    assert worst.point[0] > 20 and worst.ulp > 1e4 and worst.value == worst.point[0]
+    assert report.of_order(1).value == 1.0 and report.of_order(1).verdict == "digits are lost"
+
+
+def test_tanh_has_no_second_derivative_left_in_its_tail():
+    report = accuracy(torch.tanh, (0.0, 40.0), formula="tanh(x)", points=12)
+    assert report.of_order(0).verdict == "accurate"
+    assert report.of_order(1).verdict == report.of_order(2).verdict == "digits are lost" and report.of_order(2).point[0] > 15
+
+
+TINY = 2.2250738585072014e-308
+
+
+def scan(function, formula, order=1):
+    return accuracy(function, (-5.0, 5.0), formula=formula, points=12, order=order, seconds=4, progress=False)
+
+
+@pytest.mark.parametrize("formula, function", [("x*exp(-x)", lambda x: x * jnp.exp(-x)), ("x/1024", lambda x: jnp.multiply(x, 2.0**-10)),
+                                               ("sin(x)", jnp.sin)],
+                         ids=["product", "quotient", "sin"])
+def test_flushing_subnormal_numbers_is_not_faulted(function, formula):
+    report = scan(function, formula, order=2)
+    assert {w.verdict for w in report.worst} <= {"accurate", "ill-conditioned"}, str(report)  # the derivative of the product is 0 at 1
+    assert not any("subnormal" in s.region for s in report.samples) and any("tiny" in s.region for s in report.samples)
+    assert "no subnormal numbers were drawn: jax takes them for zero" in report.notes
+
+
+def test_what_is_taken_for_zero_beyond_that_is_faulted():
+    report = scan(lambda x: jnp.where(jnp.abs(x) < 1e-300, 0.0, x), "x")
+    assert report.of_order(0).verdict == "digits are lost" and TINY <= abs(report.of_order(0).point[0]) < 1e-300
+
 
 if importlib.util.find_spec("matplotlib"):
     from matplotlib.figure import Figure
