@@ -7,7 +7,7 @@ a name that is not in the protocol is an error in the rule.
 
 from symgrad.carriers.convolving import CONVOLUTIONS
 from symgrad.carriers.matrices import MATRIX_WORDS
-from symgrad.carriers.special.table import SPECIAL
+from symgrad.carriers.special import SPECIAL_FUNCTIONS
 
 ELEMENTWISE = (
     "add", "sub", "mul", "div", "neg", "indicator",
@@ -18,7 +18,7 @@ ELEMENTWISE = (
     "pow", "atan2", "hypot", "direction", "logaddexp", "maximum", "minimum", "where", "remainder", "fmod", "floor_divide",
     "conj",
     "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "isfinite", "isnan", "isinf",
-    *SPECIAL,
+    *SPECIAL_FUNCTIONS,
 )
 
 STRUCTURE = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import math
 import sys
 from typing import Any
@@ -65,7 +66,7 @@ from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, cent
 from symgrad.carriers.resampling import of_arrays as _resampling
 from symgrad.carriers.residuals import WITH_RESIDUAL as WITH_RESIDUAL
 from symgrad.carriers.sinc import sinc_derivative
-from symgrad.carriers.special.arrays import of_arrays as _special_functions
+from symgrad.carriers.special import SPECIAL_FUNCTIONS as _SPECIAL_FUNCTIONS
 from symgrad.carriers.special.elementary import corrected, product_error
 from symgrad.carriers.structure import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.structure import indicator
@@ -323,7 +324,14 @@ def strided_put(x: Any, piece: Any, geometry: Any) -> Any:
     return geometry.write(x, piece)
 
 
-globals().update(_special_functions())
 globals().update(_matrix_functions())
 globals().update(_convolutions(sys.modules[__name__]))
 resample = _resampling(sys.modules[__name__])
+
+
+def __getattr__(name: str) -> Any:
+    """The special functions, whose modules are imported when the first of them is asked for."""
+    if name not in _SPECIAL_FUNCTIONS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals().update(importlib.import_module("symgrad.carriers.special.arrays").of_arrays())
+    return globals()[name]

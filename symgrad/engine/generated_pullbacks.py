@@ -101,6 +101,11 @@ def _read(term: Any) -> set[str]:
     return set().union(*map(_read, term.args)) if term.args else {term.word}
 
 
+def _words(term: Any) -> set[str]:
+    """The words that a term applies."""
+    return {term.word}.union(*map(_words, term.args)) if isinstance(term, _Term) and term.args else set()
+
+
 def _names(letter: str, terms: list[Any]) -> str:
     """A name for each argument, as a tuple."""
     return "".join(f"{letter}{i}, " for i in range(len(terms)))
@@ -128,7 +133,8 @@ def _of_numbers(op: Op, terms: list[Any], call: str) -> Rule:
     if len(terms) > 1:
         lines.append(f"{_names('p', terms)} = parents")
         found = [text if text in ("g", "None") else f"None if p{i} is None else {text}" for i, text in enumerate(found)]
-    return _written(op, lines, f"return {', '.join(found)}", call, {**vars(numeric), **WORDS})
+    words = {word: getattr(numeric, word) for word in set[str]().union(*map(_words, terms))}
+    return _written(op, lines, f"return {', '.join(found)}", call, {**vars(numeric), **words, **WORDS})
 
 
 def _of_tensors(op: Op, terms: list[Any], call: str) -> Rule:

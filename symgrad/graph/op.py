@@ -22,6 +22,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from types import FunctionType
 from typing import Any
 
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
@@ -147,11 +148,13 @@ class Op:
     @classmethod
     def of(cls, *rule: Any, **rest: Any) -> Op:
         """An op that is not registered, with the fields of groups given as keywords."""
-        return cls(*rule, **_grouped(rest, _DEFAULTS))
+        own, groups = _sorted(rest)
+        return cls(*rule, **own, **{group: _GROUPS[group](**given) for group, given in groups.items()})
 
     def but(self, **changes: Any) -> Op:
         """The op with other fields, those of groups among them."""
-        return replace(self, **_grouped(changes, {group: getattr(self, group) for group in _DEFAULTS}))
+        own, groups = _sorted(changes)
+        return replace(self, **own, **{group: replace(getattr(self, group), **given) for group, given in groups.items()})
 
     def __repr__(self) -> str:
         return f"<Op {self.name}: {self.kind}>"
@@ -162,23 +165,41 @@ class Op:
         return self.kind != "elementwise" or self.selects or self.name == "mul"
 
 
-_DEFAULTS: dict[str, Any] = {"numerics": Numerics(), "docs": Documentation(), "surface": Surface()}
-_GROUP_OF = {field.name: group for group, default in _DEFAULTS.items() for field in fields(default)}
+_GROUPS: dict[str, type] = {"numerics": Numerics, "docs": Documentation, "surface": Surface}
+_GROUP_OF = {field.name: group for group, kind in _GROUPS.items() for field in fields(kind)}
 
 
-def _grouped(given: dict[str, Any], groups: dict[str, Any]) -> dict[str, Any]:
-    """Keywords of `Op`, where those that are fields of a group became groups with these values."""
-    inner: dict[str, dict[str, Any]] = {}
-    for key in [key for key in given if key in _GROUP_OF]:
-        inner.setdefault(_GROUP_OF[key], {})[key] = given[key]
-    return {key: value for key, value in given.items() if key not in _GROUP_OF} | {g: replace(groups[g], **new) for g, new in inner.items()}
+def _sorted(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Keywords of `Op`: its own fields, and those of each group."""
+    own: dict[str, Any] = {}
+    groups: dict[str, dict[str, Any]] = {}
+    for key, value in given.items():
+        if (group := _GROUP_OF.get(key)) is None:
+            own[key] = value
+        else:
+            groups.setdefault(group, {})[key] = value
+    return own, groups
 
 
-signature_of = functools.lru_cache(1024)(inspect.signature)  # a rule's signature is read several times while the ops are made
+signature_of = functools.lru_cache(1024)(inspect.signature)
+
+
+def _arguments_of(rule: Rule) -> list[inspect.Parameter]:
+    """The parameters of a rule after the carrier. They are read from the code of a function, in a tenth of the time of `inspect.signature`, which
+    the rules of all ops are asked for when the package is imported."""
+    if type(rule) is not FunctionType or rule.__dict__ or rule.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        return list(signature_of(rule).parameters.values())[1:]
+    code, defaults, empty = rule.__code__, rule.__defaults__ or (), inspect.Parameter.empty
+    names, count = code.co_varnames, code.co_argcount
+    positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    values = (*[empty] * (count - len(defaults)), *defaults)
+    return [*[inspect.Parameter(names[i], positional[i >= code.co_posonlyargcount], default=values[i]) for i in range(1, count)],
+            *[inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=(rule.__kwdefaults__ or {}).get(name, empty))
+              for name in names[count:count + code.co_kwonlyargcount]]]
 
 
 def _register(name: str, kind: str, forward: Rule, vjp: Rule | None, jvp: Rule | None, arity: int | None, **rest: Any) -> Op:
-    names = list(signature_of(forward).parameters.values())[1:]
+    names = _arguments_of(forward)
     if kind == "elementwise" and all(partial is None for partial in rest["partials"]):
         rest |= {"differentiable": False, "saves": False, "integers": True}
     if kind == "elementwise":
@@ -219,7 +240,7 @@ def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = R
     computation gives several of them, `jvp` the pushforward of an op that maps complex values to real ones.
     """
     rule = _forward_of(name, forward, "input" if len(partials) == 1 else "input other")
-    parameters = len(signature_of(rule).parameters) > len(partials) + 1
+    parameters = len(_arguments_of(rule)) > len(partials)
     regions = regions_of(partials, parameters, rest.get("examples", ()))
     if not any(callable(partial) for partial in partials):
         rest.setdefault("saves", False)
@@ -239,7 +260,7 @@ def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, 
     variadic op takes a sequence of tensors and one transpose `(xp, g, shapes, *parameters)` that returns them all. `jvp` replaces the pushforward
     of an op with one argument whose forward asks more of it than a tangent has, such as its layout in memory.
     """
-    if "index" in signature_of(forward).parameters and not rest.get("view"):
+    if not rest.get("view") and any([p.name == "index" for p in _arguments_of(forward)]):
         rest = {"saved": ("index",) * len(transposes), "saves": True, **rest}
     rest.setdefault("saves", False)
     if variadic:

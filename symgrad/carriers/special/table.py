@@ -13,32 +13,11 @@ What has no source is refused by the printer of the language with a TypeError.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from symgrad.carriers.special import (
-    activations,
-    airy,
-    bessel,
-    betas,
-    cylinder,
-    elementary,
-    elliptic,
-    erfcx,
-    errors,
-    fresnel,
-    gammas,
-    gates,
-    incomplete_gamma,
-    integrals,
-    inverses,
-    log_normal,
-    normal,
-    polynomials,
-    printed,
-    waves,
-    zeta,
-)
+from symgrad.carriers.special import FAMILIES, printed
 
 __all__ = ["SPECIAL", "Row"]
 
@@ -54,8 +33,9 @@ class Row(NamedTuple):
     sources: Mapping[str, str] = {}
 
 
-FAMILIES = (activations, airy, bessel, betas, cylinder, elementary, elliptic, erfcx, errors, fresnel, gammas, gates, incomplete_gamma, integrals,
-            inverses, log_normal, normal, polynomials, waves, zeta)
-SPECIAL: dict[str, Row] = {name: Row(*row) for family in FAMILIES for name, row in family.ROWS.items()}
+SPECIAL: dict[str, Row] = {}
+for _family, _names in FAMILIES.items():
+    _rows = importlib.import_module(f"{__package__}.{_family}").ROWS
+    SPECIAL |= {name: Row(*_rows[name]) for name in _names.split()}
 for _name, _sources in printed.PRINTED.items():
     SPECIAL[_name] = SPECIAL[_name]._replace(sources={**SPECIAL[_name].sources, **_sources})
