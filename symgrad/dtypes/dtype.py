@@ -21,12 +21,24 @@ class DType:
 
     __slots__ = ("name", "numpy", "is_floating_point", "is_complex", "is_signed", "itemsize")
 
-    def __init__(self, name: str, numpy: Any):
-        self.name, self.numpy = name, np.dtype(numpy)
-        self.is_complex = self.numpy.kind == "c"
-        self.is_floating_point = self.numpy.kind == "f" or name == "bfloat16"
-        self.is_signed = self.numpy.kind not in "ub"
-        self.itemsize = self.numpy.itemsize
+    def __init__(self, name: str):
+        self.name = name
+        if name == "bfloat16":
+            kind, self.itemsize = "f", 2
+        else:
+            self.numpy = np.dtype(name)
+            kind, self.itemsize = self.numpy.kind, self.numpy.itemsize
+        self.is_complex, self.is_floating_point, self.is_signed = kind == "c", kind == "f", kind not in "ub"
+
+    def __getattr__(self, name: str) -> Any:
+        """The NumPy dtype of bfloat16: its package is imported when this is first asked for, which takes as long as a tenth of symgrad."""
+        if name != "numpy":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        from ml_dtypes import bfloat16
+
+        self.numpy = np.dtype(bfloat16)
+        _FROM_NUMPY[self.numpy] = self
+        return self.numpy
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -56,21 +68,14 @@ def _dtype_named(name: str) -> DType:
     return DTYPES[name]
 
 
-def _bfloat16() -> Any:
-    from ml_dtypes import bfloat16
-
-    return bfloat16
-
-
-DTYPES = {name: DType(name, name) for name in ("float64", "float32", "float16", "complex64", "complex128", "int64", "int32", "int16", "int8",
-                                               "uint8", "uint16", "uint32", "uint64", "bool")}
-DTYPES["bfloat16"] = DType("bfloat16", _bfloat16())
+DTYPES = {name: DType(name) for name in ("float64", "float32", "float16", "complex64", "complex128", "int64", "int32", "int16", "int8", "uint8",
+                                         "uint16", "uint32", "uint64", "bool", "bfloat16")}
 ALIASES = {"double": "float64", "float": "float32", "half": "float16", "cfloat": "complex64", "cdouble": "complex128", "long": "int64",
            "int": "int32", "short": "int16"}
 SCALAR_TYPES = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "complex64": "ComplexFloat",
                 "complex128": "ComplexDouble", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
                 "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "bool": "Bool"}
-_FROM_NUMPY = {d.numpy: d for d in DTYPES.values()}
+_FROM_NUMPY = {d.numpy: d for d in DTYPES.values() if d.name != "bfloat16"}
 _FROM_PYTHON = {float: DTYPES["float64"], int: DTYPES["int64"], bool: DTYPES["bool"], complex: DTYPES["complex128"]}
 _default = DTYPES["float64"]
 
@@ -96,10 +101,15 @@ def set_default_dtype(d: DType) -> None:
     _default = d
 
 
+def is_supported(dtype: np.dtype) -> bool:
+    """Whether there are tensors of a NumPy dtype."""
+    return dtype in _FROM_NUMPY or dtype.kind == "V" and dtype == DTYPES["bfloat16"].numpy
+
+
 def dtype_of(value: Any) -> DType:
     """The DType of a DType, NumPy dtype or Python type."""
-    if isinstance(value, np.dtype) and (found := _FROM_NUMPY.get(value)) is not None:
-        return found
+    if isinstance(value, np.dtype) and is_supported(value):
+        return _FROM_NUMPY[value]
     if isinstance(value, DType):
         return value
     if isinstance(value, type) and value in _FROM_PYTHON:
@@ -107,7 +117,10 @@ def dtype_of(value: Any) -> DType:
     try:
         if isinstance(value, str) and (len(value) > DTYPE_LENGTH or not NAME.fullmatch(value)):
             raise TypeError
-        return _FROM_NUMPY[np.dtype(value)]
+        found = np.dtype(DTYPES["bfloat16"].numpy if isinstance(value, str) and value == "bfloat16" else value)
+        if not is_supported(found):
+            raise TypeError
+        return _FROM_NUMPY[found]
     except (KeyError, TypeError, ValueError):
         names = ", ".join(DTYPES)
         shown = reprlib.repr(value) if isinstance(value, str) else repr(value)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.duck import DuckArray
-from symgrad.dtypes.dtype import DTYPES, get_default_dtype, numpy_dtype
+from symgrad.dtypes.dtype import DTYPES, get_default_dtype, is_supported, numpy_dtype
 from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special
@@ -26,7 +26,7 @@ def as_value(data: Any, dtype: Any = None) -> Any:
         value = data if type(data) is np.ndarray or not isinstance(data, np.ndarray) else _without_class(data)
     else:
         value = from_python(data, dtype is None)
-    if value.dtype not in READABLE:
+    if not is_supported(value.dtype):
         raise unreadable(value.dtype)
     return value if dtype is None else cast(value, numpy_dtype(dtype))
 
@@ -44,8 +44,7 @@ def _without_class(array: np.ndarray) -> np.ndarray:
 
 
 NESTED = "too many dimensions; a sequence contains itself, or hundreds of others are nested in it"
-READABLE = frozenset(d.numpy for d in DTYPES.values())
-LIMITS = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in READABLE if dtype.kind in "iu"}
+LIMITS = {d.numpy: (int(np.iinfo(d.numpy).min), int(np.iinfo(d.numpy).max)) for name, d in DTYPES.items() if "int" in name}
 REMEDIES = {"O": "give x.astype(float) if its elements are numbers", "f": "give x.astype(np.float64)", "c": "give x.astype(np.complex128)",
             "M": "subtract an origin and divide by a unit such as np.timedelta64(1, 's')", "m": "divide by a unit such as np.timedelta64(1, 's')",
             "V": "give the fields one by one, as x['name']", "U": "give x.astype(float) if its elements are numbers",
@@ -54,7 +53,7 @@ REMEDIES = {"O": "give x.astype(float) if its elements are numbers", "f": "give 
 
 def unreadable(dtype: np.dtype) -> Exception:
     """The error for an array of a dtype that tensors do not have."""
-    if not dtype.isnative and dtype.newbyteorder("=") in READABLE:
+    if not dtype.isnative and is_supported(dtype.newbyteorder("=")):
         return ValueError(f"the array has {dtype!r}, another byte order than the processor; give x.astype(x.dtype.newbyteorder('='))")
     return TypeError(f"{dtype!r} is not a supported dtype; use one of {', '.join(DTYPES)}: {REMEDIES.get(dtype.kind, 'give x.astype(float)')}")
 

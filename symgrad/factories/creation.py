@@ -11,8 +11,8 @@ import numpy as np
 
 from symgrad.arguments import check_option
 from symgrad.carriers.duck import DuckArray
-from symgrad.dtypes.dtype import DType, dtype_of, get_default_dtype, numpy_dtype
-from symgrad.engine.data import READABLE, as_value, cast, from_python, number_in, python_number, unreadable
+from symgrad.dtypes.dtype import DType, dtype_of, get_default_dtype, is_supported, numpy_dtype
+from symgrad.engine.data import as_value, cast, from_python, number_in, python_number, unreadable
 from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, expect_integer, factory_function, like_function, new_leaf, sharing, sizes_of
@@ -56,7 +56,7 @@ def read_data(data: Any, dtype: Any = None) -> Any:
         value = as_value(data) if is_array else from_python(data, dtype is None)
     except ValueError as error:
         raise ValueError(str(error)) from None
-    if value.dtype not in READABLE:
+    if not is_supported(value.dtype):
         raise unreadable(value.dtype)
     if dtype is None:
         return value

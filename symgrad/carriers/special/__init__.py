@@ -1,7 +1,7 @@
 """Special functions in all carriers.
 
-Their names are here, by the modules that have their rows, so that a carrier knows them without these modules: they are imported when a special function
-is first computed.
+Their names are here, by the modules that have their rows, so that a carrier knows them without these modules, which are imported when a special
+function is first computed.
 """
 
 FAMILIES = {
