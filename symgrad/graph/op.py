@@ -184,35 +184,39 @@ def _sorted(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, 
 signature_of = functools.lru_cache(1024)(inspect.signature)
 
 
-def _arguments_of(rule: Rule) -> list[inspect.Parameter]:
-    """The parameters of a rule after the carrier. They are read from the code of a function, in a tenth of the time of `inspect.signature`, which
-    the rules of all ops are asked for when the package is imported."""
+def _arguments_of(rule: Rule, start: int = 0) -> tuple[list[str], list[inspect.Parameter]]:
+    """The names of the arguments of a rule after the carrier, and the parameters from the argument `start` on.
+
+    They are read from the code of a function, in a tenth of the time of `inspect.signature`, since importing the package asks for those of all rules.
+    """
     if type(rule) is not FunctionType or rule.__dict__ or rule.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
-        return list(signature_of(rule).parameters.values())[1:]
-    code, defaults, empty = rule.__code__, rule.__defaults__ or (), inspect.Parameter.empty
-    names, count = code.co_varnames, code.co_argcount
-    positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-    values = (*[empty] * (count - len(defaults)), *defaults)
-    return [*[inspect.Parameter(names[i], positional[i >= code.co_posonlyargcount], default=values[i]) for i in range(1, count)],
-            *[inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=(rule.__kwdefaults__ or {}).get(name, empty))
-              for name in names[count:count + code.co_kwonlyargcount]]]
+        found = list(signature_of(rule).parameters.values())[1:]
+        return [p.name for p in found], found[start:]
+    code, empty = rule.__code__, inspect.Parameter.empty
+    count = code.co_argcount
+    names = code.co_varnames[1:count + code.co_kwonlyargcount]
+    defaults = dict(zip(names[count - 1 - len(rule.__defaults__ or ()):count - 1], rule.__defaults__ or ())) | (rule.__kwdefaults__ or {})
+    kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    return [*names], [inspect.Parameter(names[i], kinds[(i + 1 >= code.co_posonlyargcount) + (i + 1 >= count)], default=defaults.get(names[i], empty))
+                      for i in range(start, len(names))]
 
 
 def _register(name: str, kind: str, forward: Rule, vjp: Rule | None, jvp: Rule | None, arity: int | None, **rest: Any) -> Op:
-    names = _arguments_of(forward)
     if kind == "elementwise" and all(partial is None for partial in rest["partials"]):
         rest |= {"differentiable": False, "saves": False, "integers": True}
     if kind == "elementwise":
         rest.setdefault("layout", "operands")
     tensors = 1 if arity is None else arity
-    doc = inspect.cleandoc(rest.pop("doc", "") or forward.__doc__ or "")
+    names, parameters = _arguments_of(forward, tensors)
+    doc = (rest.pop("doc", "") or forward.__doc__ or "").strip()
+    doc = inspect.cleandoc(doc) if "\n" in doc else doc
     node_name = rest.pop("node_name", None) or "".join(part.capitalize() for part in name.split("_"))
     if rest.get("domain") is not None and not isinstance(rest["domain"], tuple):
         rest["domain"] = (rest["domain"],) * tensors
     if name in REGISTRY:
         raise ValueError(f"{name}: an op of this name is registered already; choose another name")
     node_name += "" if kind == "composite" or re.search(r"Backward|Copy", node_name) else "Backward0"
-    op = Op.of(name, kind, forward, vjp, jvp, arity, tuple(p.name for p in names[:tensors]), tuple(names[tensors:]), doc=doc, node_name=node_name,
+    op = Op.of(name, kind, forward, vjp, jvp, arity, tuple(names[:tensors]), tuple(parameters), doc=doc, node_name=node_name,
                **rest)
     REGISTRY[name] = op
     return op
@@ -240,7 +244,7 @@ def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = R
     computation gives several of them, `jvp` the pushforward of an op that maps complex values to real ones.
     """
     rule = _forward_of(name, forward, "input" if len(partials) == 1 else "input other")
-    parameters = len(_arguments_of(rule)) > len(partials)
+    parameters = len(_arguments_of(rule)[0]) > len(partials)
     regions = regions_of(partials, parameters, rest.get("examples", ()))
     if not any(callable(partial) for partial in partials):
         rest.setdefault("saves", False)
@@ -260,7 +264,7 @@ def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, 
     variadic op takes a sequence of tensors and one transpose `(xp, g, shapes, *parameters)` that returns them all. `jvp` replaces the pushforward
     of an op with one argument whose forward asks more of it than a tangent has, such as its layout in memory.
     """
-    if not rest.get("view") and any([p.name == "index" for p in _arguments_of(forward)]):
+    if not rest.get("view") and "index" in _arguments_of(forward)[0]:
         rest = {"saved": ("index",) * len(transposes), "saves": True, **rest}
     rest.setdefault("saves", False)
     if variadic:
