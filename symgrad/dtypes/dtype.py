@@ -21,13 +21,16 @@ class DType:
 
     __slots__ = ("name", "numpy", "is_floating_point", "is_complex", "is_signed", "itemsize")
 
+    numpy: Any
+    itemsize: int
+
     def __init__(self, name: str):
         self.name = name
         if name == "bfloat16":
             kind, self.itemsize = "f", 2
         else:
             self.numpy = np.dtype(name)
-            kind, self.itemsize = self.numpy.kind, self.numpy.itemsize
+            kind, self.itemsize = self.numpy.kind, int(self.numpy.itemsize)
         self.is_complex, self.is_floating_point, self.is_signed = kind == "c", kind == "f", kind not in "ub"
 
     def __getattr__(self, name: str) -> Any:

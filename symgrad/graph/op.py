@@ -149,12 +149,12 @@ class Op:
     def of(cls, *rule: Any, **rest: Any) -> Op:
         """An op that is not registered, with the fields of groups given as keywords."""
         own, groups = _sorted(rest)
-        return cls(*rule, **own, **{group: _GROUPS[group](**given) for group, given in groups.items()})
+        return cls(*rule, **own | {group: _GROUPS[group](**given) for group, given in groups.items()})
 
     def but(self, **changes: Any) -> Op:
         """The op with other fields, those of groups among them."""
         own, groups = _sorted(changes)
-        return replace(self, **own, **{group: replace(getattr(self, group), **given) for group, given in groups.items()})
+        return replace(self, **own | {group: replace(getattr(self, group), **given) for group, given in groups.items()})
 
     def __repr__(self) -> str:
         return f"<Op {self.name}: {self.kind}>"
