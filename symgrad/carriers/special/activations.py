@@ -252,20 +252,6 @@ def _{{name}}(x):
     gate = {{{{m}}}}.where(x < 0, odds, 1.0) / (1 + odds)
     return {{result}}
 """
-TANH_IN_C = f"""
-static double symgrad_{{name}}(double x)
-{{{{
-    double size = fmin(fabs(x), 30.0);
-    double near = rint(size * 64.0) / 64.0;
-    double rest = size - near;
-    double cube = near * near * near;
-    double more = rest * (3.0 * near * near + rest * (3.0 * near + rest));
-    double small = {LINEAR[0]!r} * rest - {-LINEAR[1]!r} * size + {CUBIC[0]!r} * more - {-CUBIC[1]!r} * (cube + more);
-    double odds = exp(-{LINEAR[0]!r} * near) * exp(-{CUBIC[0]!r} * cube) * exp(-small);
-    double gate = (x < 0.0 ? odds : 1.0) / (1.0 + odds);
-    return {{result}};
-}}}}
-"""
 SHRINK_SOURCE = f"""
 def _tanhshrink_of_real(x):
     near = {{m}}.clip(x, -1.5, 1.5)
@@ -273,18 +259,6 @@ def _tanhshrink_of_real(x):
     series = near * (square * {_series_of("square", SHRINK)}) / {{m}}.cosh(near)
     return {{m}}.where({{m}}.abs(x) < 1.5, series, x - {{m}}.tanh(x))
 """
-SHRINK_IN_C = f"""
-static double symgrad_tanhshrink_of_real(double x)
-{{
-    double square = x * x;
-    return fabs(x) < 1.5 ? x * (square * {_series_of("square", SHRINK)}) / cosh(x) : x - tanh(x);
-}}
-"""
-
-
-def _tanh_sources(name: str, result: str) -> dict[str, str]:
-    return {"Python": TANH_SOURCE.format(name=name, result=result), "C": TANH_IN_C.format(name=name, result=result)}
-
 
 BELOW = f"0.5 * erfc({-math.sqrt(0.5)!r} * {{0:6}})"
 ROWS: dict[str, tuple[Any, ...]] = {
@@ -297,10 +271,10 @@ ROWS: dict[str, tuple[Any, ...]] = {
                    1, _sources(f"4 {BELOW} + {1 / math.sqrt(2 * math.pi)!r} * {{0:6}} * exp(-0.5 * {{0:6}} * {{0:6}})")),
     "gelu_derivative": (_derivative, lambda mp, x, n: _polynomial(x, n) * _density_of(mp, x), lambda sp, x, n: _polynomial(x, n) * _density_of(sp, x),
                         lambda x, n: _polynomial(x, n) * _density_of_ball(x)),
-    "gelu_tanh": _tanh_row(_gelu_tanh, 0, _tanh_sources("gelu_tanh", "x * gate")),
-    "gelu_tanh_slope": _tanh_row(_gelu_tanh_slope, 1, _tanh_sources(
-        "gelu_tanh_slope", "gate + x * odds / ((1 + odds) * (1 + odds)) * 1.5957691216057308 * (1 + 0.134145 * size * size)")),
+    "gelu_tanh": _tanh_row(_gelu_tanh, 0, {"Python": TANH_SOURCE.format(name="gelu_tanh", result="x * gate")}),
+    "gelu_tanh_slope": _tanh_row(_gelu_tanh_slope, 1, {"Python": TANH_SOURCE.format(
+        name="gelu_tanh_slope", result="gate + x * odds / ((1 + odds) * (1 + odds)) * 1.5957691216057308 * (1 + 0.134145 * size * size)")}),
     "gelu_tanh_derivative": _tanh_row(_gelu_tanh_derivative, None, {}),
     "tanhshrink_of_real": (_tanhshrink, _many_digits_of_tanhshrink, lambda sp, x: x - sp.tanh(x), _ball_of_tanhshrink, 1,
-                           {"Python": SHRINK_SOURCE, "C": SHRINK_IN_C}),
+                           {"Python": SHRINK_SOURCE}),
 }

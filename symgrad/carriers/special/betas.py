@@ -294,8 +294,9 @@ def _betaln(a, b):
     t = x + y
     low = 0.5 * {m}.log(2 * math.pi / x * (t / y)) - a * {m}.log1p(y / x) - b * {m}.log1p(x / y) + (_stirling(x) + _stirling(y) - _stirling(t))
     for k in range(8):
-        low = low + {m}.log((s + 2 * k) / t * (x / (a + k)) * ((s + (2 * k + 1)) / t * (y / (b + k))))
-    return {m}.where(value > 1e-250, {m}.log({m}.where(value > 1e-250, value, 1.0)), low)
+        low = low + {m}.log((s + 2 * k) / t * ((s + (2 * k + 1)) / t)) + ({m}.log(x) - {m}.log(a + k)) + ({m}.log(y) - {m}.log(b + k))
+    inside = (value > 1e-250) & (value < 1e250)
+    return {m}.where(inside, {m}.log({m}.where(inside, value, 1.0)), low)
 """
 POLYGAMMA_DIFFERENCE = """
 def _polygamma_difference(a, b, n):
@@ -314,63 +315,11 @@ def _polygamma_difference(a, b, n):
 """.replace("NUMBERS", str(NUMBERS))  # DLMF 5.15.5, 5.15.8
 
 
-def _correction_in_c(x: str) -> str:
-    out = "0.0"
-    for c in reversed(STIRLING):
-        out = f"({c!r} + {out} / ({x} * {x}))"
-    return f"{out} / {x}"
-
-
-BETALN_IN_C = f"""
-static double symgrad_betaln(double a, double b)
-{{
-    double low = fmin(a, b);
-    double high = fmax(a, b);
-    double y = high;
-    double product = 1.0;
-    for (int k = 0; k < 12; k++) {{
-        product = product * (y < 12.0 ? (low + y) / y : 1.0);
-        y = y < 12.0 ? y + 1.0 : y;
-    }}
-    double x = fmax(low, 12.0);
-    double s = low + y;
-    double t = x + y;
-    double both = {log(2 * pi) / 2!r} - 0.5 * log(y) - (x - 0.5) * log1p(y / x) - y * log1p(x / y);
-    both = both + (CORRECTION_x + CORRECTION_y - CORRECTION_t);
-    double one = low - (y - 0.5) * log1p(low / y) - low * log(s) + (CORRECTION_y - CORRECTION_s);
-    double some = lgamma(low) + one + log(product);
-    return !(low > 0.0 && high < INFINITY) ? lgamma(a) + lgamma(b) - lgamma(a + b) : low < 12.0 ? some : both;
-}}
-"""
-for _name in "xyts":
-    BETALN_IN_C = BETALN_IN_C.replace(f"CORRECTION_{_name}", _correction_in_c(_name))
-
-
-def _in_c() -> str:
-    terms = "".join(f"""    total = total + size * {number!r} * -expm1(-({2 * r}.0 + n) * gap) * pow(x, -{2 * r}.0 - n);
-    size = size * (n + {2 * r}.0) * (n + {2 * r + 1}.0) / {(2 * r + 1) * (2 * r + 2)}.0;
-""" for r, number in enumerate(NUMBERS, 1))
-    return f"""
-static double symgrad_polygamma_difference(double a, double b, double n)
-{{
-    double total = 0.0;
-    for (int k = 0; k < 20; k++)
-        total = total - expm1(-(n + 1.0) * log1p(b / (a + k))) * pow(a + k, -n - 1.0);
-    double x = a + 20.0;
-    double gap = log1p(b / x);
-    double size = (n + 1.0) / 2.0;
-    total = total + (n > 0.0 ? -expm1(-n * gap) * pow(x, -n) / fmax(n, 1.0) : gap);
-    total = total - 0.5 * expm1(-(n + 1.0) * gap) * pow(x, -n - 1.0);
-{terms}    return (fmod(n, 2.0) == 0.0 ? -1.0 : 1.0) * tgamma(n + 1.0) * total;
-}}
-"""
-
-
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "betaln": (_of_positive(_betaln, _three), _more_digits(_betaln_digits), lambda sp, a, b: sp.loggamma(a) + sp.loggamma(b) - sp.loggamma(a + b),
                lambda a, b: a.lgamma() + b.lgamma() - (a + b).lgamma(), 2,
-               {"Python": BETALN, "C": BETALN_IN_C}),
+               {"Python": BETALN}),
     "beta": (_of_positive(_beta, _beta_of_others), _more_digits(_beta_digits), _beta_formula, lambda a, b: _beta_of_balls(None, a, b), 2,
              {"Python": BETA}),
     "beta_derivative": (
@@ -382,5 +331,5 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "polygamma_difference": (
         _of_positive(_difference, _three_of_order), _more_digits(_difference_digits), _difference_formula,
         lambda *args: _difference_of_balls(None, *args), 2,
-        {"Python": POLYGAMMA_DIFFERENCE, "C": _in_c()}),
+        {"Python": POLYGAMMA_DIFFERENCE}),
 }

@@ -130,37 +130,28 @@ def _logistic(mp: Any, x: Any) -> Any:
 SIGMOIDS = {"Torch": "torch.sigmoid", "Jax": "jax.nn.sigmoid"}
 
 
-def _sources(name: str, result: str, in_c: str, exp: str = "exp", unit: str = "") -> dict[str, str]:
-    """A function of exp(-|a - b|) in NumPy and C, with the rounding error of the difference."""
-    return {"NumPy": f"""
+def _sources(name: str, result: str, exp: str = "exp", unit: str = "") -> dict[str, str]:
+    """A function of exp(-|a - b|), with the rounding error of the difference."""
+    return {"Python": f"""
 def _{name}(a, b):
     gap = a - b
     back = a - gap
     error = ((a - (gap + back)) + (back - b)){unit}
-    error = np.where(np.isfinite(error), np.where(gap < 0, error, -error), 0)
-    small = np.{exp}(-np.abs(gap)) * (1 + error)
+    error = {{m}}.where(error - error == 0, {{m}}.where(gap < 0, error, -error), 0.0)
+    small = {{m}}.{exp}(-{{m}}.abs(gap)) * (1 + error)
     return {result}
-""", "C": f"""
-static double symgrad_{name}(double a, double b)
-{{
-    double gap = a - b;
-    double back = a - gap;
-    double error = ((a - (gap + back)) + (back - b)){unit};
-    double small = {exp}(-fabs(gap)) * (error - error == 0.0 ? 1.0 + (gap < 0.0 ? error : -error) : 1.0);
-    return {in_c};
-}}
 """}
 
 
 def _sigmoid_sources(name: str, *base: str) -> dict[str, str]:
     gap = f"{LOG2} * ({{0:4}} - {{1:5}})" if base else "{0:4} - {1:5}"
-    return _sources(name, "np.where(gap < 0, small, 1) / (1 + small)", "(gap < 0.0 ? small : 1.0) / (1.0 + small)", *base) | {
+    return _sources(name, "{m}.where(gap < 0, small, 1) / (1 + small)", *base) | {
         language: f"9 {sigmoid}({gap})" for language, sigmoid in SIGMOIDS.items()}
 
 
 def _slope_sources(name: str, *base: str) -> dict[str, str]:
     gaps = [f"{LOG2} * ({{{i}:4}} - {{{k}:5}})" if base else f"{{{i}:4}} - {{{k}:5}}" for i, k in ((0, 1), (1, 0))]
-    return _sources(name, "small / ((1 + small) * (1 + small))", "small / ((1.0 + small) * (1.0 + small))", *base) | {
+    return _sources(name, "small / ((1 + small) * (1 + small))", *base) | {
         language: f"5 {sigmoid}({gaps[0]}) * {sigmoid}({gaps[1]})" for language, sigmoid in SIGMOIDS.items()}
 
 
@@ -169,13 +160,7 @@ def _scaled_sources(name: str, result: str) -> dict[str, str]:
     return {"Python": f"""
 def _{name}(x, beta):
     z = {{m}}.exp(-{{m}}.abs(beta * x))
-    return {result.replace("{small}", "{m}.where(beta * x < 0, z, 1.0)")}
-""", "C": f"""
-static double symgrad_{name}(double x, double beta)
-{{
-    double z = exp(-fabs(beta * x));
-    return {result.replace("{small}", "(beta * x < 0.0 ? z : 1.0)")};
-}}
+    return {result}
 """}
 
 
@@ -196,8 +181,9 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "sigmoid2_of_difference": (_sigmoid2_of_difference, lambda mp, a, b: _logistic(mp, (a - b) * mp.ln2),
                                lambda sp, a, b: 1 / (1 + sp.Integer(2) ** (b - a)), lambda a, b: 1 / (1 + type(a)(2) ** (b - a)), 2,
                                _sigmoid_sources("sigmoid2_of_difference", *BASE_2)),
-    "sigmoid_of_product": (_sigmoid_of_product, lambda mp, x, beta: _logistic(mp, x * beta), lambda sp, x, beta: 1 / (1 + sp.exp(-beta * x)),
-                           lambda x, beta: 1 / (1 + (-beta * x).exp()), 1, _scaled_sources("sigmoid_of_product", "({small} / (1.0 + z))")),
+    "sigmoid_of_product": (
+        _sigmoid_of_product, lambda mp, x, beta: _logistic(mp, x * beta), lambda sp, x, beta: 1 / (1 + sp.exp(-beta * x)),
+        lambda x, beta: 1 / (1 + (-beta * x).exp()), 1, _scaled_sources("sigmoid_of_product", "{m}.where(beta * x < 0, z, 1.0) / (1.0 + z)")),
     "sigmoid_slope_of_product": (
         lambda special, x, beta: _sigmoid_of_product(special, x, beta) * _sigmoid_of_product(special, -x, beta),
         lambda mp, x, beta: _logistic(mp, x * beta) * _logistic(mp, -x * beta),

@@ -11,7 +11,7 @@ from symgrad.carriers.special.erfcx import of_positive, scaled
 from symgrad.carriers.special.pieces import Pieces, piecewise
 from symgrad.system.numpy_internals import clip
 
-__all__ = ["ROWS", "bell", "bell_in_c", "bell_in_python", "hermite"]
+__all__ = ["ROWS", "bell", "bell_in_python", "hermite"]
 
 NEAR = 6.0  # up to which 1 - erf is a polynomial in each cell
 TWO_OVER_ROOT = 2 / np.sqrt(np.pi)
@@ -88,22 +88,6 @@ def _{name}(x, order):
 """
 
 
-def bell_in_c(name: str, scale: float, c: int) -> str:
-    """The same in C, for orders up to 3."""
-    cs = f"{float(c)}"
-    return f"""
-static double symgrad_{name}(double x, double order)
-{{
-    double u = x < -40.0 ? -40.0 : x > 40.0 ? 40.0 : x;
-    double near = rint(u * 64.0) / 64.0;
-    double third = {c * c}.0 * u * (3.0 - {cs} * u * u);
-    double factor = order < 0.5 ? 1.0 : order < 1.5 ? -{cs} * u : order < 2.5 ? {cs} * ({cs} * u * u - 1.0) : third;
-    double root = exp(near * near * -{c / 4});
-    return {scale!r} * factor * root * exp((near - u) * (near + u) * {c / 2}) * root;
-}}
-"""
-
-
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "erf": ("erf", lambda mp, x: mp.erf(x), lambda sp, x: sp.erf(x), lambda x: x.erf(), 1,
@@ -113,5 +97,5 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "erf_slope": (_slope, lambda mp, x, n: mp.zero if mp.isinf(x) else 2 / mp.sqrt(mp.pi) * mp.exp(-x * x) * hermite(x, n, 2),
                   lambda sp, x, n: 2 / sp.sqrt(sp.pi) * sp.exp(-(x**2)) * hermite(x, n, 2),
                   lambda x, n: (-x * x).exp() * hermite(x, n, 2) * 2 / type(x).pi().sqrt(), 1,
-                  {"Python": bell_in_python("erf_slope", 1.1283791670955126, 2), "C": bell_in_c("erf_slope", 1.1283791670955126, 2)}),
+                  {"Python": bell_in_python("erf_slope", 1.1283791670955126, 2)}),
 }

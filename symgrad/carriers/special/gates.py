@@ -153,39 +153,24 @@ def _{name}(x):
     z = half * half
     return {{m}}.where(x < 0, half * (half * ({left})), {right})
 """
-C = """
-static double symgrad_{name}(double x)
-{{
-    double half = exp(-fabs(x) / 2.0);
-    double z = half * half;
-    return x < 0.0 ? half * (half * ({left})) : {right};
-}}
-"""
 OVER = "(1.0 + 2.0 * z * (1.0 + z))"
 D = {name: f"(x + {-high!r} + {-low!r})" for name, (high, low) in ROOTS.items()}  # the distance from the root
 T = AT_ROOT
-SOURCES = {
+RESULTS = {
     "silu_of_real": ("x / (1.0 + z)", "x / (1.0 + z)"),
-    "silu_slope": (f"({D['silu']} + {math.exp(ROOTS['silu'][0])!r} * expm1({D['silu']})) / ((1.0 + z) * (1.0 + z))",
+    "silu_slope": (f"({D['silu']} + {math.exp(ROOTS['silu'][0])!r} * {{m}}.expm1({{m}}.clip({D['silu']}, -800, 2))) / ((1.0 + z) * (1.0 + z))",
                    "(1.0 + z * (1.0 + x)) / ((1.0 + z) * (1.0 + z))"),
     "mish_of_real": ("x * (2.0 + z) / (2.0 + z * (2.0 + z))", f"x * (1.0 + 2.0 * z) / {OVER}"),
-    "mish_slope": (f"({T!r} * expm1({D['mish']}) * (z * (z + {T + 4!r}) + {T * T + 4 * T + 6!r} + 4.0 * x) + {4 * (T + 1)!r} * {D['mish']})"
-                   " / ((2.0 + z * (2.0 + z)) * (2.0 + z * (2.0 + z)))",
+    "mish_slope": (f"({T!r} * {{m}}.expm1({{m}}.clip({D['mish']}, -800, 2)) * (z * (z + {T + 4!r}) + {T * T + 4 * T + 6!r} + 4.0 * x)"
+                   f" + {4 * (T + 1)!r} * {D['mish']}) / ((2.0 + z * (2.0 + z)) * (2.0 + z * (2.0 + z)))",
                    f"(1.0 + z * (4.0 + z * (6.0 + 4.0 * z + 4.0 * x * (1.0 + z)))) / ({OVER} * {OVER})"),
 }
 """The results to the left of 0, without the factor z, and to the right."""
-
-
-def _sources(name: str) -> dict[str, str]:
-    left, right = SOURCES[name]
-    near = left.replace(f"expm1({D[name[:4]]})", f"{{m}}.expm1({{m}}.clip({D[name[:4]]}, -800, 2))")
-    return {"Python": PYTHON.format(name=name, left=near, right=right), "C": C.format(name=name, left=left, right=right)}
-
-
+SOURCES = {name: {"Python": PYTHON.format(name=name, left=left, right=right)} for name, (left, right) in RESULTS.items()}
 ROWS: dict[str, tuple[Any, ...]] = {}
 for _name, _value, _slope in (("silu", _silu, _silu_slope), ("mish", _mish, _mish_slope)):
     ROWS |= {
-        f"{_name}_of_real": _row(_name, _value, 0, _sources(f"{_name}_of_real")),
-        f"{_name}_slope": _row(_name, _slope, 1, _sources(f"{_name}_slope")),
+        f"{_name}_of_real": _row(_name, _value, 0, SOURCES[f"{_name}_of_real"]),
+        f"{_name}_slope": _row(_name, _slope, 1, SOURCES[f"{_name}_slope"]),
         f"{_name}_derivative": _row(_name, None, None, {}),
     }

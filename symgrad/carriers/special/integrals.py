@@ -83,20 +83,13 @@ def _expi_derivative(x, order):
         total = total * x + term
     return {m}.exp(x) / x * (total / x**order)
 """
-IN_C = """
-static double symgrad_expi_derivative{order}(double x)
-{{
-    return exp(x) / x * {factor};
-}}
-"""
-FACTORS = ("1.0", "((x - 1.0) / x)", "(((x - 2.0) * x + 2.0) / x / x)", "((((x - 3.0) * x + 6.0) * x - 6.0) / x / x / x)")
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "expi": (_real("expi", _expi), lambda mp, x: mp.ei(x), lambda sp, x: sp.Ei(x), lambda x: x.ei()),
     "expi_derivative": (_real("expi", _expi_derivative), lambda mp, x, n: mp.exp(x) * _terms(x, n) / x ** (n + 1),
                         lambda sp, x, n: sp.exp(x) / x if n == 0 else sp.exp(x) * _terms(x, n) / x ** (n + 1),
                         lambda x, n: x.exp() * _terms(x, n) / x ** (n + 1), 1,
-                        {"Python": IN_PYTHON, **{f"C {n}": IN_C.format(order=n, factor=factor) for n, factor in enumerate(FACTORS)}}),
+                        {"Python": IN_PYTHON}),
     "exp1": (_real("exp1", lambda special, x: np.where(x < 0, np.nan, -_expi(special, -x)).astype(np.asarray(x).dtype)[()]),
              lambda mp, x: mp.e1(x) if x > 0 else mp.nan, lambda sp, x: sp.expint(1, x), lambda x: x.expint(1)),
     "lambertw": (_real("lambertw", _lambertw), lambda mp, x: w if mp.im(w := mp.lambertw(x)) == 0 else mp.nan, lambda sp, x: sp.LambertW(x),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.erfcx import scaled
-from symgrad.carriers.special.errors import bell, bell_in_c, bell_in_python, hermite
+from symgrad.carriers.special.errors import bell, bell_in_python, hermite
 from symgrad.carriers.special.pieces import Pieces, piecewise
 from symgrad.system.numpy_internals import clip
 
@@ -65,7 +65,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "ndtr_slope": (_ndtr_slope, lambda mp, x, n: mp.zero if mp.isinf(x) else mp.exp(-x * x / 2) / mp.sqrt(2 * mp.pi) * hermite(x, n, 1),
                    lambda sp, x, n: sp.exp(-(x**2) / 2) / sp.sqrt(2 * sp.pi) * hermite(x, n, 1),
                    lambda x, n: (-x * x / 2).exp() * hermite(x, n, 1) / (2 * type(x).pi()).sqrt(), 1,
-                   {"Python": bell_in_python("ndtr_slope", 0.3989422804014327, 1), "C": bell_in_c("ndtr_slope", 0.3989422804014327, 1)}),
+                   {"Python": bell_in_python("ndtr_slope", 0.3989422804014327, 1)}),
     "logit": ("logit", _exact_logit, lambda sp, x: sp.log(x / (1 - x)), lambda x: (x / (1 - x)).log(), 1,
               {"Torch": "torch.special.logit", "Jax": "jax.scipy.special.logit", "C": "9 log({0} / (1.0 - {0:5}))"}),
     "logit_slope": (lambda special, x: 1 / (x * (1 - x)), lambda mp, x: 1 / (x * (1 - x)), lambda sp, x: 1 / (x * (1 - x)),

@@ -34,19 +34,6 @@ def _?:
         a, b = (a + b) / 2, {m}.sqrt(a * b)
     return {m}.where(START == 0, {m}.inf, 1.5707963267948966 / a)
 """  # the arithmetic-geometric mean. DLMF 19.8.5
-MEAN_IN_C = """
-static double symgrad_NAMED
-{
-    double a = 1.0;
-    double b = sqrt(START);
-    for (int k = 0; k < 14; k++) {
-        double mean = (a + b) / 2.0;
-        b = sqrt(a * b);
-        a = mean;
-    }
-    return START == 0.0 ? INFINITY : 1.5707963267948966 / a;
-}
-"""
 DENSITY = """
 def _gamma_density(shape, x, n):
     small = shape < 1
@@ -115,32 +102,11 @@ def _{name}(x, order):
         closed.append(-sum(math.comb(k, j) * rates[j] * closed[k - j] for j in range(1, k + 1)))
     return -order * closed[order - 1] - u * closed[order]
 """  # with 1 minus the gate, rest / (eˣ + ... + rest), of which all three are divided by the largest
-OPEN_IN_C = """
-static double symgrad_{name}(double x, double order)
-{{
-    double z = exp(-fabs(x));
-    double first = {first};
-    double second = {second};
-    double rest = {rest};
-    double total = first + second + rest;
-    double a = (first + 2.0 * second) / total;
-    double b = (first + 4.0 * second) / total;
-    double c = (first + 8.0 * second) / total;
-    double closed = rest / total;
-    double one = -a * closed;
-    double two = -2.0 * a * one - b * closed;
-    double three = -3.0 * (a * two + b * one) - c * closed;
-    double u = x < -745.0 ? -745.0 : x > 745.0 ? 745.0 : x;
-    return order < 2.5 ? -2.0 * one - u * two : -3.0 * two - u * three;
-}}
-"""  # of the orders 2 and 3
 RECURRENCES = ("0, 2, 1, 1",) * 4 + ("0, 2, 2 * n, 1", "0, 1, n, 1", "0, 2 * n + 1, n, n + 1", "2 * n + 1, -1, n, n + 1")  # of `FAMILIES`
 PRINTED: dict[str, dict[str, str]] = {
-    "ellipk": {"Python": MEAN.replace("?", "ellipk(m)").replace("START", "1 - m"),
-               "C": MEAN_IN_C.replace("NAMED", "ellipk(double m)").replace("START", "1.0 - m")},
+    "ellipk": {"Python": MEAN.replace("?", "ellipk(m)").replace("START", "1 - m")},
     "ellipe": _complete("ellipe", "1 - m", 0.5, "0"),
-    "ellipkm1": {"Python": MEAN.replace("?", "ellipkm1(p)").replace("START", "p"),
-                 "C": MEAN_IN_C.replace("NAMED", "ellipkm1(double p)").replace("START", "p")},
+    "ellipkm1": {"Python": MEAN.replace("?", "ellipkm1(p)").replace("START", "p")},
     "ellipk_derivative": _complete("ellipk_derivative", "1 - m", -0.5, "n"),
     "ellipe_derivative": _complete("ellipe_derivative", "1 - m", 0.5, "n"),
     "ellipkm1_derivative": _complete("ellipkm1_derivative", "p", -0.5, "n", "(-1.0)**n * ", 1400),
@@ -212,20 +178,6 @@ def _exp1(x):
     for k in range(80, 0, -1):
         below = far + (2 * k - 1) - k * k / below
     return {m}.where(x < 2, total, {m}.exp(-far) / below)
-""", "C": """
-static double symgrad_exp1(double x)
-{
-    double total = -0.5772156649015329 - log(x);
-    double term = 1.0;
-    double below = x + 161.0;
-    for (int k = 1; k < 30; k++) {
-        term = -term * x / k;
-        total = total - term / k;
-    }
-    for (int k = 80; k > 0; k--)
-        below = x + (2.0 * k - 1.0) - k * (double)k / below;
-    return x < 2.0 ? total : exp(-x) / below;
-}
 """},  # the power series, and the continued fraction. DLMF 6.6.2, 6.9.1
     "expi": {"Python": """
 def _expi(x):
@@ -251,18 +203,8 @@ def _lambertw(x):
     for k in range(8):
         w = w - (w - x * {m}.exp(-w)) / (1 + w)
     return {m}.where(x < -0.36787944117144233, {m}.nan, w)
-""", "C": """
-static double symgrad_lambertw(double x)
-{
-    double first = log1p(x);
-    double w = first * (1.0 - log1p(fmax(first, -0.5)) / (2.0 + first));
-    for (int k = 0; k < 8; k++)
-        w = w - (w - x * exp(-w)) / (1.0 + w);
-    return x < -0.36787944117144233 ? NAN : w;
-}
 """},
-    **{name: {"Python": OPEN.format(name=name, left=f"({', '.join(left)})", right=f"({', '.join(right)})"),
-              "C": OPEN_IN_C.format(name=name, **{part: f"x < 0.0 ? {a} : {b}" for part, a, b in zip(("first", "second", "rest"), left, right)})}
+    **{name: {"Python": OPEN.format(name=name, left=f"({', '.join(left)})", right=f"({', '.join(right)})")}
        for name, left, right in (
            ("silu_derivative", ("z", "0.0 * z", "1.0 + 0.0 * z"), ("1.0 + 0.0 * z", "0.0 * z", "z")),
            ("mish_derivative", ("2.0 * z", "z * z", "2.0 + 0.0 * z"), ("2.0 * z", "1.0 + 0.0 * z", "2.0 * z * z")))},
