@@ -8,7 +8,6 @@ import sympy
 import symgrad
 from symgrad import tensor
 from symgrad.carriers.digits import context
-from symgrad.carriers.special.carlson import Duplication
 from symgrad.carriers.special.table import SPECIAL
 
 PARAMETERS = [-1e100, -1e20, -3.0, -1.0, -1e-9, -1e-300, 0.0, 1e-300, 1e-9, 0.3, 0.5, 0.9, 0.999999, 1 - 2.0**-52]
@@ -54,14 +53,6 @@ def test_many_digits_agree_with_mpmath_and_its_differences():
                         true = context.diff(call, m, n, h=context.mpf("1e-25"))
                     found = word(context, *before, m, *(0,) * len(before), n)
                     assert abs(found / true - 1) < 1e-19, (name, n, m)
-
-
-def test_duplication_needs_no_arb():
-    with context.workdps(30):
-        rules = Duplication(context.sqrt, 1, context.mpf("1e-5"))
-        x, y, z = map(context.mpf, (0.0, 0.3, 1.0))
-        assert abs(rules.rf([x], [y], [z])[0] / context.elliprf(x, y, z) - 1) < 1e-29
-        assert abs(rules.rd([x], [y], [z])[0] / context.elliprd(x, y, z) - 1) < 1e-29
 
 
 def test_they_have_the_values_of_scipy():

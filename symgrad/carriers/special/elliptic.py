@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from math import factorial
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers.special.arb import arb_module
-from symgrad.carriers.special.carlson import Duplication
 from symgrad.carriers.special.expansions import PI
 from symgrad.system.restoring import workprec
 
@@ -19,31 +17,114 @@ __all__ = ["ROWS"]
 CLOSE = 2.0**-9  # deviations from the mean whose eighth power is below the rounding of a long double
 
 
+class Jet:
+    """A truncated power series: its Taylor coefficients, which are arrays or numbers of mpmath."""
+
+    __array_ufunc__ = None  # so that arrays use these operators
+
+    def __init__(self, rows: list[Any]):
+        self.rows = rows
+
+    def __add__(self, other: Any) -> Jet:
+        if isinstance(other, Jet):
+            return Jet([a + b for a, b in zip(self.rows, other.rows)])
+        return Jet([self.rows[0] + other, *self.rows[1:]])
+
+    def __neg__(self) -> Jet:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Jet:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Jet:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Jet:
+        if isinstance(other, Jet):
+            return Jet([sum(self.rows[i] * other.rows[k - i] for i in range(k + 1)) for k in range(len(self.rows))])
+        return Jet([a * other for a in self.rows])
+
+    def __truediv__(self, other: Any) -> Jet:
+        return self * (1 / other) if isinstance(other, Jet) else Jet([a / other for a in self.rows])
+
+    def __rtruediv__(self, other: Any) -> Jet:
+        rows = [1 / self.rows[0]]
+        for k in range(1, len(self.rows)):
+            rows.append(-sum(self.rows[i] * rows[k - i] for i in range(1, k + 1)) * rows[0])
+        return Jet(rows) * other
+
+    def sqrt(self, root: Any) -> Jet:
+        """The square root, by that of its first coefficient."""
+        rows = [root(self.rows[0])]
+        for k in range(1, len(self.rows)):
+            rows.append((self.rows[k] - sum(rows[i] * rows[k - i] for i in range(1, k))) / (2 * rows[0]))
+        return Jet(rows)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def _carlson(root: Any, close: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any]:
+    """R_F and R_D, of arguments that are halved towards each other until the eighth power of their deviations is `close`⁸. DLMF 19.36.1, 19.36.2."""
+    def sqrt(x: Any) -> Any:
+        return x.sqrt(root) if isinstance(x, Jet) else root(x)
+
+    total, factor = 0 * z, 3.0
+    extra = max(len(x.rows) if isinstance(x, Jet) else 1 for x in (x, y, z))  # steps more, until the last coefficients are close, too
+    while extra:
+        u, v, w = (x.rows[0] if isinstance(x, Jet) else x for x in (x, y, z))
+        mean = (u + v + 3 * w) / 5
+        extra -= not np.any((abs(mean - u) > close * mean) | (abs(mean - v) > close * mean))
+        a, b, c = sqrt(x), sqrt(y), sqrt(z)
+        shift = a * b + b * c + c * a
+        total, factor = total + factor / (c * (z + shift)), factor / 4
+        x, y, z = (x + shift) / 4, (y + shift) / 4, (z + shift) / 4
+    equal, mean = (x + y + z) / 3, (x + y + 3 * z) / 5
+    a, b = 1 - x / equal, 1 - y / equal
+    c = -(a + b)
+    e2, e3 = a * b - c * c, a * b * c
+    square = e2 * e2
+    first = (1 - e2 / 10 + e3 / 14 + square / 24 - 3 * e2 * e3 / 44 - 5 * square * e2 / 208 + 3 * e3 * e3 / 104 + square * e3 / 16) / sqrt(equal)
+    a, b = 1 - x / mean, 1 - y / mean
+    c = -(a + b) / 3
+    squares, product = c * c, a * b
+    e2, e3, e4, e5 = product - 6 * squares, (3 * product - 8 * squares) * c, 3 * (product - squares) * squares, product * c * squares
+    square = e2 * e2
+    second = 1 - 3 * e2 / 14 + e3 / 6 + 9 * square / 88 - 3 * e4 / 22 - 9 * e2 * e3 / 52 + 3 * e5 / 26 - square * e2 / 16 + 3 * e3 * e3 / 40
+    second = second + 3 * e2 * e4 / 20 + 45 * square * e3 / 272 - 9 * (e3 * e4 + e2 * e5) / 68
+    return first, total + factor / 3 * second / (mean * sqrt(mean))
+
+
 def _first(rules: Any, s: Any, c: Any, delta: Any, n: int) -> Any:
     """The derivative of F by m of order n, at |φ| <= π/2 with this sine, cosine and Δ² = 1 - m sin²φ; the first is ∫ sin²θ/(2Δ³). DLMF 19.25.5."""
-    if n == 0:
-        return s * rules(1).rf([c * c], [delta], [1 + 0 * s])[0]
-    series = rules(n).rd([c * c], [1 + 0 * s], [delta, -s * s] if n > 1 else [delta])
-    return factorial(n - 1) * s * s * s * series[n - 1] / 6
+    one = 1 + 0 * s
+    return s * rules(c * c, delta, one)[0] if n == 0 else _higher(s, n, rules(c * c, one, _moving(s, delta, n))[1])
 
 
 def _second(rules: Any, s: Any, c: Any, delta: Any, n: int) -> Any:
     """The derivative of E by m of order n > 0: that of -∫ sin²θ/(2Δ). DLMF 19.25.9, 19.4.6."""
-    series = rules(n).rd([c * c], [delta, -s * s] if n > 1 else [delta], [1 + 0 * s])
-    return -factorial(n - 1) * s * s * s * series[n - 1] / 6
+    return -_higher(s, n, rules(c * c, _moving(s, delta, n), 1 + 0 * s)[1])
+
+
+def _moving(s: Any, delta: Any, n: int) -> Any:
+    """Δ² as a series of m, with n coefficients."""
+    return Jet([delta, -s * s, *[0 * s] * (n - 2)]) if n > 1 else delta
+
+
+def _higher(s: Any, n: int, found: Any) -> Any:
+    """A derivative of order n from R_D, of which the first is a part."""
+    return factorial(n - 1) * s * s * s * (found.rows[n - 1] if n > 1 else found) / 6
 
 
 def _above(rules: Any, s: Any, c: Any, delta: Any, m: Any, p: Any) -> Any:
     """E for m > 0 as a sum of positive terms; p = 1 - m. DLMF 19.25.10."""
-    one, squares = 1 + 0 * s, [c * c]
-    first, second = rules(1).rf(squares, [delta], [one])[0], rules(1).rd(squares, [one], [delta])[0]
-    return p * s * first + m * p * s * s * s * second / 3 + m * s * c / rules(1).sqrt(delta)
+    first, second = rules(c * c, 1 + 0 * s, delta)
+    return p * s * first + m * p * s * s * s * second / 3 + m * s * c / rules.args[0](delta)
 
 
 def _below(rules: Any, s: Any, c: Any, delta: Any, m: Any, p: Any) -> Any:
     """E for m <= 0 as a sum of positive terms. DLMF 19.25.9."""
-    one, squares = 1 + 0 * s, [c * c]
-    return s * rules(1).rf(squares, [delta], [one])[0] - m * s * s * s * rules(1).rd(squares, [delta], [one])[0] / 3
+    first, second = rules(c * c, delta, 1 + 0 * s)
+    return s * first - m * s * s * s * second / 3
 
 
 # Derivatives by φ are elementary: sums of terms f sinᵃφ cosᵇφ mʲ Δ⁻ᶜ
@@ -73,8 +154,7 @@ def _wave(s: Any, c: Any, m: Any, root: Any, kind: int, k: int, n: int) -> Any:
 # Arrays of long doubles
 
 
-def _wide(count: int) -> Duplication:
-    return Duplication(np.sqrt, count, CLOSE)
+_wide = partial(_carlson, np.sqrt, CLOSE)
 
 
 def _complete(p: Any, m: Any, kind: int, n: int) -> Any:
@@ -95,19 +175,15 @@ def _real(*xs: Any) -> list[Any]:
     return [np.asarray(x, np.longdouble) for x in xs]
 
 
-def _of_parameter(kind: int) -> Any:
-    def call(special: Any, m: Any, n: int = 0) -> Any:
-        (wide,) = _real(m)
+def _of_parameter(kind: int, complement: bool = False) -> Any:
+    """The function of m, or of 1 - m."""
+    def call(special: Any, x: Any, n: int = 0) -> Any:
+        (wide,) = _real(x)
         with np.errstate(all="ignore"):
-            return _complete(1 - wide, wide, kind, n).astype(np.asarray(m).dtype)[()]
+            y = (-1) ** n * _complete(wide, 1 - wide, kind, n) if complement else _complete(1 - wide, wide, kind, n)
+            return y.astype(np.asarray(x).dtype)[()]
 
     return call
-
-
-def _of_complement(special: Any, p: Any, n: int = 0) -> Any:
-    (wide,) = _real(p)
-    with np.errstate(all="ignore"):
-        return ((-1) ** n * _complete(wide, 1 - wide, 0, n)).astype(np.asarray(p).dtype)[()]
 
 
 def _incomplete(kind: int) -> Any:
@@ -145,53 +221,11 @@ def _integral(kind: int, n: int, angle: Any, s: Any, c: Any, delta: Any, m: Any,
     return y + np.where(j == 0, 0, 2 * j * _complete(p, m, kind, n)) if np.any(j) else y
 
 
-# Many digits: numbers of Arb where it is installed, since they are faster, else of mpmath
+# Many digits
 
 
-class ByArb:
-    """Carlson's integrals of numbers of Arb, without series, in the place of `Duplication`."""
-
-    def __init__(self, flint: Any):
-        self.acb = flint.acb
-
-    def sqrt(self, x: Any) -> Any:
-        """The square root."""
-        return x.sqrt()
-
-    def rf(self, *xs: list[Any]) -> list[Any]:
-        """R_F."""
-        return [self.acb.elliptic_rf(*(self.acb(x[0]) for x in xs)).real]
-
-    def rd(self, *xs: list[Any]) -> list[Any]:
-        """R_D."""
-        return [self.acb.elliptic_rd(*(self.acb(x[0]) for x in xs)).real]
-
-
-class Numbers:
-    """The conversions between numbers of mpmath and those that are computed with, and the rules for these."""
-
-    def __init__(self, mp: Any):
-        self.mp, self.flint = mp, arb_module()
-        close = mp.ldexp(1, -(mp.prec // 8) - 1)
-        self.sqrt = (lambda x: x.sqrt()) if self.flint else mp.sqrt
-        self.close = self.number(close)
-
-    def number(self, x: Any) -> Any:
-        if not self.flint:
-            return x
-        sign, mantissa, exponent, _ = x._mpf_
-        return self.flint.arb((int(-mantissa if sign else mantissa), exponent))
-
-    def rules(self, count: int) -> Any:
-        return ByArb(self.flint) if self.flint and count == 1 else Duplication(self.sqrt, count, self.close)
-
-    def call(self, function: Any, xs: Sequence[Any], *params: Any) -> Any:
-        """A function of these rules, numbers and parameters."""
-        if not self.flint:
-            return function(self.rules, *xs, *params)
-        with workprec(self.flint.ctx, self.mp.prec):
-            found = function(self.rules, *map(self.number, xs), *params).mid()
-            return self.mp.mpf(tuple(map(int, found.man_exp())))
+def _rules(mp: Any) -> Any:
+    return partial(_carlson, mp.sqrt, mp.ldexp(1, -(mp.prec // 8) - 1))
 
 
 def _exact_complete(mp: Any, p: Any, m: Any, kind: int, n: int) -> Any:
@@ -199,10 +233,9 @@ def _exact_complete(mp: Any, p: Any, m: Any, kind: int, n: int) -> Any:
         return mp.nan if p else (mp.one if n == 0 else -mp.inf) if kind else mp.inf
     if kind == 0 and n == 0:
         return mp.pi / 2 / mp.agm(1, mp.sqrt(p))
-    numbers, start = Numbers(mp), (mp.one, mp.zero, p)
     if kind == 0 or n:
-        return numbers.call(_second if kind else _first, start, n)
-    return numbers.call(_above if m > 0 else _below, (*start, m, p))
+        return (_second if kind else _first)(_rules(mp), mp.one, mp.zero, p, n)
+    return (_above if m > 0 else _below)(_rules(mp), mp.one, mp.zero, p, m, p)
 
 
 def _with_digits(function: Any) -> Any:
@@ -223,11 +256,10 @@ def _complement(mp: Any, m: Any) -> Any:
     return mp.fsub(1, m, exact=True) if mp.isfinite(m) and mp.mag(m) > -mp.prec else 1 - m
 
 
-def _exact_of_parameter(kind: int) -> Any:
+def _exact_of_parameter(kind: int, complement: bool = False) -> Any:
+    if complement:
+        return _with_digits(lambda mp, p, n=0: (-1) ** n * _exact_complete(mp, p, _complement(mp, p), kind, n))
     return _with_digits(lambda mp, m, n=0: _exact_complete(mp, _complement(mp, m), m, kind, n))
-
-
-_exact_of_complement = _with_digits(lambda mp, p, n=0: (-1) ** n * _exact_complete(mp, p, _complement(mp, p), 0, n))
 
 
 def _exact_incomplete(kind: int) -> Any:
@@ -244,9 +276,9 @@ def _exact_incomplete(kind: int) -> Any:
             if not delta or not p and kind and not n:
                 y = mp.sign(s) * (mp.inf if kind == 0 else abs(s) if n == 0 else -mp.inf)
             elif kind == 0 or n:
-                y = Numbers(mp).call(_second if kind else _first, (s, c, delta), n)
+                y = (_second if kind else _first)(_rules(mp), s, c, delta, n)
             else:
-                y = Numbers(mp).call(_above if m > 0 else _below, (s, c, delta, m, p))
+                y = (_above if m > 0 else _below)(_rules(mp), s, c, delta, m, p)
             return y + 2 * j * _exact_complete(mp, p, m, kind, n) if j else y
 
     return _with_digits(call)
@@ -262,31 +294,15 @@ def _rising(start: Any, n: int) -> Any:
     return product
 
 
-def _formula(kind: int) -> Any:
-    def call(sp: Any, m: Any, n: int = 0) -> Any:
-        function = sp.elliptic_e if kind else sp.elliptic_k
-        if n == 0:
-            return function(m)
-        half = sp.Rational(-1 if kind else 1, 2)
-        limit = sp.pi / 2 * _rising(half, n) * _rising(sp.Rational(1, 2), n) / sp.factorial(n)
-        if m == 0:
-            return limit
-        variable = sp.Dummy(real=True)
-        found = sp.diff(function(variable), variable, n).xreplace({variable: m})
-        return found
+def _formula(kind: int, complement: bool = False) -> Any:
+    def call(sp: Any, x: Any, n: int = 0) -> Any:
+        function, variable = sp.elliptic_e if kind else sp.elliptic_k, sp.Dummy(real=True)
+        if n and x == int(complement):  # where m is 0
+            half = sp.Rational(-1 if kind else 1, 2)
+            return (-1) ** (n * complement) * sp.pi / 2 * _rising(half, n) * _rising(sp.Rational(1, 2), n) / sp.factorial(n)
+        return sp.diff(function(1 - variable if complement else variable), variable, n).xreplace({variable: x})
 
     return call
-
-
-def _formula_of_complement(sp: Any, p: Any, n: int = 0) -> Any:
-    if n == 0:
-        return sp.elliptic_k(1 - p)
-    limit = (-1) ** n * sp.pi / 2 * _rising(sp.Rational(1, 2), n) ** 2 / sp.factorial(n)
-    if p == 1:
-        return limit
-    variable = sp.Dummy(real=True)
-    found = sp.diff(sp.elliptic_k(1 - variable), variable, n).xreplace({variable: p})
-    return found
 
 
 def _formula_of_incomplete(kind: int) -> Any:
@@ -304,8 +320,7 @@ def _formula_of_incomplete(kind: int) -> Any:
         if m == 0:
             return limit
         one, two = sp.Dummy(real=True), sp.Dummy(real=True)
-        found = sp.diff(function(one, two), two, n).xreplace({one: phi, two: m})
-        return found
+        return sp.diff(function(one, two), two, n).xreplace({one: phi, two: m})
 
     return call
 
@@ -351,16 +366,17 @@ def _ellip{0}inc_derivative1(phi, m):
 """
 OF_FIRST = IN_NUMPY.format("k", "1, c * c + (1 - m) * s * s", "1, 1 - m", "")
 OF_SECOND = IN_NUMPY.format("e", "c * c + (1 - m) * s * s, 1", "1 - m, 1", "-")
+OF_COMPLEMENT = [of(0, True) for of in (_of_parameter, _exact_of_parameter, _formula)]
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "ellipk": (_of_parameter(0), _exact_of_parameter(0), _formula(0), _ball(0), 1, {"NumPy": "scipy.special.ellipk"}),
     "ellipe": (_of_parameter(1), _exact_of_parameter(1), _formula(1), _ball(1), 1, {"NumPy": "scipy.special.ellipe"}),
-    "ellipkm1": (_of_complement, _exact_of_complement, _formula_of_complement, lambda p: _ball(0)(1 - p), 1, {"NumPy": "scipy.special.ellipkm1"}),
+    "ellipkm1": (*OF_COMPLEMENT, lambda p: _ball(0)(1 - p), 1, {"NumPy": "scipy.special.ellipkm1"}),
     "ellipk_derivative": (_of_parameter(0), _exact_of_parameter(0), _formula(0), _ball(0), 1,
                           {"NumPy 1": "5 scipy.special.elliprd(0, 1, 1 - {0:5}) / 6"}),  # that of order one, which alone has a name
     "ellipe_derivative": (_of_parameter(1), _exact_of_parameter(1), _formula(1), _ball(1), 1,
                           {"NumPy 1": "6 -scipy.special.elliprd(0, 1 - {0:5}, 1) / 6"}),
-    "ellipkm1_derivative": (_of_complement, _exact_of_complement, _formula_of_complement, lambda p, n: (-1) ** n * _ball(0)(1 - p, n), 1,
+    "ellipkm1_derivative": (*OF_COMPLEMENT, lambda p, n: (-1) ** n * _ball(0)(1 - p, n), 1,
                             {"NumPy 1": "6 -scipy.special.elliprd(0, 1, {0}) / 6"}),
     "ellipkinc": (_incomplete(0), _exact_incomplete(0), _formula_of_incomplete(0), _ball_of_incomplete(0), 2, {"NumPy": "scipy.special.ellipkinc"}),
     "ellipeinc": (_incomplete(1), _exact_incomplete(1), _formula_of_incomplete(1), _ball_of_incomplete(1), 2, {"NumPy": "scipy.special.ellipeinc"}),
