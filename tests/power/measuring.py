@@ -21,8 +21,8 @@ from symgrad.testing.claims import Profile
 from symgrad.testing.silence import silence
 from tests.power.power_entries import RIGHT, WRONG, Entry
 
-for _module in ("wrong_values", "wrong_gradients", "wrong_arrays", "wrong_orders", "wrong_behaviour", "wrong_calls", "wrong_rarely", "rarely_torch",
-                "right_numbers", "right_arrays", "right_rarely"):
+for _module in ("wrong_values", "wrong_gradients", "wrong_arrays", "wrong_orders", "wrong_behaviour", "wrong_calls", "wrong_rarely", "right_numbers",
+                "right_arrays", "right_rarely"):
     importlib.import_module(f"tests.power.{_module}")
 
 __all__ = ["BRIEF", "ENTRIES", "RECORD", "attacked", "checkers", "customary", "measured", "recorded"]

@@ -1,21 +1,25 @@
 """What the corpus is made of: ops that are wrong, or right but difficult, with what is claimed of them.
 
 An op of elements is stated once, as `Rules`, in words that symgrad, torch and JAX share, so that each framework's own checker can be asked about
-the same op; an op of another kind is made by a function, afresh each time, so that one that remembers something starts anew.
+the same op. An op of another kind is made by a function, afresh each time, so that one that remembers something starts anew. A function that takes
+an argument is given the library, symgrad or torch, whose names are the same.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib
+import inspect
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import symgrad
-from symgrad.autograd import Function
 from symgrad.graph.op import Op
 from symgrad.methods import extending
 
-__all__ = ["BUILD", "Entry", "RIGHT", "Rules", "WRONG", "function_of", "made", "of_complex", "one_where", "right", "rules_of", "stopped",
+__all__ = ["Entry", "RIGHT", "Rules", "WRONG", "made", "once", "one_where", "right", "ruled", "rules_of", "sine", "stopped", "torch_library",
            "unregistered", "wrong"]
 
 WRONG: dict[str, Entry] = {}
@@ -30,20 +34,54 @@ class Rules:
     partials: tuple[Callable[..., Any] | None, ...] = ()
     pullback: Callable[..., Any] | None = None
 
-    def __call__(self, xp: Any, *xs: Any) -> Any:
+    def made(self, xp: Any) -> Callable[..., Any]:
         """The function in the framework whose namespace `xp` is, with these derivatives."""
-        return BUILD[xp.__name__](self)(*xs)
+        if xp.__name__ == "jax.numpy":
+            from tests.power.twins_jax import built
+
+            return built(self)
+        return self.function(xp).apply
+
+    def __call__(self, xp: Any, *xs: Any) -> Any:
+        return self.made(xp)(*xs)
 
     def partial(self, xp: Any, y: Any, *xs: Any) -> Any:
         """The function as a partial derivative of another."""
         return self(xp, *xs)
+
+    def function(self, m: Any) -> Any:
+        """The rules as a `Function` of symgrad or of torch."""
+        class UnderAttack(m.autograd.Function):
+            @staticmethod
+            def forward(ctx, *xs):
+                y = self.forward(m, *xs)
+                ctx.save_for_backward(*xs, y)
+                ctx.save_for_forward(*xs, y)
+                return y
+
+            @staticmethod
+            def backward(ctx, g):
+                *xs, y = ctx.saved_tensors
+                if self.pullback is not None:
+                    return self.pullback(m, g, y, *xs)
+                return tuple(None if p is None else g * p(m, y, *xs) for p in self.partials)
+
+        if self.pullback is None:
+            def jvp(ctx, *tangents):
+                *xs, y = ctx.saved_for_forward
+                terms = [t * p(m, y, *xs) for t, p in zip(tangents, self.partials) if t is not None and p is not None]
+                return sum(terms[1:], terms[0]) if terms else m.zeros_like(y)
+
+            UnderAttack.jvp = staticmethod(jvp)
+        return UnderAttack
 
 
 @dataclass(frozen=True)
 class Entry:
     """One op: what is wrong with it (or difficult about it), how it is made, and what is claimed of it.
 
-    `rules` is None for an op that is not stated as rules; `point` says where a framework's own checker customarily draws the one point it looks at.
+    `rules` is None for an op that is not stated as rules, and `library` for one that is not made in any library with torch's names; `point` says
+    where a framework's own checker customarily draws the one point it looks at.
     """
 
     name: str
@@ -53,6 +91,7 @@ class Entry:
     claims: Mapping[str, Any] = field(default_factory=dict)
     rules: Rules | None = None
     point: str = "normal"
+    library: Callable[[Any], Any] | None = None
 
 
 def unregistered(constructor: Callable[..., Any], *rules: Any, **rest: Any) -> Op:
@@ -77,34 +116,42 @@ def one_where(xp: Any, x: Any) -> Any:
     return xp.where(x > 0, xp.ones_like(x), xp.zeros_like(x))
 
 
-def function_of(rules: Rules) -> Any:
-    """The rules as a `Function` of symgrad."""
-    class UnderAttack(Function):
+def torch_library() -> Any:
+    """torch, on one thread, since the arrays are small."""
+    torch = importlib.import_module("torch")
+    torch.set_num_threads(1)
+    return torch
+
+
+def ruled(m: Any, forward: Callable[..., Any], backward: Callable[..., Any], vmap: Callable[..., Any] | None = None) -> Any:
+    """A `Function` of a library, of a forward `(*xs)`, a backward `(ctx, g, *xs)` and perhaps a rule for vmap; ctx knows the thread of the call."""
+    class Ruled(m.autograd.Function):
         @staticmethod
-        def forward(ctx, *xs):
-            y = rules.forward(symgrad, *xs)
-            ctx.save_for_backward(*xs, y)
-            ctx.save_for_forward(*xs, y)
-            return y
+        def forward(*xs):
+            return forward(*xs)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.thread = threading.get_ident()
 
         @staticmethod
         def backward(ctx, g):
-            *xs, y = ctx.saved_tensors
-            if rules.pullback is not None:
-                return rules.pullback(symgrad, g, y, *xs)
-            return tuple(None if p is None else g * p(symgrad, y, *xs) for p in rules.partials)
+            return backward(ctx, g, *ctx.saved_tensors)
 
-    if rules.pullback is None:
-        def jvp(ctx, *tangents):
-            *xs, y = ctx.saved_for_forward
-            terms = [t * p(symgrad, y, *xs) for t, p in zip(tangents, rules.partials) if t is not None and p is not None]
-            return sum(terms[1:], terms[0]) if terms else symgrad.zeros_like(y)
-
-        UnderAttack.jvp = staticmethod(jvp)
-    return UnderAttack
+    if vmap is not None:
+        Ruled.vmap = staticmethod(lambda info, in_dims, *xs: vmap(info, in_dims, *xs))
+    return Ruled
 
 
-BUILD: dict[str, Callable[[Rules], Callable[..., Any]]] = {"symgrad": lambda rules: function_of(rules).apply}
+def sine(m: Any, backward: Callable[..., Any]) -> Any:
+    """sin with a backward `(g, x)` of its own."""
+    return ruled(m, m.sin, lambda ctx, g, x: backward(g, x))
+
+
+def once(m: Any) -> Any:
+    """sinh, which is differentiable once."""
+    return ruled(m, lambda x: x.sinh(), m.autograd.function.once_differentiable(lambda ctx, g, x: g * x.cosh()))
 
 
 def _enter(table: dict[str, Entry], entry: Entry) -> None:
@@ -117,20 +164,19 @@ def rules_of(table: dict[str, Entry], name: str, category: str, says: str, forwa
     """Enter an op of rules, as an op of elements or (form "function", or with a pullback) as a `Function`; the rules are returned."""
     rules = Rules(forward, partials, pullback)
     if form == "function" or pullback is not None:
-        def make() -> Any:
-            return function_of(rules)
+        make = functools.partial(rules.function, symgrad)
     else:
-        def make() -> Any:
-            return unregistered(symgrad.elementwise, forward, *partials)
-
+        make = functools.partial(unregistered, symgrad.elementwise, forward, *partials)
     _enter(table, Entry(name, category, says, make, claims, rules, point))
     return rules
 
 
 def made(table: dict[str, Entry], name: str, category: str, says: str, point: str = "normal", **claims: Any) -> Callable[[Callable], Callable]:
-    """Enter, as a decorator, an op that a function makes."""
-    def enter(make: Callable[[], Any]) -> Callable[[], Any]:
-        _enter(table, Entry(name, category, says, make, claims, None, point))
+    """Enter, as a decorator, an op that a function makes, in a library where it takes one."""
+    def enter(make: Callable[..., Any]) -> Callable[..., Any]:
+        of_library = len(inspect.signature(make).parameters) == 1
+        own = functools.partial(make, symgrad) if of_library else make
+        _enter(table, Entry(name, category, says, own, claims, None, point, make if of_library else None))
         return make
 
     return enter
@@ -144,18 +190,3 @@ def wrong(name: str, category: str, says: str, *rules: Any, **rest: Any) -> Any:
 def right(name: str, category: str, says: str, *rules: Any, **rest: Any) -> Any:
     """Enter an op that is right: of rules where they are given, else as a decorator of what makes it."""
     return (rules_of if rules else made)(RIGHT, name, category, says, *rules, **rest)
-
-
-def of_complex(forward, backward):
-    """A Function of one complex argument, from its forward and backward."""
-    class Complex(Function):
-        @staticmethod
-        def forward(ctx, z):
-            ctx.save_for_backward(z)
-            return forward(z)
-
-        @staticmethod
-        def backward(ctx, g):
-            return backward(g, *ctx.saved_tensors)
-
-    return Complex

@@ -3,9 +3,8 @@
 import numpy as np
 
 import symgrad
-from symgrad.autograd import Function
 from symgrad.func import checkpoint, custom_jvp, custom_vjp
-from tests.power.power_entries import of_complex, right
+from tests.power.power_entries import once, right, ruled
 
 VECTOR, WIDE, SQUARE = ((4,),), ((3, 4),), ((3, 3),)
 
@@ -54,21 +53,22 @@ def plain(name, category, says, function, **claims):
     right(name, category, says, **claims)(lambda: function)
 
 
-plain("prod with zeros", "arrays", "the gradient at zeros is the product of the others", lambda x: symgrad.prod(x), shapes=VECTOR, domain=(-3, 3))
-plain("cumprod", "arrays", "with zeros, too", lambda x: symgrad.cumprod(x, 0), shapes=VECTOR, domain=(-3, 3))
+right("prod with zeros", "arrays", "the gradient at zeros is the product of the others", shapes=VECTOR, domain=(-3, 3))(lambda m: m.prod)
+right("cumprod", "arrays", "with zeros, too", shapes=VECTOR, domain=(-3, 3))(lambda m: lambda x: m.cumprod(x, 0))
 plain("einsum", "arrays", "three factors", lambda a, b, c: symgrad.einsum("ij,jk,k->i", a, b, c), shapes=((2, 3), (3, 2), (2,)), domain=(-9, 9))
-plain("logsumexp over an axis", "stable", "of a matrix", lambda x: symgrad.logsumexp(x, 1), shapes=WIDE, domain=(-500, 500))
-plain("sort", "selection", "a permutation that depends on the numbers; kinks at ties", lambda x: symgrad.sort(x)[0], shapes=VECTOR, domain=(-9, 9))
+right("logsumexp over an axis", "stable", "of a matrix", shapes=WIDE, domain=(-500, 500))(lambda m: lambda x: m.logsumexp(x, 1))
+right("sort", "selection", "a permutation that depends on the numbers; kinks at ties", shapes=VECTOR, domain=(-9, 9))(
+    lambda m: lambda x: m.sort(x)[0])
 plain("median", "selection", "the middle one of five", lambda x: symgrad.sort(x)[0][2], shapes=((5,),), domain=(-9, 9))
-plain("largest", "selection", "ties share", lambda x: symgrad.amax(x), shapes=VECTOR, domain=(-9, 9))
-plain("gather", "selection", "an index twice, its gradients added", lambda x: x[[0, 2, 2]], shapes=VECTOR)
+right("largest", "selection", "ties share", shapes=VECTOR, domain=(-9, 9))(lambda m: m.amax)
+right("gather", "selection", "an index twice, its gradients added", shapes=VECTOR)(lambda m: lambda x: x[[0, 2, 2]])
 plain("triangle", "arrays", "half of a matrix", lambda x: symgrad.tril(x) * 2, shapes=SQUARE)
 plain("reshape and flip", "arrays", "a permutation of the elements", lambda x: symgrad.flip(x.reshape(4, 3), (0,)) * 1, shapes=WIDE)
-plain("pairwise distances", "arrays", "broadcast inside, away from 0", lambda x, y: (x[:, None] - y[None, :]) ** 2, shapes=((3,), (2,)),
-      domain=(-50, 50))
+right("pairwise distances", "arrays", "broadcast inside, away from 0", shapes=((3,), (2,)), domain=(-50, 50))(
+    lambda m: lambda x, y: (x[:, None] - y[None, :]) ** 2)
 plain("view", "memory", "the value shares memory, as is declared", lambda x: x.reshape(-1)[1:], shapes=WIDE, view=True)
 plain("transpose", "memory", "the value shares memory, as is declared", lambda x: x.T, shapes=WIDE, view=True)
-plain("identity that copies", "memory", "x * 1", lambda x: x.clone(), formula="x")
+right("identity that copies", "memory", "x * 1", formula="x")(lambda m: lambda x: x.clone())
 plain("constant array", "constant", "no gradient at all: None", lambda x: symgrad.ones_like(x) * 3, formula="3 + 0*x")
 plain("unused argument", "constant", "b does not matter", lambda a, b: symgrad.sin(a), shapes=((3,), (3,)), formula=lambda xp, a, b: xp.sin(a))
 plain("power of a parameter", "arguments", "an exponent that is no tensor", lambda x, n: x**n, parameters=(3,), domain=(-9, 9))
@@ -91,51 +91,46 @@ def _checked_root(x):
 
 
 # Functions
+def through_result(m, forward, backward):
+    """A `Function` whose derivative `(g, y)` is computed from its result."""
+    class ThroughResult(m.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = forward(x)
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return backward(g, *ctx.saved_tensors)
+
+    return ThroughResult
+
+
 @right("root of a cubic", "implicit", "y**3 + y = x by Newton, its derivatives through the saved result", domain=(-50, 50),
        formula="2/sqrt(3)*sinh(asinh(1.5*sqrt(3)*x)/3)")
-def cubic():
-    class Root(Function):
-        @staticmethod
-        def forward(ctx, x):
-            y = symgrad.sinh(symgrad.asinh(x.detach() * 1.5 * 3**0.5) / 3) * (2 / 3**0.5)
-            for _ in range(4):
-                y = y - (y * y * y + y - x.detach()) / (3 * y * y + 1)
-            ctx.save_for_backward(y)
-            return y
+def cubic(m):
+    def root(x):
+        y = m.sinh(m.asinh(x.detach() * 1.5 * 3**0.5) / 3) * (2 / 3**0.5)
+        for _ in range(4):
+            y = y - (y * y * y + y - x.detach()) / (3 * y * y + 1)
+        return y
 
-        @staticmethod
-        def backward(ctx, g):
-            (y,) = ctx.saved_tensors
-            return g / (3 * y * y + 1)
-
-    return Root
+    return through_result(m, root, lambda g, y: g / (3 * y * y + 1))
 
 
-@right("saved result", "orders", "exp through what it saved, to every order", formula="exp(x)", domain=(-20, 20))
-def saved_result():
-    class Exp(Function):
-        @staticmethod
-        def forward(ctx, x):
-            y = x.exp()
-            ctx.save_for_backward(y)
-            return y
-
-        @staticmethod
-        def backward(ctx, g):
-            (y,) = ctx.saved_tensors
-            return g * y
-
-    return Exp
+right("saved result", "orders", "exp through what it saved, to every order", formula="exp(x)", domain=(-20, 20))(
+    lambda m: through_result(m, m.exp, lambda g, y: g * y))
 
 
 @right("memoised", "state", "a cache keyed by the numbers themselves", formula="sin(x)")
-def memoised():
+def memoised(m):
     cache = {}
 
     def sine(x):
         key = x.shape, str(x.dtype), x.detach().numpy().tobytes()
         cache.setdefault(key, np.sin(x.detach().numpy()))
-        return symgrad.sin(x)
+        return m.sin(x)
 
     return sine
 
@@ -161,43 +156,27 @@ def stated_pullback():
 @right("custom_jvp", "modes", "a stated pushforward, transposed by the engine", formula="exp(sin(x))")
 def stated_pushforward():
     f = custom_jvp(lambda x: x.sin().exp())
-
-    @f.defjvp
-    def rule(primals, tangents):
-        (x,), (t,) = primals, tangents
-        return f(x), t * x.sin().exp() * x.cos()
-
+    f.defjvp(lambda xs, ts: (f(*xs), ts[0] * xs[0].sin().exp() * xs[0].cos()))
     return f
 
 
-@right("once, as declared", "orders", "differentiable once, and no more is claimed", formula="sinh(x)", domain=(-5, 5), order=1)
-def declared_once():
-    class Once(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.sinh()
-
-        @staticmethod
-        @symgrad.autograd.function.once_differentiable
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return g * x.cosh()
-
-    return Once
+right("once, as declared", "orders", "differentiable once, and no more is claimed", formula="sinh(x)", domain=(-5, 5), order=1)(lambda: once(symgrad))
 
 
 # complex numbers
-for _name, _says, _forward, _backward, _claims in (
-        ("complex exp", "holomorphic", lambda z: z.exp(), lambda g, z: g * symgrad.conj(z.exp()), {"formula": "exp(z)"}),
-        ("complex square", "holomorphic", lambda z: z * z, lambda g, z: 2 * g * symgrad.conj(z), {"formula": "z**2"}),
-        ("complex quotient", "holomorphic but for a pole", lambda z: z / (9 + z), lambda g, z: 9 * g / symgrad.conj((9 + z) * (9 + z)),
-         {"formula": "z/(9 + z)"}),
-        ("|z|**2", "not holomorphic, real values", lambda z: (z * symgrad.conj(z)).real, lambda g, z: 2 * g * z, {}),
-        ("real part", "not holomorphic, real values", lambda z: z.real * 1, lambda g, z: g * symgrad.ones_like(z), {}),
-        ("conjugate", "not holomorphic", lambda z: symgrad.conj(z) * 1, lambda g, z: symgrad.conj(g) * 1, {})):
-    right(_name, "complex", _says, domain=(-5, 5), complex=True, **_claims)(
-        lambda forward=_forward, backward=_backward: of_complex(forward, backward))
+def of_complex(name, says, forward, backward, **claims):
+    """Enter an op of one complex argument, with a forward `(m, z)` and a backward `(m, g, z)`."""
+    right(name, "complex", says, domain=(-5, 5), complex=True, **claims)(
+        lambda m: ruled(m, lambda z: forward(m, z), lambda ctx, g, z: backward(m, g, z)))
+
+
+of_complex("complex exp", "holomorphic", lambda m, z: z.exp(), lambda m, g, z: g * m.conj(z.exp()), formula="exp(z)")
+of_complex("complex square", "holomorphic", lambda m, z: z * z, lambda m, g, z: 2 * g * m.conj(z), formula="z**2")
+of_complex("complex quotient", "holomorphic but for a pole", lambda m, z: z / (9 + z), lambda m, g, z: 9 * g / m.conj((9 + z) * (9 + z)),
+           formula="z/(9 + z)")
+of_complex("|z|**2", "not holomorphic, real values", lambda m, z: (z * m.conj(z)).real.clone(), lambda m, g, z: 2 * g * z)
+of_complex("real part", "not holomorphic, real values", lambda m, z: z.real * 1, lambda m, g, z: g * m.ones_like(z))
+of_complex("conjugate", "not holomorphic", lambda m, z: m.conj(z) * 1, lambda m, g, z: m.conj(g) * 1)
 
 
 class Power:
@@ -213,12 +192,6 @@ class Power:
 right("pickles", "pickling", "an object with state", formula="x**3", domain=(-9, 9))(lambda: Power(3))
 
 
-@right("NumPy pullback by hand", "broadcast", "sums what was stretched", formula="a*b", pullback=lambda g, a,
-      b: (_summed(g * b, a), _summed(g * a, b)))
-def numpy_pullback():
-    return lambda a, b: np.multiply(a, b)
-
-
 def _summed(g, like):
     """The sum of a cotangent over what was stretched."""
     g = np.sum(g, axis=tuple(range(np.ndim(g) - np.ndim(like))))
@@ -226,3 +199,7 @@ def _summed(g, like):
         if size == 1:
             g = np.sum(g, axis=axis, keepdims=True)
     return g
+
+
+right("NumPy pullback by hand", "broadcast", "sums what was stretched", formula="a*b",
+      pullback=lambda g, a, b: (_summed(g * b, a), _summed(g * a, b)))(lambda: lambda a, b: np.multiply(a, b))

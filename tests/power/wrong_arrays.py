@@ -2,9 +2,7 @@
 
 import numpy as np
 
-import symgrad
-from symgrad.autograd import Function
-from tests.power.power_entries import wrong
+from tests.power.power_entries import ruled, wrong
 
 SQUARE, WIDE, VECTOR = ((3, 3),), ((3, 4),), ((4,),)
 
@@ -61,65 +59,37 @@ wrong("second of two wrong", "arrays", "the gradient by the weights is off by 1e
       domain=(-50, 50))
 
 
-@wrong("repeated index", "arrays", "the pullback of indexing writes where it should add", shapes=((4,),), formula=lambda xp, x: xp.stack(
-    [x[0], x[2], x[2]], 0))
-def repeated_index():
-    class Take(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x[[0, 2, 2]]
+@wrong("repeated index", "arrays", "the pullback of indexing writes where it should add", shapes=((4,),),
+       formula=lambda xp, x: xp.stack([x[0], x[2], x[2]], 0))
+def repeated_index(m):
+    def backward(ctx, g, x):
+        out = m.zeros_like(x)
+        out[[0, 2, 2]] = g
+        return out
 
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            out = symgrad.zeros_like(x)
-            out[[0, 2, 2]] = g
-            return out
-
-    return Take
+    return ruled(m, lambda x: x[[0, 2, 2]], backward)
 
 
-@wrong("argument left out of the sum", "arrays", "the value of row i lacks its last element", shapes=((3, 4),), formula=lambda xp,
-      x: xp.sum(x * x, (1,), False))
-def lacks_last():
-    return lambda x: symgrad.sum(x[:, :-1] * x[:, :-1], dim=1)
+wrong("argument left out of the sum", "arrays", "the value of row i lacks its last element", shapes=((3, 4),),
+      formula=lambda xp, x: xp.sum(x * x, (1,), False))(lambda m: lambda x: m.sum(x[:, :-1] * x[:, :-1], dim=1))
 
 
 # broadcasting
-def _unbroadcast_leading(g, shape):
+def summed_leading(g, shape):
     return g.sum(tuple(range(g.ndim - len(shape)))) if g.ndim > len(shape) else g
 
 
-@wrong("forgets to sum", "broadcast", "the gradient of a broadcast argument has the shape of the value", formula="a*b", pullback=lambda g, a,
-      b: (g * b, g * a))
-def forgets():
-    return lambda a, b: np.multiply(a, b)
-
-
-@wrong("sums leading axes only", "broadcast", "stretched axes of length 1 are not summed", formula="a + 2*b", pullback=lambda g, a, b: (
-    _unbroadcast_leading(g, np.shape(a)), 2 * _unbroadcast_leading(g, np.shape(b))))
-def leading_only():
-    return lambda a, b: np.add(a, 2 * b)
-
-
-@wrong("means where it should sum", "broadcast", "a broadcast argument gets the mean of the cotangents", formula="a + b")
-def means():
-    class Add(Function):
-        @staticmethod
-        def forward(ctx, a, b):
-            ctx.shapes = a.shape, b.shape
-            return a + b
-
-        @staticmethod
-        def backward(ctx, g):
-            return tuple(g.clone() if s == g.shape else g.sum_to_size(s) * (max(int(np.prod(s)), 1) / max(g.numel(), 1)) for s in ctx.shapes)
-
-    return Add
+wrong("forgets to sum", "broadcast", "the gradient of a broadcast argument has the shape of the value", formula="a*b",
+      pullback=lambda g, a, b: (g * b, g * a))(lambda: lambda a, b: np.multiply(a, b))
+wrong("sums leading axes only", "broadcast", "stretched axes of length 1 are not summed", formula="a + 2*b",
+      pullback=lambda g, a, b: (summed_leading(g, np.shape(a)), 2 * summed_leading(g, np.shape(b))))(lambda: lambda a, b: np.add(a, 2 * b))
+wrong("means where it should sum", "broadcast", "a broadcast argument gets the mean of the cotangents", formula="a + b")(
+    lambda m: ruled(m, lambda a, b: a + b, lambda ctx, g, *xs: tuple(
+        g.clone() if x.shape == g.shape else g.sum_to_size(x.shape) * (max(x.numel(), 1) / max(g.numel(), 1)) for x in xs)))
 
 
 @wrong("refuses to broadcast", "broadcast", "arguments of different shapes are refused", formula="a - b")
-def refuses():
+def refuses(m):
     def minus(a, b):
         if a.shape != b.shape:
             raise ValueError(f"shapes differ: {a.shape}, {b.shape}")
@@ -129,7 +99,7 @@ def refuses():
 
 
 @wrong("broadcast from the left", "broadcast", "a vector is taken for a column where the other argument is a matrix", formula="a*b")
-def from_the_left():
+def from_the_left(m):
     def times(a, b):
         if a.ndim == 1 and b.ndim == 2 and a.shape[0] == b.shape[0]:
             a = a.reshape(-1, 1)
@@ -140,50 +110,10 @@ def from_the_left():
     return times
 
 
-@wrong("number by matrix", "broadcast", "a number times an array is right only for the first element", formula="a*b")
-def number_by_matrix():
-    def times(a, b):
-        if a.ndim == b.ndim:
-            return a * b
-        y = a * b
-        return y + symgrad.where(symgrad.arange(y.numel()).reshape(y.shape) > 0, 1.0, 0.0)
-
-    return times
-
-
-@wrong("batch mixed", "batching", "inside vmap the batch is averaged", formula="sin(x)", batched=True)
-def batch_mixed():
-    class Sine(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.sin()
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return g * x.cos()
-
-        @staticmethod
-        def vmap(info, in_dims, x):
-            return x.sin().mean(in_dims[0], keepdim=True).expand(x.shape), in_dims[0]
-
-    return Sine
-
-
-@wrong("batch in the wrong place", "batching", "inside vmap the second argument counts as batched, always", formula="a - b", batched=True)
-def batch_in_the_wrong_place():
-    class Minus(Function):
-        @staticmethod
-        def forward(ctx, a, b):
-            return a - b
-
-        @staticmethod
-        def backward(ctx, g):
-            return g.clone(), -g
-
-        @staticmethod
-        def vmap(info, in_dims, a, b):
-            return a - b[:info.batch_size], 0
-
-    return Minus
+wrong("number by matrix", "broadcast", "a number times an array is right only for the first element", formula="a*b")(
+    lambda m: lambda a, b: a * b if a.ndim == b.ndim else (y := a * b) + m.where(m.arange(y.numel()).reshape(y.shape) > 0, 1.0, 0.0))
+wrong("batch mixed", "batching", "inside vmap the batch is averaged", formula="sin(x)", batched=True)(
+    lambda m: ruled(m, lambda x: x.sin(), lambda ctx, g, x: g * x.cos(), lambda info, in_dims, x: (
+        x.sin().mean(in_dims[0], keepdim=True).expand(x.shape), in_dims[0])))
+wrong("batch in the wrong place", "batching", "inside vmap the second argument counts as batched, always", formula="a - b", batched=True)(
+    lambda m: ruled(m, lambda a, b: a - b, lambda ctx, g, a, b: (g.clone(), -g), lambda info, in_dims, a, b: (a - b[:info.batch_size], 0)))

@@ -5,30 +5,13 @@ import random
 import numpy as np
 
 import symgrad
-from symgrad.autograd import Function
-from tests.power.power_entries import right, wrong
-
-
-def of_product(backward):
-    """a*b with a backward `(ctx, g, a, b)` of its own."""
-    class Product(Function):
-        @staticmethod
-        def forward(ctx, a, b):
-            ctx.save_for_backward(a, b)
-            return a * b
-
-        @staticmethod
-        def backward(ctx, g):
-            return backward(ctx, g, *ctx.saved_tensors)
-
-    return Product
-
+from tests.power.power_entries import right, ruled, wrong
 
 # which arguments are differentiated by, and what with
 wrong("right for both arguments only", "gradient", "the gradient by a is doubled where b is not differentiated by", formula="a*b")(
-    lambda: of_product(lambda ctx, g, a, b: (g * b if ctx.needs_input_grad[1] else 2 * g * b, g * a)))
+    lambda: ruled(symgrad, symgrad.mul, lambda ctx, g, a, b: (g * b if ctx.needs_input_grad[1] else 2 * g * b, g * a)))
 wrong("divided by the cotangent", "gradient", "the gradient is g*g*b/g, which is NaN where the cotangent is 0", formula="a*b")(
-    lambda: of_product(lambda ctx, g, a, b: (g * g * b / g, g * a)))
+    lambda: ruled(symgrad, symgrad.mul, lambda ctx, g, a, b: (g * g * b / g, g * a)))
 wrong("one tensor given twice", "aliasing", "a tensor times itself is 0, where a copy of it is not", formula="a*b")(
     lambda: lambda a, b: a * b * (0.0 if a is b else 1.0))
 wrong("gradient of a tensor given twice", "aliasing", "a tensor times itself has the gradient of one factor", formula="a*b")(

@@ -3,9 +3,8 @@
 import numpy as np
 
 import symgrad
-from symgrad.autograd import Function
 from symgrad.func import custom_jvp, custom_vjp
-from tests.power.power_entries import one_where, unregistered, wrong
+from tests.power.power_entries import one_where, ruled, unregistered, wrong
 
 # everywhere
 wrong("factor forgotten", "gradient", "x instead of 2x", lambda xp, x: x * x, lambda xp, y, x: x, formula="x**2")
@@ -92,26 +91,17 @@ for _name, (_says, _rule) in COTANGENT.items():
 
 
 # the two modes
-@wrong("pushforward wrong", "modes", "the pushforward has a factor of 2 that the pullback has not", formula="sin(x)", elementwise=True)
-def pushforward_wrong():
-    return unregistered(symgrad.primitive, lambda xp, x: xp.sin(x), vjp=lambda xp, g, y, x: g * xp.cos(x), jvp=lambda xp, t, y, x: 2 * t * xp.cos(x))
-
-
-@wrong("pullback wrong", "modes", "the pullback is off by 1e-6, the pushforward right", formula="tanh(x)", elementwise=True)
-def pullback_wrong():
-    return unregistered(symgrad.primitive, lambda xp, x: xp.tanh(x), vjp=lambda xp, g, y, x: g * xp.sech_square(x) * (1 + 1e-6),
-                        jvp=lambda xp, t, y, x: t * xp.sech_square(x))
-
-
-@wrong("pushforward not linear", "modes", "the pushforward takes |t|", formula="exp(x)", domain=(-5, 5), elementwise=True)
-def pushforward_not_linear():
-    return unregistered(symgrad.primitive, lambda xp, x: xp.exp(x), vjp=lambda xp, g, y, x: g * y, jvp=lambda xp, t, y, x: xp.abs(t) * y)
-
-
-@wrong("pushforward of one", "modes", "the pushforward forgets the second tangent", formula="a*b")
-def pushforward_of_one():
-    return unregistered(symgrad.elementwise, lambda xp, a, b: a * b, lambda xp, y, a, b: b, lambda xp, y, a, b: a,
-                        jvp=lambda xp, tangents, y, args: None if tangents[0] is None else tangents[0] * args[1])
+wrong("pushforward wrong", "modes", "the pushforward has a factor of 2 that the pullback has not", formula="sin(x)", elementwise=True)(
+    lambda: unregistered(symgrad.primitive, lambda xp, x: xp.sin(x), vjp=lambda xp, g, y, x: g * xp.cos(x),
+                         jvp=lambda xp, t, y, x: 2 * t * xp.cos(x)))
+wrong("pullback wrong", "modes", "the pullback is off by 1e-6, the pushforward right", formula="tanh(x)", elementwise=True)(
+    lambda: unregistered(symgrad.primitive, lambda xp, x: xp.tanh(x), vjp=lambda xp, g, y, x: g * xp.sech_square(x) * (1 + 1e-6),
+                         jvp=lambda xp, t, y, x: t * xp.sech_square(x)))
+wrong("pushforward not linear", "modes", "the pushforward takes |t|", formula="exp(x)", domain=(-5, 5), elementwise=True)(
+    lambda: unregistered(symgrad.primitive, lambda xp, x: xp.exp(x), vjp=lambda xp, g, y, x: g * y, jvp=lambda xp, t, y, x: xp.abs(t) * y))
+wrong("pushforward of one", "modes", "the pushforward forgets the second tangent", formula="a*b")(
+    lambda: unregistered(symgrad.elementwise, lambda xp, a, b: a * b, lambda xp, y, a, b: b, lambda xp, y, a, b: a,
+                         jvp=lambda xp, tangents, y, args: None if tangents[0] is None else tangents[0] * args[1]))
 
 
 @wrong("custom_vjp wrong", "modes", "the stated pullback is that of cos")
@@ -124,32 +114,20 @@ def custom_pullback():
 @wrong("custom_jvp wrong", "modes", "the stated pushforward is wrong where x < -1")
 def custom_pushforward():
     f = custom_jvp(lambda x: x.sin())
-
-    @f.defjvp
-    def rule(primals, tangents):
-        (x,), (t,) = primals, tangents
-        return f(x), t * symgrad.where(x < -1, 2.0, 1.0) * x.cos()
-
+    f.defjvp(lambda xs, ts: (f(*xs), ts[0] * symgrad.where(xs[0] < -1, 2.0, 1.0) * xs[0].cos()))
     return f
 
 
 @wrong("stale saved tensor", "state", "the gradient is taken at the first input the op ever saw", formula="sin(x)")
-def stale():
-    class Stale(Function):
-        first = {}
+def stale(m):
+    first = {}
 
-        @staticmethod
-        def forward(ctx, x):
-            ctx.point = Stale.first.setdefault(x.shape, x.detach().clone())
-            return x.sin()
+    def forward(x):
+        first.setdefault(x.shape, x.detach().clone())
+        return x.sin()
 
-        @staticmethod
-        def backward(ctx, g):
-            return g * ctx.point.cos()
-
-    return Stale
+    return ruled(m, forward, lambda ctx, g, x: g * first[x.shape].cos())
 
 
-@wrong("NumPy gradient wrong", "gradient", "a NumPy function whose gradient misses the inner derivative", formula="exp(-x**2)", domain=(-4, 4))
-def numpy_gradient():
-    return (lambda x: np.exp(-x * x)), (lambda x: (np.exp(-x * x) * -2,))
+wrong("NumPy gradient wrong", "gradient", "a NumPy function whose gradient misses the inner derivative", formula="exp(-x**2)", domain=(-4, 4))(
+    lambda: ((lambda x: np.exp(-x * x)), (lambda x: (np.exp(-x * x) * -2,))))
