@@ -139,7 +139,7 @@ def test_constants_of_called_functions_and_their_products():
 
 
 def test_the_source_of_rules_without_a_module_is_read():
-    spaces: dict = {"symgrad": symgrad}
+    spaces = {"symgrad": symgrad}
     exec(compile("f = lambda x: symgrad.where(x == 7.25, x, 0.0)", "<text>", "exec"), spaces)
     spaces["f"].__module__ = None
     assert symgrad.check(spaces["f"], 0.5, points=4).verdict != "refuted"

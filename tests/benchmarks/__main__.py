@@ -4,17 +4,14 @@
 `--section` one section of it, of those that name their own machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
-from collections.abc import Callable, Iterator
 
 from tests.benchmarks import compiled, compilers, fields, first, hessians, higher, ops, page, products, symbolic, taylor, testing, training
-from tests.benchmarks.table import Row, Timing, table
+from tests.benchmarks.table import Timing, table
 
 INSTALL = "pip install -e '.[parity]'"
-GROUPS: dict[str, Callable[[Timing], Iterator[Row]]] = {
+GROUPS = {
     "first": first.rows, "ops": ops.rows, "hessians": hessians.rows, "fields": fields.rows, "higher": higher.rows, "taylor": taylor.rows,
     "products": products.rows, "compiled": compiled.rows, "compilers": compilers.rows, "training": training.rows, "symbolic": symbolic.rows,
     "testing": testing.rows}
@@ -23,7 +20,7 @@ TABLES = (("first",), ("ops",), ("hessians", "fields", "higher", "taylor", "prod
           ("symbolic", "testing"))  # of the page
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments=None):
     """Measure, print, and say what is missing."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one repetition of everything: figures of no worth, in seconds")

@@ -4,10 +4,6 @@ Each is a function of the arguments and of the cotangent that returns the value 
 short as the formulas of a textbook: digits in the tails, NaN, kinks and ties are not looked after.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.special as sp
@@ -19,181 +15,181 @@ LOG2, LOG10, C = np.log(2.0), np.log(10.0), 2 / np.sqrt(pi)
 ROOT_2_PI = np.sqrt(2 * pi)
 
 
-def _one(value: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _one(value, slope):
     """From the value at x, and the derivative from x and the value."""
-    def both(x: Any, g: Any) -> tuple[Any, ...]:
+    def both(x, g):
         y = value(x)
         return y, g * slope(x, y)
 
     return both
 
 
-def _zero(value: Callable[[Any], Any]) -> Callable[..., Any]:
+def _zero(value):
     return lambda x, g: (value(x), np.zeros_like(x))
 
 
-def _product(y: Any, x: Any, g: Any, *slopes: Any) -> tuple[Any, ...]:
+def _product(y, x, g, *slopes):
     return (y, *(g * slope for slope in slopes))
 
 
-def _normal(x: Any) -> Any:
+def _normal(x):
     return e(-x * x / 2) / ROOT_2_PI
 
 
-def _gelu_tanh(x: Any, g: Any) -> tuple[Any, ...]:
+def _gelu_tanh(x, g):
     t = np.tanh(0.7978845608028654 * (x + 0.044715 * x**3))
     return x * (1 + t) / 2, g * ((1 + t) / 2 + x * (1 - t * t) / 2 * 0.7978845608028654 * (1 + 0.134145 * x * x))
 
 
-def _mish(x: Any, g: Any) -> tuple[Any, ...]:
+def _mish(x, g):
     t = np.tanh(np.log1p(e(x)))
     return x * t, g * (t + x * (1 - t * t) * sp.expit(x))
 
 
-def _gelu(x: Any, g: Any) -> tuple[Any, ...]:
+def _gelu(x, g):
     p = sp.ndtr(x)
     return x * p, g * (p + x * _normal(x))
 
 
-def _silu(x: Any, g: Any) -> tuple[Any, ...]:
+def _silu(x, g):
     s = sp.expit(x)
     return x * s, g * (s + x * s * (1 - s))
 
 
-def _tail(x: Any, g: Any, kept: Any, value: Any, slope: Any = 0.0) -> tuple[Any, ...]:
+def _tail(x, g, kept, value, slope=0.0):
     """x where it is kept, else another value, with its derivative."""
     return np.where(kept, x, value), np.where(kept, g, g * slope)
 
 
-def _elu(a: float, scale: float, rate: float) -> Callable[..., Any]:
-    def both(x: Any, g: Any) -> tuple[Any, ...]:
+def _elu(a, scale, rate):
+    def both(x, g):
         low = a * np.expm1(rate * np.minimum(x, 0))
         return scale * np.where(x > 0, x, low), scale * g * np.where(x > 0, 1.0, rate * (low + a))
 
     return both
 
 
-def _sinc(x: Any, g: Any) -> tuple[Any, ...]:
+def _sinc(x, g):
     u = pi * x
     s = np.sinc(x)
     return s, g * (np.cos(u) - s) / x
 
 
-def _hypot(x: Any, y: Any, g: Any) -> tuple[Any, ...]:
+def _hypot(x, y, g):
     r = np.hypot(x, y)
     return r, g * (x / r), g * (y / r)
 
 
-def _atan2(x: Any, y: Any, g: Any) -> tuple[Any, ...]:
+def _atan2(x, y, g):
     square = x * x + y * y
     return np.arctan2(x, y), g * y / square, -g * x / square
 
 
-def _pow(x: Any, y: Any, g: Any) -> tuple[Any, ...]:
+def _pow(x, y, g):
     z = x**y
     return z, g * y * z / x, g * z * np.log(x)
 
 
-def _chosen(x: Any, y: Any, g: Any, first: Any) -> tuple[Any, ...]:
+def _chosen(x, y, g, first):
     return np.where(first, x, y), np.where(first, g, 0.0), np.where(first, 0.0, g)
 
 
-def _logaddexp(x: Any, y: Any, g: Any) -> tuple[Any, ...]:
+def _logaddexp(x, y, g):
     s = sp.expit(x - y)
     return np.logaddexp(x, y), g * s, g * (1 - s)
 
 
-def _at(x: Any, g: Any, i: Any) -> tuple[Any, ...]:
+def _at(x, g, i):
     out = np.zeros_like(x)
     out[i] = g
     return x[i], out
 
 
-def _prod(x: Any, g: Any) -> tuple[Any, ...]:
+def _prod(x, g):
     y = x.prod()
     return y, g * y / x
 
 
-def _var(x: Any, g: Any) -> tuple[Any, ...]:
+def _var(x, g):
     d = x - x.mean()
     return (d @ d) / (x.size - 1), d * (2 * g / (x.size - 1))
 
 
-def _std(x: Any, g: Any) -> tuple[Any, ...]:
+def _std(x, g):
     d = x - x.mean()
     s = np.sqrt((d @ d) / (x.size - 1))
     return s, d * (g / (s * (x.size - 1)))
 
 
-def _norm(x: Any, g: Any) -> tuple[Any, ...]:
+def _norm(x, g):
     n = np.sqrt(x @ x)
     return n, x * (g / n)
 
 
-def _logsumexp(x: Any, g: Any) -> tuple[Any, ...]:
+def _logsumexp(x, g):
     top = x.max()
     p = e(x - top)
     total = p.sum()
     return top + np.log(total), p * (g / total)
 
 
-def _softmax(x: Any, g: Any) -> tuple[Any, ...]:
+def _softmax(x, g):
     p = e(x - x.max())
     p /= p.sum()
     return p, p * (g - (p @ g))
 
 
-def _log_softmax(x: Any, g: Any) -> tuple[Any, ...]:
+def _log_softmax(x, g):
     z = x - x.max()
     p = e(z)
     total = p.sum()
     return z - np.log(total), g - p * (g.sum() / total)
 
 
-def _mean_of(f: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
+def _mean_of(f):
     """A mean loss, from the value and the derivatives of each element."""
-    def both(x: Any, y: Any, g: Any) -> tuple[Any, ...]:
+    def both(x, y, g):
         each, *slopes = f(x, y)
         return each.mean(), *(slope * (g / x.size) for slope in slopes)
 
     return both
 
 
-def _smooth(d: Any) -> tuple[Any, ...]:
+def _smooth(d):
     size = np.abs(d)
     slope = np.clip(d, -1, 1)
     return np.where(size < 1, d * d / 2, size - 0.5), slope, -slope
 
 
-def _cross_entropy(x: Any, t: Any) -> tuple[Any, ...]:
+def _cross_entropy(x, t):
     no, yes = np.log1p(-x), np.log(x)
     return -(t * yes + (1 - t) * no), (x - t) / (x * (1 - x)), no - yes
 
 
-def _with_logits(x: Any, t: Any) -> tuple[Any, ...]:
+def _with_logits(x, t):
     return np.logaddexp(0, x) - t * x, sp.expit(x) - t, -x
 
 
-def _square_error(x: Any, y: Any) -> tuple[Any, ...]:
+def _square_error(x, y):
     d = x - y
     return d * d, 2 * d, -2 * d
 
 
-def _absolute_error(x: Any, y: Any) -> tuple[Any, ...]:
+def _absolute_error(x, y):
     d = x - y
     s = np.sign(d)
     return np.abs(d), s, -s
 
 
-def _bessel(value: Any, slope: Any) -> Callable[..., Any]:
+def _bessel(value, slope):
     return lambda x, g: (value(x), g * slope(x))
 
 
-def _i1_slope(x: Any, y: Any) -> Any:
+def _i1_slope(x, y):
     return sp.i0(x) - y / x
 
 
-BY_HAND: dict[str, Callable[..., Any]] = {
+BY_HAND = {
     "neg(x)": lambda x, g: (-x, -g),
     "reciprocal(x)": _one(lambda x: 1 / x, lambda x, y: -y * y), "square(x)": _one(lambda x: x * x, lambda x, y: 2 * x),
     "exp(x)": _one(e, lambda x, y: y), "exp2(x)": _one(np.exp2, lambda x, y: y * LOG2), "expm1(x)": _one(np.expm1, lambda x, y: y + 1),

@@ -4,18 +4,15 @@ Ops of `nn.functional`, `linalg` and `fft` have no usage; their calls stand in t
 inside the domain, `a` and `b` matrices, `s` a symmetric positive definite one, `t` signs, `k` and `l` class numbers and `i` positions.
 """
 
-from __future__ import annotations
-
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers.lapack import forget
 from symgrad.engine.traced import FUNCTIONS
-from symgrad.graph.op import Op
 
 __all__ = ["Call", "bound", "calls", "interval", "step"]
 
@@ -49,14 +46,14 @@ FURTHER = [*(f"m.nn.functional.{text}" for text in FUNCTIONAL), *(f"m.linalg.{te
 class Call:
     """A call, as a text over the library `m` and the names of its arguments, and the op that it calls, None for one outside of the registry."""
 
-    def __init__(self, text: str, op: Op | None = None):
+    def __init__(self, text, op=None):
         self.text, self.op = text, op
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return re.sub(r"\bm\.(nn\.functional\.)?", "", self.text)
 
 
-def calls() -> Iterator[Call]:
+def calls():
     """Every call: the usage of each public op with a derivative, and the calls of an elementwise one with as many tensors as it takes."""
     seen = set()
     for name, op in {function.op.name: function.op for function in FUNCTIONS.values()}.items():
@@ -70,7 +67,7 @@ def calls() -> Iterator[Call]:
     yield from (Call(text) for text in FURTHER if text not in seen)
 
 
-def interval(op: Op | None, i: int = 0) -> tuple[float, float]:
+def interval(op, i=0):
     """Bounds of ordinary numbers inside the domain of an argument."""
     if op is None or not op.domain:
         return (-3.0, 3.0) if op is None else (0.1, 0.9)
@@ -78,7 +75,7 @@ def interval(op: Op | None, i: int = 0) -> tuple[float, float]:
     return next(((low, high) for low, high in INTERVALS if all(float(v) in domain for v in np.linspace(low, high, 31))), (0.1, 0.9))
 
 
-def _arguments(op: Op | None, n: int) -> dict[str, np.ndarray]:
+def _arguments(op, n):
     """The arguments by name, vectors of n elements."""
     rng, columns = np.random.default_rng(0), max(3, n // 2)
     found = {name: rng.uniform(*interval(op, i), n) for i, name in enumerate("xyz")}
@@ -91,14 +88,14 @@ def _arguments(op: Op | None, n: int) -> dict[str, np.ndarray]:
 class _Library:
     """torch or symgrad, in which the functions of `special` and `nn.functional` are found without these words."""
 
-    def __init__(self, m: Any):
+    def __init__(self, m):
         self._m = m
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return next(getattr(place, name) for place in (self._m, self._m.special, self._m.nn.functional) if hasattr(place, name))
 
 
-def _leaf(m: Any, value: Any, leaves: list[Any]) -> Any:
+def _leaf(m, value, leaves):
     """A value with each tensor of floats in it a leaf that requires grad."""
     if type(value) in (list, tuple):
         return type(value)([_leaf(m, each, leaves) for each in value])
@@ -109,7 +106,7 @@ def _leaf(m: Any, value: Any, leaves: list[Any]) -> Any:
     return value
 
 
-def _main(tree: ast.expr) -> Any:
+def _main(tree):
     """The outermost call or index of an expression: what is behind it takes parts of its result."""
     inner = tree
     while isinstance(inner, (ast.Attribute, ast.Subscript)):
@@ -117,12 +114,12 @@ def _main(tree: ast.expr) -> Any:
     return inner if isinstance(inner, ast.Call) else tree
 
 
-def bound(m: Any, call: Call, n: int = 10) -> Bound:
+def bound(m, call, n=10):
     """The call in one library, as a function without arguments, and its leaves."""
-    names: dict[str, Any] = {name: m.tensor(x) for name, x in _arguments(call.op, n).items()}
-    space, leaves, kept = {"m": _Library(m), **names}, [], {}  # type: ignore[var-annotated]
+    names = {name: m.tensor(x) for name, x in _arguments(call.op, n).items()}
+    space, leaves, kept = {"m": _Library(m), **names}, [], {}
 
-    def hold(node: ast.expr) -> ast.expr:
+    def hold(node):
         if isinstance(node, ast.Constant):
             return node
         name = f"given{len(kept)}"
@@ -147,14 +144,14 @@ def bound(m: Any, call: Call, n: int = 10) -> Bound:
     return eval(f"lambda: {ast.unparse(body)}", kept), leaves
 
 
-def results(m: Any, found: Any) -> list[Any]:
+def results(m, found):
     """The tensors of a result that have a gradient."""
     if isinstance(found, m.Tensor):
         return [found] if found.requires_grad else []
     return [t for each in found for t in results(m, each)] if isinstance(found, (tuple, list)) else []
 
 
-def step(m: Any, call: Call, n: int = 10) -> Callable[[], list[Any]] | None:
+def step(m, call, n=10):
     """The call forward and backward, with ones as the cotangents; None for one without a derivative. No matrix was decomposed before."""
     function, leaves = bound(m, call, n)
     outs = results(m, function())
@@ -163,14 +160,14 @@ def step(m: Any, call: Call, n: int = 10) -> Callable[[], list[Any]] | None:
     ones = [m.ones_like(out.detach()) for out in outs]
     single = isinstance(function(), m.Tensor)
 
-    def once() -> list[Any]:
+    def once():
         forget()
         for leaf in leaves:
             leaf.grad = None
         function().backward(ones[0])
         return [leaf.grad for leaf in leaves]
 
-    def several() -> list[Any]:
+    def several():
         forget()
         for leaf in leaves:
             leaf.grad = None

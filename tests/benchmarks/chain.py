@@ -4,10 +4,6 @@ Each of the 20 rounds is x * y, + y, sin, negation, exp, tanh. Every `*_step(sha
 once, from leaves made beforehand.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -15,19 +11,19 @@ ROUNDS, X, Y = 20, 0.7, 0.3
 OPS = 6 * ROUNDS
 
 
-def chain(m: Any, x: Any, y: Any, rounds: int = ROUNDS) -> Any:
+def chain(m, x, y, rounds=ROUNDS):
     """The chain in a library `m` with NumPy's names."""
     for _ in range(rounds):
         x = m.tanh(m.exp(-m.sin(x * y + y)))
     return x
 
 
-def eager_step(m: Any, shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
+def eager_step(m, shape):
     """With a library that has torch's names: symgrad, or torch itself."""
     x, y = (m.full(shape, value, dtype=m.float64, requires_grad=True) for value in (X, Y))
     ones = m.ones(shape, dtype=m.float64)
 
-    def step() -> tuple[Any, Any]:
+    def step():
         x.grad = y.grad = None
         chain(m, x, y).backward(ones)
         return x.grad, y.grad
@@ -35,14 +31,14 @@ def eager_step(m: Any, shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
     return step
 
 
-def grad_step(m: Any, shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
+def grad_step(m, shape):
     """The same by `autograd.grad`, which returns the gradients."""
     x, y = (m.full(shape, value, dtype=m.float64, requires_grad=True) for value in (X, Y))
     ones = m.ones(shape, dtype=m.float64)
     return lambda: m.autograd.grad(chain(m, x, y), [x, y], [ones])
 
 
-def autograd_step(autograd: Any, shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
+def autograd_step(autograd, shape):
     """With HIPS autograd, whose `make_vjp` is the forward pass and gives the backward pass."""
     import autograd.numpy as anp
 
@@ -52,11 +48,11 @@ def autograd_step(autograd: Any, shape: tuple[int, ...]) -> Callable[[], tuple[A
     return lambda: tuple(both((x, y))[0](ones))
 
 
-def numpy_step(shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
+def numpy_step(shape):
     """By hand in NumPy, as a person writes it: every array that the backward pass reads kept, gradients added up in place."""
     x0, y, ones = (np.full(shape, value)[()] for value in (X, Y, 1.0))
 
-    def step() -> tuple[Any, Any]:
+    def step():
         x, kept = x0, []
         for _ in range(ROUNDS):
             b = x * y + y
@@ -77,7 +73,7 @@ def numpy_step(shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
     return step
 
 
-def in_place(m: Any, x: Any, c: Any) -> Any:
+def in_place(m, x, c):
     """120 operations in place, on memory of their own."""
     y = x * c
     for _ in range(ROUNDS):
@@ -90,7 +86,7 @@ def in_place(m: Any, x: Any, c: Any) -> Any:
     return y
 
 
-def views(m: Any, x: Any, c: Any) -> Any:
+def views(m, x, c):
     """120 views, each of the one before."""
     y = x
     for _ in range(ROUNDS):
@@ -98,7 +94,7 @@ def views(m: Any, x: Any, c: Any) -> Any:
     return y
 
 
-def writes(m: Any, x: Any, c: Any) -> Any:
+def writes(m, x, c):
     """60 writes through views, each of which gives the whole a new node."""
     y = x * c
     for _ in range(ROUNDS):
@@ -108,11 +104,11 @@ def writes(m: Any, x: Any, c: Any) -> Any:
     return y
 
 
-def mutating_step(m: Any, work: Callable[[Any, Any, Any], Any]) -> Callable[[], tuple[Any]]:
+def mutating_step(m, work):
     """One of the three above at 10 elements, forward and backward, with a library that has torch's names."""
     x, c, ones = m.full((10,), X, dtype=m.float64, requires_grad=True), m.full((10,), Y, dtype=m.float64), m.ones(10, dtype=m.float64)
 
-    def step() -> tuple[Any]:
+    def step():
         x.grad = None
         work(m, x, c).backward(ones)
         return (x.grad,)

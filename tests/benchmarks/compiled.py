@@ -1,12 +1,8 @@
 """Compiled functions: set-up, the chain of 120 ops, Hessians, high orders, a classifier, and the sensitivities of an ODE; NumPy source and C."""
 
-from __future__ import annotations
-
 import functools
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import symgrad
 from symgrad.program.backends import has_compiler
@@ -14,7 +10,7 @@ from tests.benchmarks.chain import ROUNDS, X, Y, chain, eager_step
 from tests.benchmarks.higher import composed, point
 from tests.benchmarks.problems import DENSE, make
 from tests.benchmarks.products import Classifier
-from tests.benchmarks.table import Row, Timing, compare, mean_row, optional, spell, torch_one_thread
+from tests.benchmarks.table import Row, compare, mean_row, optional, spell, torch_one_thread
 
 CONSTANT = ("quadratic-500", "factorization")  # problems whose Hessian does not depend on the point
 CHAIN = {(): (0.02, 0.02), (10,): (0.18, 0.02), (1000,): (0.60, 0.20), (100_000,): (1.40, 0.35)}  # the bars of NumPy source and of C
@@ -24,7 +20,7 @@ STEPS, WIDTH = 200, 0.02  # of the ODE
 BACKENDS = ("numpy", "c")
 
 
-def beside(work: str, other: str, backend: str, ours: Callable[[], Any], theirs: Any, bar: float | None, timing: Timing, rtol: float | None) -> Row:
+def beside(work, other, backend, ours, theirs, bar, timing, rtol):
     """The row of a compiled function, which is called once before; without a compiler C has no figure."""
     if backend == "c" and not has_compiler():
         return Row(work, other, "no compiler", "" if bar is None else f"{bar:.2f}")
@@ -33,7 +29,7 @@ def beside(work: str, other: str, backend: str, ours: Callable[[], Any], theirs:
     return compare(work, other, ours, theirs, bar, timing, rtol)
 
 
-def setup_seconds(backend: str, fresh: bool) -> float:
+def setup_seconds(backend, fresh):
     """The median time of the first call of the chain's gradient; with `fresh` each time with other constants, so that no object is on disk."""
     times = []
     for k in range(11):
@@ -46,7 +42,7 @@ def setup_seconds(backend: str, fresh: bool) -> float:
     return statistics.median(times)
 
 
-def setup() -> Iterator[Row]:
+def setup():
     """The set-up of the chain's gradient, of about 400 steps."""
     work, found = f"set-up of the gradient of {6 * ROUNDS} ops", has_compiler()
     yield Row(f"{work}, numpy", "", spell(setup_seconds("numpy", True)), "15 ms")
@@ -55,7 +51,7 @@ def setup() -> Iterator[Row]:
     yield Row(f"{work}, c, from disk", "", spell(setup_seconds("c", False)) if found else "no compiler", "5 ms")
 
 
-def chains(timing: Timing) -> Iterator[Row]:
+def chains(timing):
     """The chain's gradient beside torch's forward and backward pass."""
     torch = torch_one_thread()
     for shape, bars in CHAIN.items():
@@ -66,7 +62,7 @@ def chains(timing: Timing) -> Iterator[Row]:
                          torch and eager_step(torch, shape), bar, timing, 1e-8)
 
 
-def jax_float64() -> Any:
+def jax_float64():
     """JAX with float64, or None."""
     jax = optional("jax")
     if jax is not None:
@@ -74,17 +70,17 @@ def jax_float64() -> Any:
     return jax
 
 
-def jitted(jax: Any, function: Any, place: Any) -> Callable[[], Any]:
+def jitted(jax, function, place):
     """A function compiled by JAX, at a place."""
     compiled = jax.jit(function)
     return lambda: compiled(place).block_until_ready()
 
 
-def hessians(timing: Timing) -> Iterator[Row]:
+def hessians(timing):
     """The eight problems beside jax.jit, whose compilation does not count."""
     jax = jax_float64()
     for backend, bars in zip(BACKENDS, ((0.40, 1.0), (0.25, 0.6))):
-        found: list[Row] = []
+        found = []
         for name in DENSE:
             problem = make(name)
             f, x = problem.of(symgrad, symgrad.tensor)
@@ -100,7 +96,7 @@ def hessians(timing: Timing) -> Iterator[Row]:
         yield mean_row(f"hessian compiled, {backend}, geometric mean of the six that are not constant", varying, bars[1])
 
 
-def orders(timing: Timing) -> Iterator[Row]:
+def orders(timing):
     """Nested gradients of orders 1 to 6 at a thousand elements, beside jax.jit."""
     jax, x = jax_float64(), point(symgrad, (1000,)).detach()
     for backend, bar in zip(BACKENDS, (2.0, 1.0)):
@@ -111,7 +107,7 @@ def orders(timing: Timing) -> Iterator[Row]:
                          timing, 1e-6)
 
 
-def classifier(timing: Timing) -> Iterator[Row]:
+def classifier(timing):
     """The gradient of the classifier, and the product of its Hessian with a direction, beside torch eager."""
     torch, ours = torch_one_thread(), Classifier(symgrad, symgrad.tensor)
     other = Classifier(torch, torch.tensor) if torch else None
@@ -123,11 +119,11 @@ def classifier(timing: Timing) -> Iterator[Row]:
                      other and other.double_backward, bars[1], timing, 1e-7)
 
 
-def oscillator(m: Any, theta: Any) -> Any:
+def oscillator(m, theta):
     """The square of the end point of Van der Pol's oscillator, by a Python loop of Runge-Kutta steps of fourth order."""
     x, v = theta[0], theta[1]
 
-    def rate(x: Any, v: Any) -> Any:
+    def rate(x, v):
         return v, theta[2] * (1 - x * x) * v - x
 
     for _ in range(STEPS):
@@ -139,7 +135,7 @@ def oscillator(m: Any, theta: Any) -> Any:
     return x * x + v * v
 
 
-def sensitivities(timing: Timing) -> Iterator[Row]:
+def sensitivities(timing):
     """The Hessian of the oscillator's end by start and parameter, beside torch's double backward."""
     torch, place = torch_one_thread(), [1.0, 0.5, 1.3]
     x = symgrad.tensor(place)
@@ -151,7 +147,7 @@ def sensitivities(timing: Timing) -> Iterator[Row]:
                      theirs, bar, timing, 1e-7)
 
 
-def rows(timing: Timing) -> Iterator[Row]:
+def rows(timing):
     """All rows of compiled functions."""
     yield from setup()
     for part in (chains, hessians, orders, classifier, sensitivities):

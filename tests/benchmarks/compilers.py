@@ -1,12 +1,8 @@
 """Other compilers beside compiled functions: jax.jit and torch.compile for the chain of 120 ops, CasADi for Hessians; and what their set-up takes."""
 
-from __future__ import annotations
-
 import functools
 import os
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -14,13 +10,13 @@ import symgrad
 from tests.benchmarks.chain import ROUNDS, X, Y, chain
 from tests.benchmarks.compiled import BACKENDS, CHAIN, beside, jax_float64
 from tests.benchmarks.problems import DENSE, make
-from tests.benchmarks.table import Row, Timing, optional, spell, torch_one_thread
+from tests.benchmarks.table import Row, optional, spell, torch_one_thread
 
 LEFT_OUT = "left out"  # of a quick run, for torch compiles half a minute
 SLOW = ("quadratic-500", "logistic-10000x100")  # problems for which CasADi's set-up takes a second or, for the first, 45 seconds
 
 
-def jitted_gradient(shape: tuple[int, ...]) -> Callable[[], Any] | None:
+def jitted_gradient(shape):
     """The chain's gradient compiled by JAX; None where it is not installed."""
     jax = jax_float64()
     if jax is None:
@@ -30,7 +26,7 @@ def jitted_gradient(shape: tuple[int, ...]) -> Callable[[], Any] | None:
     return lambda: jax.block_until_ready(compiled(x, y))
 
 
-def torch_gradient(shape: tuple[int, ...]) -> Callable[[], Any] | None:
+def torch_gradient(shape):
     """The chain's gradient compiled by torch; None where it is not installed."""
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     torch = torch_one_thread()
@@ -43,7 +39,7 @@ def torch_gradient(shape: tuple[int, ...]) -> Callable[[], Any] | None:
     return lambda: torch.autograd.grad(compiled(x, y), [x, y], [ones])
 
 
-def first_call(make_step: Callable[[], Callable[[], Any] | None]) -> str:
+def first_call(make_step):
     """The time to make a step and to run it once."""
     start = time.perf_counter()
     step = make_step()
@@ -53,7 +49,7 @@ def first_call(make_step: Callable[[], Callable[[], Any] | None]) -> str:
     return spell(time.perf_counter() - start)
 
 
-def chains(timing: Timing) -> Iterator[Row]:
+def chains(timing):
     """The chain's gradient beside what JAX makes of it."""
     work = f"set-up of the gradient of {6 * ROUNDS} ops"
     yield Row(f"{work}, jax.jit", "", first_call(lambda: jitted_gradient((10,))), "")
@@ -77,22 +73,22 @@ def chains(timing: Timing) -> Iterator[Row]:
 class Casadi:
     """CasADi's functions under NumPy's names; a vector is a matrix of one column."""
 
-    def __init__(self, casadi: Any):
+    def __init__(self, casadi):
         self.casadi, self.exp, self.log, self.tanh = casadi, casadi.exp, casadi.log, casadi.tanh
 
-    def sum(self, x: Any) -> Any:
+    def sum(self, x):
         return self.casadi.sum1(self.casadi.sum2(x))
 
-    def matmul(self, a: Any, b: Any) -> Any:
+    def matmul(self, a, b):
         if a.shape[1] == 1 and a.shape[0] == b.shape[0]:
             a, b = b.T, a
         return self.casadi.mtimes(a, b)
 
-    def logaddexp(self, a: Any, b: Any) -> Any:
+    def logaddexp(self, a, b):
         return self.casadi.fmax(a, b) + self.casadi.log1p(self.casadi.exp(-self.casadi.fabs(a - b)))
 
 
-def casadi_hessian(name: str) -> Callable[[], Any] | None:
+def casadi_hessian(name):
     """The Hessian of a problem in CasADi, in its order of the elements of a matrix, columns first; None where it is not installed."""
     casadi, problem = optional("casadi"), make(name)
     if casadi is None:
@@ -104,7 +100,7 @@ def casadi_hessian(name: str) -> Callable[[], Any] | None:
     return lambda: compiled(point)
 
 
-def hessians(timing: Timing) -> Iterator[Row]:
+def hessians(timing):
     """Hessians beside CasADi's virtual machine, which computes and returns their nonzeros only."""
     for name in DENSE:
         if name in SLOW:
@@ -121,7 +117,7 @@ def hessians(timing: Timing) -> Iterator[Row]:
             yield beside(f"hessian compiled, {backend}, {name}", "CasADi", backend, ours, theirs, None, timing, None)
 
 
-def rows(timing: Timing) -> Iterator[Row]:
+def rows(timing):
     """All rows of other compilers."""
     yield from chains(timing)
     yield from hessians(timing)

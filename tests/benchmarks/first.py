@@ -1,22 +1,18 @@
 """First derivatives, op by op: chains of 120 ops beside torch, HIPS autograd and NumPy; the time of the import, and the memory of a graph."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
 
 import symgrad
 from tests.benchmarks.chain import OPS, autograd_step, chain, eager_step, grad_step, in_place, mutating_step, numpy_step, views, writes
 from tests.benchmarks.measure import bytes_per_node, import_difference
-from tests.benchmarks.table import Row, Timing, compare, optional, spell, torch_one_thread
+from tests.benchmarks.table import Row, compare, optional, spell, torch_one_thread
 
 
-def timed(shape: tuple[int, ...], name: str, theirs: Any, bar: float | None, timing: Timing, ours: Any = None, by: str = "") -> Row:
+def timed(shape, name, theirs, bar, timing, ours=None, by=""):
     """The chain at one shape beside another library, whose step is None where it is not installed; `ours` in place of symgrad's."""
     return compare(f"{OPS} ops{by}, shape {shape}", name, ours or eager_step(symgrad, shape), theirs, bar, timing, 1e-11)
 
 
-def rows(timing: Timing) -> Iterator[Row]:
+def rows(timing):
     """Every line, measured one after the other."""
     quick = timing.block == 0
     torch, autograd = torch_one_thread(), optional("autograd")

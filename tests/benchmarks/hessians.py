@@ -1,21 +1,17 @@
 """Hessians: dense beside torch's fastest route, and with structure="auto" beside the closed form by hand and beside a gradient."""
 
-from __future__ import annotations
-
 import tracemalloc
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
 import symgrad
-from tests.benchmarks.problems import DENSE, STRUCTURED, Problem, hand_hessian, make, rosenbrock
-from tests.benchmarks.table import Row, Timing, compare, mean_row, torch_one_thread
+from tests.benchmarks.problems import DENSE, STRUCTURED, hand_hessian, make, rosenbrock
+from tests.benchmarks.table import Row, compare, mean_row, torch_one_thread
 
 LARGE, SIZES = 100_000, (25_000, 50_000, 100_000)
 
 
-def torch_routes(torch: Any, problem: Problem) -> dict[str, Callable[[], Any]]:
+def torch_routes(torch, problem):
     """torch's three ways to a Hessian without compilation."""
     f, x = problem.of(torch, torch.from_numpy)
     func = torch.func
@@ -23,7 +19,7 @@ def torch_routes(torch: Any, problem: Problem) -> dict[str, Callable[[], Any]]:
             "functional.hessian": lambda: torch.autograd.functional.hessian(f, x, vectorize=True)}
 
 
-def our_hessian(problem: Problem, **options: Any) -> tuple[Callable[[], Any], Any]:
+def our_hessian(problem, **options):
     """Our Hessian of a problem as a function without arguments, and the transform with its report."""
     from symgrad.func import hessian
 
@@ -32,7 +28,7 @@ def our_hessian(problem: Problem, **options: Any) -> tuple[Callable[[], Any], An
     return lambda: transform(x), transform
 
 
-def dense(timing: Timing) -> Iterator[Row]:
+def dense(timing):
     """The eight problems, and the geometric mean of the ratios."""
     torch, found = torch_one_thread(), []
     for name in DENSE:
@@ -43,7 +39,7 @@ def dense(timing: Timing) -> Iterator[Row]:
     yield mean_row("hessian, geometric mean of the eight", found, 0.35)
 
 
-def structured(timing: Timing) -> Iterator[Row]:
+def structured(timing):
     """With structure="auto" beside the closed form in NumPy; the row says what was found and how many products it took."""
     for name in STRUCTURED:
         problem = make(name)
@@ -54,13 +50,13 @@ def structured(timing: Timing) -> Iterator[Row]:
                       hand_hessian(problem), 12.0, timing)
 
 
-def gradient(x: Any) -> Any:
+def gradient(x):
     """Our gradient of Rosenbrock's function."""
     (g,) = symgrad.autograd.grad(rosenbrock(symgrad, x), x)
     return g
 
 
-def large(timing: Timing) -> Iterator[Row]:
+def large(timing):
     """Rosenbrock's sparse Hessian in a hundred thousand variables: its time in gradients, and its memory by the number of variables."""
     problem = make(f"rosenbrock-{LARGE}")
     x = symgrad.tensor(problem.point, requires_grad=True)
@@ -75,7 +71,7 @@ def large(timing: Timing) -> Iterator[Row]:
               f"{peaks[-1]:.0f} bytes", f"{peaks[0]:.0f} bytes")
 
 
-def peak_memory(n: int) -> int:
+def peak_memory(n):
     """The most that Rosenbrock's sparse Hessian in n variables holds at once, in bytes."""
     ours, _ = our_hessian(make(f"rosenbrock-{n}"), structure="auto")
     ours()
@@ -87,7 +83,7 @@ def peak_memory(n: int) -> int:
         tracemalloc.stop()
 
 
-def rows(timing: Timing) -> Iterator[Row]:
+def rows(timing):
     """All rows of Hessians."""
     yield from dense(timing)
     yield from structured(timing)

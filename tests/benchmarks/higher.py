@@ -1,26 +1,22 @@
 """Derivatives of high order of exp(sin x tanh x²), elementwise: nested gradients, and all orders at once by Taylor coefficients."""
 
-from __future__ import annotations
-
 import functools
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
 import symgrad
-from tests.benchmarks.table import Row, Timing, compare, torch_one_thread
+from tests.benchmarks.table import compare, torch_one_thread
 
 ORDERS, SHAPES = range(1, 7), ((), (1000,))
 
 
-def function(m: Any, x: Any) -> Any:
+def function(m, x):
     """exp(sin x tanh x²) with a library that has torch's names."""
     return m.exp(m.sin(x) * m.tanh(x**2))
 
 
-def nested(m: Any, x: Any, order: int) -> Any:
+def nested(m, x, order):
     """The derivative of an order, each the gradient of the sum of the one before; nothing is recorded for one more."""
     y = function(m, x)
     for k in range(1, order + 1):
@@ -28,9 +24,9 @@ def nested(m: Any, x: Any, order: int) -> Any:
     return y
 
 
-def by_hand(x: np.ndarray, order: int) -> Any:
+def by_hand(x, order):
     """The same in NumPy as a person writes it: the Taylor coefficients of every function of the formula, up to an order, one after the other."""
-    def product(a: Any, b: Any, k: int) -> Any:
+    def product(a, b, k):
         return sum(a[i] * b[k - i] for i in range(k + 1))
 
     s, c, u = [np.sin(x)], [np.cos(x)], (x * x, 2 * x, 1.0)
@@ -47,24 +43,24 @@ def by_hand(x: np.ndarray, order: int) -> Any:
     return e[order] * math.factorial(order)
 
 
-def composed(grad: Callable[..., Any], m: Any, order: int) -> Callable[[Any], Any]:
+def composed(grad, m, order):
     """The same as a function, by a library's transform of functions."""
-    def above(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def above(f):
         return grad(lambda x: f(x).sum())
 
-    f: Callable[[Any], Any] = functools.partial(function, m)
+    f = functools.partial(function, m)
     for _ in range(order):
         f = above(f)
     return f
 
 
-def point(m: Any, shape: tuple[int, ...]) -> Any:
+def point(m, shape):
     """Where: 0.7, or a thousand places on both sides of 0."""
     places = np.random.default_rng(0).uniform(-2, 2, shape).tolist() if shape else 0.7
     return m.tensor(places, dtype=m.float64, requires_grad=True)
 
 
-def rows(timing: Timing) -> Iterator[Row]:
+def rows(timing):
     """Gradients of gradients of orders 1 to 6 at both shapes: by `autograd.grad` with `create_graph`, by hand, and by composed transforms."""
     torch = torch_one_thread()
     for shape, bar in zip(SHAPES, (0.60, 1.10)):

@@ -3,8 +3,6 @@
 Seconds are those of the CPU, but where threads share the work.
 """
 
-from __future__ import annotations
-
 import gc
 import math
 import os
@@ -24,7 +22,7 @@ Clock = Callable[[], float]
 READING = 2e-4  # seconds that one reading of the clock covers at least
 
 
-def seconds(step: Step, repetitions: int, calls: int = 1, clock: Clock = time.process_time) -> float:
+def seconds(step, repetitions, calls=1, clock=time.process_time):
     """The median time of one call, over readings of some calls each."""
     times = []
     for _ in range(repetitions):
@@ -35,7 +33,7 @@ def seconds(step: Step, repetitions: int, calls: int = 1, clock: Clock = time.pr
     return statistics.median(times)
 
 
-def ratio(ours: Step, theirs: Step, rounds: int, block: float, clock: Clock = time.process_time) -> tuple[float, float, float]:
+def ratio(ours, theirs, rounds, block, clock=time.process_time):
     """The median over `rounds` of our time by theirs, each a median over about `block` seconds; and the two median times."""
     once = [max(seconds(step, 3, clock=clock), 1e-9) for step in (ours, theirs)]
     calls = [math.ceil(READING / each) for each in once]  # so that reading the clock, which takes a microsecond, does not count
@@ -44,20 +42,20 @@ def ratio(ours: Step, theirs: Step, rounds: int, block: float, clock: Clock = ti
     return statistics.median(a / b for a, b in pairs), statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
 
 
-def import_seconds(module: str) -> float:
+def import_seconds(module):
     """The time a fresh Python needs to import a module whose bytecode is cached, as in any installation."""
     code = f"import time; start = time.perf_counter(); import {module}; print(time.perf_counter() - start)"
     return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT, env=CACHING).stdout)
 
 
-def import_difference(rounds: int) -> tuple[float, float, float]:
+def import_difference(rounds):
     """The median over `rounds` of `import symgrad` minus `import numpy`, and the two median times."""
     import_seconds("symgrad")
     pairs = [(import_seconds("symgrad"), import_seconds("numpy")) for _ in range(rounds)]
     return statistics.median(a - b for a, b in pairs), statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
 
 
-def bytes_per_node(symgrad: Any, chain: Callable[..., Any], shape: tuple[int, ...], rounds: int) -> float:
+def bytes_per_node(symgrad, chain, shape, rounds):
     """What a recorded chain holds, by tracemalloc, less the data of its values and residuals, divided by its nodes.
 
     Array objects, tuples, nodes and Tensors all count; only the elements of the distinct arrays in the graph do not.

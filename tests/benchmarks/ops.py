@@ -1,20 +1,16 @@
 """Every op by itself, value and gradient: with ten elements beside torch, with 100,000 beside NumPy by hand, and products of matrices."""
 
-from __future__ import annotations
-
 import functools
 import statistics
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
 import symgrad
 from tests.benchmarks.by_hand import BY_HAND
-from tests.benchmarks.calls import Call, bound, calls, step
+from tests.benchmarks.calls import bound, calls, step
 from tests.benchmarks.measure import ratio
-from tests.benchmarks.table import Row, Timing, compare, spell, torch_one_thread
+from tests.benchmarks.table import Row, compare, spell, torch_one_thread
 
 __all__ = ["above", "every", "rows"]
 
@@ -24,7 +20,7 @@ BLOCK = 0.003  # seconds of one side in a round: there are many ops
 AGAIN = 3  # times the rounds for what is above its bar
 
 
-def _small(torch: Any, call: Call) -> tuple[Callable[[], Any], Callable[[], Any]] | None:
+def _small(torch, call):
     """The call in both libraries; None if torch has no such function, or no derivative of it."""
     for n in FEW:  # some usages of the documentation go with its sizes
         try:
@@ -38,7 +34,7 @@ def _small(torch: Any, call: Call) -> tuple[Callable[[], Any], Callable[[], Any]
     return None
 
 
-def _large(call: Call) -> tuple[Callable[[], Any], Callable[[], Any]]:
+def _large(call):
     """The call with many elements, and the same by hand; both give the same numbers, to six digits of the largest."""
     hand = BY_HAND[repr(call)]
     function, leaves = bound(symgrad, call, MANY)
@@ -48,7 +44,7 @@ def _large(call: Call) -> tuple[Callable[[], Any], Callable[[], Any]]:
     value = function().detach().numpy()
     ones = np.ones(value.shape)[()]
 
-    def theirs() -> Any:
+    def theirs():
         return hand(*xs, ones)
 
     for a, b in zip([value, *[g.numpy() for g in ours()]], theirs()):
@@ -56,7 +52,7 @@ def _large(call: Call) -> tuple[Callable[[], Any], Callable[[], Any]]:
     return ours, theirs
 
 
-def _measured(pair: tuple[Callable[[], Any], Callable[[], Any]], timing: Timing, bar: float) -> tuple[float, float, float]:
+def _measured(pair, timing, bar):
     """Our time by theirs and both; measured again, for longer, if it is above the bar, since other work on a machine makes outliers."""
     block = min(timing.block, BLOCK)
     found = ratio(*pair, timing.rounds, block)
@@ -64,7 +60,7 @@ def _measured(pair: tuple[Callable[[], Any], Callable[[], Any]], timing: Timing,
 
 
 @functools.cache
-def every(timing: Timing) -> tuple[list[tuple[str, Row]], list[tuple[str, Row]]]:
+def every(timing):
     """A pair of a call and its row for each op with few elements, and for each with many."""
     torch = torch_one_thread()
     few, many, timing = [], [], timing._replace(rounds=max(1, timing.rounds // 4))
@@ -89,7 +85,7 @@ def every(timing: Timing) -> tuple[list[tuple[str, Row]], list[tuple[str, Row]]]
     return few, many
 
 
-def _summary(work: str, found: list[tuple[str, Row]], beside: str, bar: float) -> Iterator[Row]:
+def _summary(work, found, beside, bar):
     """The geometric mean of the figures, and how many are within the bar."""
     figures = [float(row.figure) for _, row in found]
     mean = f"{statistics.geometric_mean(max(f, 0.01) for f in figures):.2f}" if figures else "not installed"
@@ -98,14 +94,14 @@ def _summary(work: str, found: list[tuple[str, Row]], beside: str, bar: float) -
     yield Row(f"{work}, calls within {bar:.2f}", beside, within, "all")
 
 
-def _product(m: Any, name: str) -> Callable[[], Any]:
+def _product(m, name):
     """A product of two matrices, forward and backward."""
     a, b = (m.tensor(np.random.default_rng(seed).standard_normal((SIDE, SIDE)), requires_grad=True) for seed in (0, 1))
     ones = m.ones((SIDE, SIDE), dtype=m.float64)
     function = {"matmul": m.matmul, "einsum": functools.partial(m.einsum, "ij,jk->ik"),
                 "einsum, transposed": functools.partial(m.einsum, "ij,kj->ki")}[name]
 
-    def once() -> Any:
+    def once():
         a.grad = b.grad = None
         function(a, b).backward(ones)
         return a.grad, b.grad
@@ -113,7 +109,7 @@ def _product(m: Any, name: str) -> Callable[[], Any]:
     return once
 
 
-def rows(timing: Timing) -> Iterator[Row]:
+def rows(timing):
     """The summary of both tables, and the products."""
     torch, (few, many) = torch_one_thread(), every(timing)
     yield from _summary("ops, 10 elements", few, "torch eager", SMALL)
@@ -122,7 +118,7 @@ def rows(timing: Timing) -> Iterator[Row]:
         yield compare(f"{name}, {SIDE} x {SIDE}", "torch eager", _product(symgrad, name), torch and _product(torch, name), PRODUCTS, timing, 1e-9)
 
 
-def above(timing: Timing) -> str:
+def above(timing):
     """The calls above the bars with their figures, the slowest first, as text."""
     few, many = every(timing)
     listed = []

@@ -1,18 +1,15 @@
 """`examples/guide/benchmarks.md`: the tables, and the machine they were measured on."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re
 import textwrap
-from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 
-from tests.benchmarks.table import Row, table
+from tests.benchmarks.table import table
 
 __all__ = ["PAGE", "SECTIONS", "machine", "section", "text"]
 
@@ -106,7 +103,7 @@ Figures of `python -m tests.benchmarks --quick` are meaningless: it runs everyth
 """
 
 
-def machine() -> str:
+def machine():
     """The CPU, its load, NumPy's SIMD level, and the versions."""
     simd = np.show_config(mode="dicts")["SIMD Extensions"]
     versions = [f"{name} {_version(name)}" for name in PACKAGES if _version(name)]
@@ -114,33 +111,33 @@ def machine() -> str:
             f"SIMD of NumPy up to {[*simd['baseline'], *simd['found']][-1]}; Python {platform.python_version()}, {', '.join(versions)}.")
 
 
-def _version(name: str) -> str:
+def _version(name):
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return ""
 
 
-def _cpu() -> str:
+def _cpu():
     known = Path("/proc/cpuinfo")
     names = [line.partition(":")[2].strip() for line in known.read_text().splitlines() if line.startswith("model name")] if known.is_file() else []
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def _measured(found: list[Row], above: str, on: str) -> str:
+def _measured(found, above, on):
     """The table of a section with the machine that it was measured on, and what is above the bars."""
     filled = [textwrap.fill(each, 150, break_long_words=False, break_on_hyphens=False) for each in above.split("\n\n") if each]
     return "\n\n".join([f"Machine of this section: {on}", table(found), *filled])
 
 
-def section(name: str, found: list[Row], above: str, on: str) -> str:
+def section(name, found, above, on):
     """The page as it is, with one section written again, and the machine that this was measured on."""
     part = re.compile(f"^## {SECTIONS[name]}\n.*?(?=^## )", re.DOTALL | re.MULTILINE)
     filled = part.findall(TEMPLATE)[0].replace(f"{{{name}}}", _measured(found, above, on))
     return part.sub(lambda _: filled, PAGE.read_text(encoding="utf-8"))
 
 
-def text(tables: Sequence[list[Row]], above: str, on: str, ops_on: str = "", training_on: str = "") -> str:
+def text(tables, above, on, ops_on="", training_on=""):
     """The page with these tables, measured on a machine, or the tables of single ops and of training on other ones."""
     first, ops, second, compiled, training, symbolic = tables
     return TEMPLATE.format(machine=on, first=table(first), ops=_measured(ops, above, ops_on or on), second=table(second), compiled=table(compiled),

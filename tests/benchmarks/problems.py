@@ -1,7 +1,5 @@
 """The problems whose second derivatives are timed, each written once over a library `xp` with NumPy's names, with its Hessian by hand in NumPy."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,56 +22,56 @@ class Problem:
     point: np.ndarray
     constants: tuple[np.ndarray, ...] = ()
 
-    def of(self, xp: Any, array: Callable[[np.ndarray], Any]) -> tuple[Callable[[Any], Any], Any]:
+    def of(self, xp, array):
         """The function of x alone and the point in a library whose arrays `array` makes, the constants made beforehand."""
         constants = tuple(array(c) for c in self.constants)
         function = self.function
         return lambda x: function(xp, x, *constants), array(self.point)
 
 
-def rosenbrock(xp: Any, x: Any) -> Any:
+def rosenbrock(xp, x):
     return xp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
-def logistic(xp: Any, w: Any, features: Any, labels: Any) -> Any:
+def logistic(xp, w, features, labels):
     z = xp.matmul(features, w)
     return xp.sum(xp.logaddexp(0.0 * z, z) - labels * z)
 
 
-def quadratic(xp: Any, x: Any, matrix: Any) -> Any:
+def quadratic(xp, x, matrix):
     return xp.matmul(x, xp.matmul(matrix, x))
 
 
-def factorization(xp: Any, u: Any, v: Any, target: Any) -> Any:
+def factorization(xp, u, v, target):
     return xp.sum((target - xp.matmul(u, v.T)) ** 2)
 
 
 ROOT, GAS = math.sqrt(2.0), 8.3145 * 300.0
 
 
-def helmholtz(xp: Any, x: Any, matrix: Any, b: Any) -> Any:
+def helmholtz(xp, x, matrix, b):
     bx = xp.matmul(b, x)
     ideal = GAS * xp.sum(x * xp.log(x / (1.0 - bx)))
     mix = xp.matmul(x, xp.matmul(matrix, x))
     return ideal - mix / (math.sqrt(8.0) * bx) * xp.log((1.0 + (1.0 + ROOT) * bx) / (1.0 + (1.0 - ROOT) * bx))
 
 
-def mlp(xp: Any, x: Any, w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, b3: Any) -> Any:
+def mlp(xp, x, w1, b1, w2, b2, w3, b3):
     h = xp.tanh(xp.matmul(x, w1) + b1)
     h = xp.tanh(xp.matmul(h, w2) + b2)
     return xp.sum(xp.matmul(h, w3) + b3)
 
 
-def weights(sizes: tuple[int, ...] = (10, 20, 20, 1), seed: int = 3) -> tuple[np.ndarray, ...]:
+def weights(sizes=(10, 20, 20, 1), seed=3):
     """The matrices and biases of a network, one after the other."""
     rng = np.random.default_rng(seed)
-    out: list[np.ndarray] = []
+    out = []
     for rows, columns in zip(sizes, sizes[1:]):
         out += [rng.normal(size=(rows, columns)) / np.sqrt(rows), rng.normal(size=columns) * 0.1]
     return tuple(out)
 
 
-def make(name: str) -> Problem:
+def make(name):
     """The problem of a name such as "logistic-1000x50"; KeyError for one that is unknown."""
     rng = np.random.default_rng(1)
     kind, _, size = name.partition("-")
@@ -100,7 +98,7 @@ def make(name: str) -> Problem:
 # The Hessians in plain NumPy: what a perfect symbolic engine would run.
 
 
-def _rosenbrock(x: np.ndarray) -> np.ndarray:
+def _rosenbrock(x):
     n = x.size
     h = np.zeros((n, n))
     a, b, flat = x[:-1], x[1:], h.ravel()
@@ -113,16 +111,16 @@ def _rosenbrock(x: np.ndarray) -> np.ndarray:
     return h
 
 
-def _logistic(w: np.ndarray, features: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _logistic(w, features, labels):
     s = 1.0 / (1.0 + np.exp(-(features @ w)))
     return features.T @ ((s * (1.0 - s))[:, None] * features)
 
 
-def _quadratic(x: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+def _quadratic(x, matrix):
     return matrix + matrix.T
 
 
-def _factorization(u: np.ndarray, v: np.ndarray, target: np.ndarray) -> np.ndarray:
+def _factorization(u, v, target):
     rows, columns = u.shape
     h = np.zeros((rows, columns, rows, columns))
     i = np.arange(rows)
@@ -130,7 +128,7 @@ def _factorization(u: np.ndarray, v: np.ndarray, target: np.ndarray) -> np.ndarr
     return h
 
 
-def _helmholtz(x: np.ndarray, matrix: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _helmholtz(x, matrix, b):
     """With s = b'x, q = x'Ax and r(s) = log((1 + (1 + √2)s) / (1 + (1 - √2)s)) / (√8 s), the energy is GAS Σ xᵢ log(xᵢ / (1 - s)) - q r(s)."""
     s, total, ax = b @ x, x.sum(), matrix @ x
     p, m = 1.0 + ROOT, 1.0 - ROOT
@@ -147,7 +145,7 @@ def _helmholtz(x: np.ndarray, matrix: np.ndarray, b: np.ndarray) -> np.ndarray:
     return h
 
 
-def _mlp(x: np.ndarray, w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, b3: Any) -> np.ndarray:
+def _mlp(x, w1, b1, w2, b2, w3, b3):
     h1 = np.tanh(x @ w1 + b1)
     h2 = np.tanh(h1 @ w2 + b2)
     d1, d2 = 1.0 - h1 * h1, 1.0 - h2 * h2
@@ -161,7 +159,7 @@ HESSIANS = {"rosenbrock": _rosenbrock, "logistic": _logistic, "quadratic": _quad
             "mlp": _mlp}
 
 
-def hand_hessian(problem: Problem) -> Callable[[], np.ndarray]:
+def hand_hessian(problem):
     """A function without arguments that computes the Hessian of a problem at its point, from the closed form."""
     closed = HESSIANS[problem.name.partition("-")[0]]
     return lambda: closed(problem.point, *problem.constants)

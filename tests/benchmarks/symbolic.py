@@ -1,21 +1,18 @@
 """The symbolic side: a check of a real function, formulas of long graphs, identities settled, and code made from formulas."""
 
-from __future__ import annotations
-
 import statistics
 import time
-from collections.abc import Callable, Iterator
 
 import numpy as np
 
 import symgrad
 from tests.benchmarks.problems import make
-from tests.benchmarks.table import Row, Timing, compare, spell
+from tests.benchmarks.table import Row, compare, spell
 
 LONG = 10_000  # nodes
 
 
-def median_seconds(step: Callable[[], object], timing: Timing) -> float:
+def median_seconds(step, timing):
     """The median time of one call, of a few: each takes seconds."""
     times = []
     for _ in range(1 if timing.block == 0 else 3):
@@ -25,21 +22,21 @@ def median_seconds(step: Callable[[], object], timing: Timing) -> float:
     return statistics.median(times)
 
 
-def checked(timing: Timing) -> Row:
+def checked(timing):
     """Griewank's Helmholtz energy with ten components."""
     function, point = make("helmholtz-10").of(symgrad, symgrad.tensor)
     size = 3 if timing.block == 0 else 10
     if size == 3:
         function, point = make("helmholtz-3").of(symgrad, symgrad.tensor)
 
-    def step() -> None:
+    def step():
         assert symgrad.check(function, point.tolist(), order=2, progress=False).ok
 
     found = median_seconds(step, timing)
     return Row("check of the Helmholtz energy, n = 10, order 2", "seconds", f"{found:.2f}", "5.00", spell(found))
 
 
-def gradient_of_a_chain(nodes: int) -> symgrad.Tensor:
+def gradient_of_a_chain(nodes):
     """The gradient of a chain of so many operations, y ← x sin y."""
     x = symgrad.tensor(0.3, requires_grad=True, symbol="x")
     y = x
@@ -49,7 +46,7 @@ def gradient_of_a_chain(nodes: int) -> symgrad.Tensor:
     return gradient
 
 
-def let_form(timing: Timing) -> Iterator[Row]:
+def let_form(timing):
     """The let-form of the gradient of a long chain, and of one twice as long."""
     nodes = LONG // 50 if timing.block == 0 else LONG
     gradient_of_a_chain(10).assignments()
@@ -58,7 +55,7 @@ def let_form(timing: Timing) -> Iterator[Row]:
     yield Row("the same by node, 20,000 nodes", "10,000 nodes", f"{twice / once / 2:.2f}", "1.30", spell(twice), spell(once))
 
 
-def identities(timing: Timing) -> Row:
+def identities(timing):
     """The time in which 95 of 100 statements of the corpus are settled."""
     from tests.support.identities import GENERAL
 
@@ -71,7 +68,7 @@ def identities(timing: Timing) -> Row:
     return Row("identical, 95% of the corpus within", "seconds", f"{found:.2f}", "0.20", spell(found))
 
 
-def generated(timing: Timing) -> Iterator[Row]:
+def generated(timing):
     """Code made by `op_from_sympy` beside NumPy by hand, at 100,000 elements."""
     from tests.support.formulas_by_hand import generated_against_hand
 
@@ -79,7 +76,7 @@ def generated(timing: Timing) -> Iterator[Row]:
         yield compare(f"op_from_sympy, {name}, 100,000 elements", "NumPy by hand", ours, by_hand, 1.5, timing)
 
 
-def rows(timing: Timing) -> Iterator[Row]:
+def rows(timing):
     """All rows of the symbolic side."""
     yield checked(timing)
     yield from let_form(timing)

@@ -1,16 +1,14 @@
 """One line of a table of times, how it is measured, and how a table is laid out."""
 
-from __future__ import annotations
-
 import importlib
 import statistics
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
-from tests.benchmarks.measure import Clock, Step, ratio, seconds
+from tests.benchmarks.measure import ratio, seconds
 
 __all__ = ["Row", "Timing", "agree", "compare", "fastest", "mean_row", "numbers", "optional", "spell", "table", "torch_one_thread"]
 
@@ -33,7 +31,7 @@ class Timing(NamedTuple):
     block: float
 
 
-def optional(name: str) -> Any:
+def optional(name):
     """A library of the extras, or None."""
     try:
         return importlib.import_module(name)
@@ -41,7 +39,7 @@ def optional(name: str) -> Any:
         return None
 
 
-def torch_one_thread() -> Any:
+def torch_one_thread():
     """torch on one thread, or None."""
     torch = optional("torch")
     if torch is not None:
@@ -49,12 +47,12 @@ def torch_one_thread() -> Any:
     return torch
 
 
-def spell(seconds: float) -> str:
+def spell(seconds):
     """A time with three digits, in the unit that suits it."""
     return f"{seconds * 1e6:.3g} µs" if seconds < 1e-3 else f"{seconds * 1e3:.3g} ms"
 
 
-def numbers(result: Any) -> list[np.ndarray]:
+def numbers(result):
     """The arrays of a result of either side: a tensor, an array, a sparse matrix, or a sequence of such."""
     if isinstance(result, (tuple, list)):
         return [array for each in result for array in numbers(each)]
@@ -63,7 +61,7 @@ def numbers(result: Any) -> list[np.ndarray]:
     return [np.asarray(result.detach() if hasattr(result, "detach") else result)]
 
 
-def agree(ours: Any, theirs: Any, rtol: float) -> None:
+def agree(ours, theirs, rtol):
     """Hold two results to the same numbers, to a part `rtol` of the largest of each array: otherwise their times mean nothing."""
     mine, other = numbers(ours), numbers(theirs)
     assert len(mine) == len(other)
@@ -71,7 +69,7 @@ def agree(ours: Any, theirs: Any, rtol: float) -> None:
         np.testing.assert_allclose(a.reshape(b.shape), b, rtol=rtol, atol=rtol * float(np.abs(b).max(initial=0.0)))
 
 
-def fastest(routes: Mapping[str, Step], timing: Timing) -> Step:
+def fastest(routes, timing):
     """The route with the smallest median time; they are held to the same numbers first."""
     steps = list(routes.values())
     first = steps[0]()
@@ -80,8 +78,8 @@ def fastest(routes: Mapping[str, Step], timing: Timing) -> Step:
     return steps[0] if timing.block == 0 else min(steps, key=lambda step: seconds(step, max(3, round(timing.block / seconds(step, 1)))))
 
 
-def compare(work: str, beside: str, ours: Step, theirs: Mapping[str, Step] | Step | None, bar: float | None, timing: Timing,
-            rtol: float | None = 1e-9, clock: Clock = time.process_time) -> Row:
+def compare(work, beside, ours, theirs, bar, timing,
+            rtol=1e-9, clock=time.process_time):
     """Our time by the other's, which is the fastest of its routes where it has several and None where it is not installed.
 
     Both give the same numbers, unless `rtol` is None: then they are different work.
@@ -96,19 +94,19 @@ def compare(work: str, beside: str, ours: Step, theirs: Mapping[str, Step] | Ste
     return Row(work, beside, quoted(quotient), limit, spell(a), spell(b))
 
 
-def quoted(quotient: float) -> str:
+def quoted(quotient):
     """A ratio with two digits or more."""
     return f"{quotient:.2f}" if quotient >= 0.095 else f"{quotient:.2g}"
 
 
-def mean_row(work: str, found: Sequence[Row], bar: float) -> Row:
+def mean_row(work, found, bar):
     """The geometric mean of the figures of some rows."""
     figures = [row.figure for row in found]
     missing = next((figure for figure in figures if not figure[:1].isdigit()), None)
     return Row(work, found[0].beside, missing if missing else quoted(statistics.geometric_mean(map(float, figures))), f"{bar:.2f}")
 
 
-def table(found: list[Row]) -> str:
+def table(found):
     """The rows in Markdown, in columns."""
     lines = [("work", "beside", "figure", "at most", "ours", "the other"), *found]
     widths = [max(len(line[i]) for line in lines) for i in range(6)]

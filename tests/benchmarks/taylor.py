@@ -1,18 +1,14 @@
 """Taylor mode: the Laplacian of a network at a batch of points, and all derivatives up to the sixth at once."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import symgrad
 from tests.benchmarks import fields, higher
-from tests.benchmarks.table import Row, Timing, compare, torch_one_thread
+from tests.benchmarks.table import compare, torch_one_thread
 
 ORDER, BARS = 6, {(): 0.03, (1000,): 0.08}
 
 
-def our_laplacian() -> Callable[[], Any]:
+def our_laplacian():
     """The Laplacian of the network at every point, by one forward pass."""
     from symgrad.func import calculus
 
@@ -22,7 +18,7 @@ def our_laplacian() -> Callable[[], Any]:
     return lambda: transform(points)
 
 
-def our_jet(shape: tuple[int, ...]) -> Callable[[], Any]:
+def our_jet(shape):
     """The derivatives of the first orders at a point, of which the last is compared."""
     from symgrad.func import taylor
 
@@ -32,7 +28,7 @@ def our_jet(shape: tuple[int, ...]) -> Callable[[], Any]:
     return lambda: taylor.jet(lambda z: higher.function(symgrad, z), (x,), (series,))[1][-1]
 
 
-def rows(timing: Timing) -> Iterator[Row]:
+def rows(timing):
     """The Laplacian beside torch's fastest route, and the jet beside torch's nested gradients."""
     torch = torch_one_thread()
     yield compare("Laplacian, 10-20-20-1, 100 points", "torch, its fastest route", our_laplacian(), torch and fields.laplacian_routes(torch), 0.15,

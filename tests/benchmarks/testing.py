@@ -1,37 +1,34 @@
 """The testing kit: every check on every op of the registry, and what the plugin costs where nobody uses it."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
 from symgrad.testing import check_op
-from tests.benchmarks.table import Row, Timing, spell
-from tests.support.claims import CASES, attack_on  # noqa: E402
+from tests.benchmarks.table import Row, spell
+from tests.support.claims import CASES, attack_on
 
 STARTS = ("-p", "no:cacheprovider", "-q", "--no-header", "--collect-only", "-c", os.devnull, os.devnull)
 
 
-def attacked(case: int, profile: str) -> float:
+def attacked(case, profile):
     """The seconds of CPU time that all checks of one op with one tuple of parameters take."""
     start = time.process_time()
     assert check_op(attack_on(*CASES[case], profile))
     return time.process_time() - start
 
 
-def start_of_pytest(*options: str) -> float:
+def start_of_pytest(*options):
     """Seconds from the start of pytest to its end, with nothing to do."""
     start = time.perf_counter()
     subprocess.run([sys.executable, "-m", "pytest", *STARTS, *options], capture_output=True, check=False)
     return time.perf_counter() - start
 
 
-def rows(timing: Timing) -> Iterator[Row]:
+def rows(timing):
     """The median time of `check_op` at the default profile, the time for the whole registry at the profile of continuous integration, the plugin."""
     quick = timing.block == 0
     single = [k for k, (op, _) in enumerate(CASES) if op.kind == "elementwise" and op.differentiable]

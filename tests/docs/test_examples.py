@@ -31,14 +31,14 @@ ANSWERS = {
 WITHOUT_FORMULA = {"anharmonic_oscillator": "of a matrix of expressions there is no formula in general"}
 
 
-def inputs(path: Path) -> list:
+def inputs(path):
     """The functions of an example that `symgrad check` would take: every parameter has a default."""
     names = runpy.run_path(str(path))
     own = [f for f in names.values() if inspect.isfunction(f) and f.__module__ == "<run_path>"]
     return [f for f in own if (p := inspect.signature(f).parameters) and all(q.default is not q.empty for q in p.values())]
 
 
-def test_every_example_is_tested_and_listed() -> None:
+def test_every_example_is_tested_and_listed():
     assert {path.stem for path in FILES} == set(ANSWERS)
     listed = re.findall(r"^\| `(\w+)\.py` \|", (FOLDER / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(listed) == sorted(ANSWERS)
@@ -46,7 +46,7 @@ def test_every_example_is_tested_and_listed() -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_finds_the_known_answer(path: Path, tmp_path: Path) -> None:
+def test_finds_the_known_answer(path, tmp_path):
     run = subprocess.run([sys.executable, str(path)], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8")
     assert run.returncode == 0, run.stderr
     assert ANSWERS[path.stem][0] in run.stdout
@@ -54,7 +54,7 @@ def test_finds_the_known_answer(path: Path, tmp_path: Path) -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_notices_a_wrong_formula(path: Path) -> None:
+def test_notices_a_wrong_formula(path):
     right, wrong = ANSWERS[path.stem][1]
     source = path.read_text(encoding="utf-8")
     assert source.count(right) == 1
@@ -63,7 +63,7 @@ def test_notices_a_wrong_formula(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_has_one_function_with_its_inputs_as_defaults(path: Path) -> None:
+def test_has_one_function_with_its_inputs_as_defaults(path):
     (function,) = inputs(path)
     values = {name: p.default for name, p in inspect.signature(function).parameters.items()}
     leaves = {name: symgrad.tensor(value, requires_grad=True, symbol=name) for name, value in values.items()}
@@ -78,11 +78,11 @@ def test_has_one_function_with_its_inputs_as_defaults(path: Path) -> None:
     assert free == {"_".join([name, *map(str, i)]) for name, x in leaves.items() for i in _indices(x)}
 
 
-def _indices(x: symgrad.Tensor) -> list[tuple[int, ...]]:
+def _indices(x):
     return [()] if not x.ndim else [(i,) for i in range(len(x))]
 
 
-def test_the_flights_before_challenger() -> None:
+def test_the_flights_before_challenger():
     lines = (FOLDER / "data" / "challenger.csv").read_text(encoding="utf-8").splitlines()
     rows = [line for line in lines if not line.startswith("#")][1:]
     assert len(rows) == 23 and sum(row.endswith(",1") for row in rows) == 7

@@ -25,16 +25,16 @@ WRONG = {
 each = pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 
 
-def page(path: Path) -> str:
+def page(path):
     return path.with_suffix(".md").read_text(encoding="utf-8")
 
 
-def table(text: str) -> list[str]:
+def table(text):
     """The rows of all tables, without the lines under their heads."""
     return [line for line in text.splitlines() if line.startswith("|") and set(line) - set("|-: ")]
 
 
-def test_every_script_has_a_page_and_a_row_of_the_index() -> None:
+def test_every_script_has_a_page_and_a_row_of_the_index():
     stems = [path.stem for path in SCRIPTS]
     assert all(re.fullmatch(r"[a-z]+_\d{4}_[a-z_]+", stem) for stem in stems)
     assert stems == sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != "README")
@@ -44,13 +44,13 @@ def test_every_script_has_a_page_and_a_row_of_the_index() -> None:
 
 @pytest.mark.sweep
 @each
-def test_page_shows_what_the_script_prints(path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_page_shows_what_the_script_prints(path, capsys):
     runpy.run_path(str(path))["main"]()
     assert table(capsys.readouterr().out) == table(page(path)) != []
 
 
 @each
-def test_page_has_its_parts(path: Path) -> None:
+def test_page_has_its_parts(path):
     headings = re.findall(r"^##? (.+)$", page(path), re.MULTILINE)
     assert headings[1:] == ["Formulas", "Numbers", "What differs"]
     assert re.search(r"\b10\.\d{4,}/\S+|no DOI", page(path)) and "http" not in page(path)
@@ -58,7 +58,7 @@ def test_page_has_its_parts(path: Path) -> None:
 
 @pytest.mark.sampled(4)
 @each
-def test_script_notices_a_wrong_formula(path: Path) -> None:
+def test_script_notices_a_wrong_formula(path):
     right, wrong = WRONG[path.stem]
     source = path.read_text(encoding="utf-8")
     assert source.count(right) == 1

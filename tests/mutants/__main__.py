@@ -1,25 +1,22 @@
 """`python -m tests.mutants` attacks every mutant of the rule tables and prints a table; `--write` keeps the figures of each lot in mutations.json."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.mutants.equivalents import equivalent  # noqa: E402
-from tests.mutants.killing import Killers  # noqa: E402
-from tests.mutants.mutant import Mutant, differentiable_ops  # noqa: E402
-from tests.mutants.rules import mutants_of_rules  # noqa: E402
-from tests.mutants.source import MODULES, mutants_of_source  # noqa: E402
+from tests.mutants.equivalents import equivalent
+from tests.mutants.killing import Killers
+from tests.mutants.mutant import differentiable_ops
+from tests.mutants.rules import mutants_of_rules
+from tests.mutants.source import MODULES, mutants_of_source
 
 FIGURES = Path(__file__).parents[1] / "support" / "data" / "mutations.json"
-KILLERS: dict[tuple[str, bool], Killers] = {}  # of this process, so that what is true of an op is computed once
+KILLERS = {}  # of this process, so that what is true of an op is computed once
 
 
 class Lot(NamedTuple):
@@ -33,17 +30,17 @@ class Lot(NamedTuple):
     trusting: bool
     quick: bool
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"rules of {self.op}" if self.op else f"source of {self.module}"
 
-    def mutants(self) -> Iterator[Mutant]:
+    def mutants(self):
         """All of them, or every n-th."""
         k, n = self.part
         for count, mutant in enumerate(self._all()):
             if count % n == k:
                 yield mutant
 
-    def _all(self) -> Iterator[Mutant]:
+    def _all(self):
         if self.op:
             yield from mutants_of_rules(next(op for op in differentiable_ops() if op.name == self.op))
             return
@@ -63,7 +60,7 @@ class Tally(NamedTuple):
     accused: list[Any]
     seconds: float
 
-    def take(self, other: Tally) -> None:
+    def take(self, other):
         """Add another one's figures; the time is not among them."""
         for kind, counts in other.kinds.items():
             self.kinds.setdefault(kind, Counter()).update(counts)
@@ -72,7 +69,7 @@ class Tally(NamedTuple):
             mine.extend(more)
 
 
-def attacked(lot: Lot) -> Tally:
+def attacked(lot):
     """Attack the mutants of a lot."""
     killers = KILLERS.setdefault((lot.profile, lot.trusting), Killers(lot.profile, honest=not lot.trusting))
     start, accused = time.process_time(), len(killers.accused)
@@ -88,13 +85,13 @@ def attacked(lot: Lot) -> Tally:
     return out._replace(kinds=dict(out.kinds), accused=killers.accused[accused:], seconds=time.process_time() - start)
 
 
-def keep(lot: Lot, figures: dict[str, Any]) -> None:
+def keep(lot, figures):
     """Replace the figures of a lot in the file."""
     known = json.loads(FIGURES.read_text(encoding="utf-8"))
     FIGURES.write_text(json.dumps({**known, str(lot): figures}, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments=None):
     """Attack, print, write."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--profile", default="dev", help="of the attacks: dev, ci or thorough")

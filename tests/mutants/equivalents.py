@@ -1,7 +1,5 @@
 """Mutants that are no mutants: those of which it is proved that they compute the same function with the same derivatives."""
 
-from __future__ import annotations
-
 import functools
 import re
 
@@ -10,19 +8,15 @@ import sympy
 
 import symgrad
 from symgrad.carriers import symbolic
-from symgrad.graph.op import Op
-from symgrad.proofs.case import Case
 from symgrad.proofs.prove import cases
 from symgrad.reference.elementary import derivative
 from symgrad.reference.recorder import RecordingCarrier
-from symgrad.testing.attack import Attack
 from symgrad.testing.checks.memory import results
 from symgrad.testing.claims import Profile
 from symgrad.testing.silence import silence
 from tests.support.claims import attack_on
 
 from .killing import turned
-from .mutant import Mutant
 
 __all__ = ["equivalent"]
 
@@ -30,13 +24,13 @@ SECONDS = 60.0
 IN_NUMBERS_ONLY = ("somewhere", "unbroadcast", "shape", "layout", "dtype", "memory")  # of which a formula says nothing
 
 
-def equivalent(mutant: Mutant) -> str:
+def equivalent(mutant):
     """Why a mutant is the op itself in other words; "" where that is not proved, so that it counts as a survivor."""
     reasons = {_equivalent(mutant, op, wrong) for op, wrong in mutant.wrong}
     return "" if "" in reasons else "; ".join(sorted(reasons))
 
 
-def _equivalent(mutant: Mutant, op: Op, wrong: Op) -> str:
+def _equivalent(mutant, op, wrong):
     kind, detached = mutant.kind, re.match(r"(?:argument (\d+) in the pullback|the whole (pullback|pushforward))$", mutant.what)
     if kind == "detached":
         flat = detached is not None and all(_flat(case, detached[1], detached[2] == "pushforward") for case in cases(op, False, []))
@@ -56,7 +50,7 @@ def _equivalent(mutant: Mutant, op: Op, wrong: Op) -> str:
     return "proved to be the derivative" if proof.verdict == "proved" else ""
 
 
-def _same_numbers(op: Op, wrong: Op) -> bool:
+def _same_numbers(op, wrong):
     """Whether value, gradient and tangent are the same numbers at all examples: formulas say nothing of ties and kinks."""
     for k in range(len(op.docs.examples or ((),))):
         attack = _attack(op, k)
@@ -73,18 +67,18 @@ def _same_numbers(op: Op, wrong: Op) -> bool:
 
 
 @functools.cache
-def _attack(op: Op, k: int) -> Attack:
+def _attack(op, k):
     """The attack on an op with its k-th parameters, of first derivatives only."""
     return attack_on(op, (op.docs.examples or ((),))[k], Profile("first derivatives", 12, 1, 0.0))
 
 
-def _close(x: np.ndarray, y: np.ndarray) -> bool:
+def _close(x, y):
     """Whether arrays are equal up to rounding."""
     size = np.max(np.abs(x), initial=0.0, where=np.isfinite(x))
     return x.shape == y.shape and np.allclose(x, y, rtol=1e-9, atol=1e-12 * size, equal_nan=True)
 
 
-def _same_rules(case: Case, wrong: Case) -> bool:
+def _same_rules(case, wrong):
     """Whether pullback and pushforward of two ops are read as literally the same formulas."""
     try:
         first, second = ({key: list(map(str, found)) for key, found in each.claims(_recorder(each), each.supply, 1)} for each in (case, wrong))
@@ -93,17 +87,17 @@ def _same_rules(case: Case, wrong: Case) -> bool:
     return first == second
 
 
-def _recorder(case: Case) -> RecordingCarrier:
+def _recorder(case):
     return RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, exact=True), case.complex)
 
 
-def _same_value(case: Case, wrong: Case) -> bool:
+def _same_value(case, wrong):
     """Whether two forward rules have one formula."""
     a, b = case.forward(), wrong.forward()
     return len(a) == len(b) and all(x == y or symgrad.identical(x, y, seconds=SECONDS).verdict == "proved" for x, y in zip(a, b))
 
 
-def _flat(case: Case, argument: str | None, pushed: bool) -> bool:
+def _flat(case, argument, pushed):
     """Whether the pullback, or the pushforward, does not depend on the arguments, or on one of them, but for jumps."""
     variables = case.variables if argument is None else case.symbols.get(case.names[int(argument)], np.array([])).ravel().tolist()
     for key, found in case.claims(_recorder(case), case.supply, 1):
@@ -116,7 +110,7 @@ def _flat(case: Case, argument: str | None, pushed: bool) -> bool:
     return True
 
 
-def _is_complex(op: Op, parameters: tuple) -> bool:
+def _is_complex(op, parameters):
     """Whether an op takes complex numbers to complex numbers."""
     attack = attack_on(op, parameters, "dev")
     xs = [x + 0.5j if x.dtype.kind == "f" else x for x in attack.examples("points")[0].xs]

@@ -1,19 +1,14 @@
 """Killing: the checks of `symgrad.testing` on a mutant, with the examples and the truth of the op that it was made of."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from symgrad.frameworks.adapter import NotApplicable
-from symgrad.graph.op import Op
-from symgrad.testing.attack import Attack, Check, run_at_example
+from symgrad.testing.attack import Attack, run_at_example
 from symgrad.testing.checks import CHECKS
 from tests.support.claims import attack_on, further_attacks
-
-from .mutant import Mutant
 
 __all__ = ["Killers", "Killed", "first_failure"]
 
@@ -29,14 +24,14 @@ ASKED_FIRST = {"layout": "layouts", "dtype": "structure", "memory": "mutation", 
 class Remembered:
     """A truth that computes nothing twice: the mutants of an op are many, and what is true of it is the same for all."""
 
-    def __init__(self, truth: Any):
+    def __init__(self, truth):
         self.truth, self.known = truth, {}
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         found = getattr(self.truth, name)
         return functools.partial(self.of, name, found) if name in ("value", "gradient", "tangent", "moves") else found
 
-    def of(self, name: str, function: Any, *given: Any) -> Any:
+    def of(self, name, function, *given):
         """What a function of the truth gives, which is computed once."""
         key = name, spelled(given)
         if key not in self.known:
@@ -44,7 +39,7 @@ class Remembered:
         return self.known[key]
 
 
-def spelled(x: Any) -> Any:
+def spelled(x):
     """Arrays and tuples of them by what is in them."""
     if isinstance(x, np.ndarray):
         return x.shape, x.dtype.str, x.tobytes()
@@ -59,7 +54,7 @@ class Killed(NamedTuple):
     why: str
 
 
-def first_failure(attack: Attack, checks: list[Check]) -> tuple[str, str] | None:
+def first_failure(attack, checks):
     """The first check that an attack fails, and what it says; nothing is shrunk and no report is made."""
     for check in checks:
         if attack.claims.without.get(check.name) or check.when(attack):
@@ -81,13 +76,13 @@ class Killers:
     attacked first, and such checks are left out and counted in `accused`.
     """
 
-    def __init__(self, profile: str = "dev", honest: bool = False):
+    def __init__(self, profile="dev", honest=False):
         self.profile, self.honest = profile, honest
-        self.attacks: dict[tuple[str, int], Attack] = {}
-        self.trusted: dict[tuple[str, int], list[Check]] = {}
-        self.accused: list[tuple[str, tuple, str, str]] = []
+        self.attacks = {}
+        self.trusted = {}
+        self.accused = []
 
-    def attack(self, op: Op, k: int) -> tuple[Attack, list[Check]]:
+    def attack(self, op, k):
         """The attack on an op with its k-th parameters, and the checks that it passes."""
         key = op.name, k
         if key not in self.attacks:
@@ -102,7 +97,7 @@ class Killers:
                 self.trusted[key] = checks = [c for c in checks if c.name != found[0]]
         return self.attacks[key], self.trusted[key]
 
-    def kill(self, mutant: Mutant) -> Killed | None:
+    def kill(self, mutant):
         """How a mutant is found out; None where it survives everything."""
         if str(mutant) in CRASHES:
             return Killed("sizes", (), "the process ends with a segmentation fault")
@@ -120,7 +115,7 @@ class Killers:
         return None
 
 
-def takes_complex(attack: Attack) -> bool:
+def takes_complex(attack):
     """Whether the check for complex numbers has something to say of an op."""
     check = CHECKS["complex"]
     try:
@@ -129,17 +124,17 @@ def takes_complex(attack: Attack) -> bool:
         return False
 
 
-def in_order() -> list[Check]:
+def in_order():
     """All checks, the cheap ones that find most first."""
     middle = [name for name in CHECKS if name not in (*FIRST, *LAST)]
     return [CHECKS[name] for name in (*FIRST, *middle, *LAST) if name in CHECKS]
 
 
-def turned(attack: Attack, wrong: Op) -> Attack:
+def turned(attack, wrong):
     """The attack on a mutant: its own subject, with the examples and the truth of the op itself."""
     out = Attack(wrong, attack.claims, attack.profile, attack.seed)
     for name in ("names", "domains", "elementwise", "shapes", "truth"):
         out.__dict__[name] = getattr(attack, name)
     out.claims = out.subject.claims = attack.claims  # of its own it would claim less, for it is not in the registry
-    out.examples, out.strategy = attack.examples, attack.strategy  # type: ignore[method-assign]
+    out.examples, out.strategy = attack.examples, attack.strategy
     return out

@@ -1,8 +1,6 @@
 """`Mutant`: one op, or several of one helper, with one rule made wrong, as data; no mutant is ever registered."""
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from symgrad.graph.op import Op
 from tests.support.claims import CASES
@@ -20,16 +18,16 @@ class Mutant(NamedTuple):
     what: str
     wrong: tuple[tuple[Op, Op], ...]
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.wrong[0][0].name}: {self.kind}: {self.what}"
 
 
-def mutated(op: Op, **rules: Any) -> Op:
+def mutated(op, **rules):
     """A copy of an op with other rules, under a name that no carrier knows, so that its own forward rule is what runs."""
     return op.but(name=f"{op.name} (mutant)", **rules)
 
 
-def differentiable_ops() -> list[Op]:
+def differentiable_ops():
     """Every op of the registry that has rules of derivatives, but for those between real and complex numbers and those of `vmap`.
 
     Composites have no rules, and the two of `vmap` are no functions by themselves.

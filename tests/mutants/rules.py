@@ -1,10 +1,8 @@
 """Mutants of rules as they are: whatever a rule gives, scaled, negated, dropped, exchanged, misplaced, unconjugated or detached."""
 
-from __future__ import annotations
-
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.node import node_class
 from symgrad.graph.op import Op
-from symgrad.proofs.case import Case
 from symgrad.proofs.prove import cases
 
 from .mutant import Mutant, mutated
@@ -25,39 +22,39 @@ SLIGHTLY = 1 + 1e-6
 Change = Callable[..., Any]
 
 
-def mutants_of_rules(op: Op) -> Iterator[Mutant]:
+def mutants_of_rules(op):
     """Every mutant of an op that can be made of its rules without looking into them."""
     for make in (_values, _cotangents, _tangents, _both, _exchanged, _places, _unbroadcast, _conjugates, _detached, _careless):
         for kind, what, wrong in make(op):
             yield Mutant(kind, what, ((op, wrong),))
 
 
-def arguments(op: Op) -> list[int]:
+def arguments(op):
     """The numbers of the tensor arguments that are differentiated by; a variadic op is given two."""
     count = 2 if op.arity is None else op.arity
     return [i for i in range(count) if not (i < len(op.domain) and op.domain[i].name == "BOOLEAN")
             and not (i < len(op.partials) and op.partials[i] is None)]
 
 
-def constant(op: Op) -> bool:
+def constant(op):
     """Whether the derivative is the same everywhere, so that there is nothing in it to detach or to conjugate."""
     return op.kind == "linear" or bool(op.partials) and not any(map(callable, op.partials)) or op.name == "where"
 
 
 @functools.cache
-def zero(op: Op, i: int) -> bool:
+def zero(op, i):
     """Whether the derivative by an argument is zero everywhere, by declaration or because a linear op ignores it: there is nothing to scale."""
     if op.kind == "linear" and op.arity is not None:
         return not any(np.any(_pulled_back(case)[i]) for case in cases(op, False, []))
     return i < len(op.partials) and not callable(op.partials[i]) and op.partials[i] == 0
 
 
-def flat_below(op: Op) -> bool:
+def flat_below(op):
     """Whether an op of one number is constant for numbers below -1, as relu is."""
     return op.arity == 1 and not any(np.any(_pulled_back(case, x)[0]) for case in cases(op, False, []) for x in (-1.5, -30.0))
 
 
-def _pulled_back(case: Case, x: float = 0.0) -> tuple:
+def _pulled_back(case, x=0.0):
     """The cotangents of an op for a cotangent of different numbers, where all arguments are x."""
     xs = tuple(np.full(shape, x) for shape in case.shapes)
     y = case.op.forward(numeric, *xs, *case.parameters)
@@ -66,12 +63,12 @@ def _pulled_back(case: Case, x: float = 0.0) -> tuple:
     return tuple(case.op.vjp(numeric, g, y, (*xs, *case.parameters), (True,) * len(xs)))
 
 
-def vanishes(op: Op) -> bool:
+def vanishes(op):
     """Whether a linear op has the value 0 everywhere."""
     return op.kind == "linear" and all(zero(op, i) for i in arguments(op))
 
 
-def rank(op: Op, i: int) -> int:
+def rank(op, i):
     """The number of dimensions that an argument has in the examples."""
     return len(op.docs.shapes[min(i, len(op.docs.shapes) - 1)]) if op.docs.shapes else 2
 
@@ -79,18 +76,18 @@ def rank(op: Op, i: int) -> int:
 # The places where a rule can be changed
 
 
-def with_value(op: Op, change: Change) -> Op:
+def with_value(op, change):
     """The op whose value y is `change(xp, y, x)` in every carrier, x its first argument that is no condition."""
-    def forward(xp: Any, *args: Any) -> Any:
+    def forward(xp, *args):
         return change(xp, op.forward(xp, *args), args[0][0] if op.arity is None else args[arguments(op)[0]])
 
     return mutated(op, forward=forward)
 
 
-def with_cotangent(op: Op, i: int, change: Change) -> Op:
+def with_cotangent(op, i, change):
     """The op whose i-th cotangent c is `change(xp, c, g, x)`."""
-    def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
-        out = list(op.vjp(xp, g, y, args, needs))  # type: ignore[misc]
+    def vjp(xp, g, y, args, needs):
+        out = list(op.vjp(xp, g, y, args, needs))
         if i < len(out) and needs[i] is not None:
             out[i] = change(xp, out[i], g, args[i])
         return tuple(out)
@@ -98,31 +95,31 @@ def with_cotangent(op: Op, i: int, change: Change) -> Op:
     return mutated(op, vjp=vjp)
 
 
-def with_arguments(op: Op, change: Change, vjp: bool = True, jvp: bool = False) -> Op:
+def with_arguments(op, change, vjp=True, jvp=False):
     """The op whose pullback or pushforward reads `change(xp, g or tangent, y, args)` for its value and arguments."""
-    def pull(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
-        return op.vjp(xp, g, *change(xp, g, y, args), needs)  # type: ignore[misc]
+    def pull(xp, g, y, args, needs):
+        return op.vjp(xp, g, *change(xp, g, y, args), needs)
 
-    def push(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
-        return op.jvp(xp, tangents, *change(xp, tangents, y, args))  # type: ignore[misc]
+    def push(xp, tangents, y, args):
+        return op.jvp(xp, tangents, *change(xp, tangents, y, args))
 
     return mutated(op, **({"vjp": pull} if vjp else {}), **({"jvp": push} if jvp else {}))
 
 
-def with_tangent(op: Op, change: Change) -> Op:
+def with_tangent(op, change):
     """The op whose tangent t is `change(xp, t)`."""
-    def jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
-        t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
+    def jvp(xp, tangents, y, args):
+        t = op.jvp(xp, tangents, y, args)
         return t if t is None else change(xp, t)
 
     return mutated(op, jvp=jvp)
 
 
-def with_tangents(op: Op, change: Change) -> Op:
+def with_tangents(op, change):
     """The op whose pushforward reads `change(tangents)`."""
-    def jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
+    def jvp(xp, tangents, y, args):
         given = change(list(tangents))
-        return None if all(t is None for t in given) else op.jvp(xp, given, y, args)  # type: ignore[misc]
+        return None if all(t is None for t in given) else op.jvp(xp, given, y, args)
 
     return mutated(op, jvp=jvp)
 
@@ -132,7 +129,7 @@ def with_tangents(op: Op, change: Change) -> Op:
 Made = Iterator[tuple[str, str, Op]]
 
 
-def _values(op: Op) -> Made:
+def _values(op):
     if vanishes(op):
         yield "added", "1e-6 x to the value, which is 0", with_value(op, lambda xp, y, x: y + 1e-6 * x)
         return
@@ -145,7 +142,7 @@ def _values(op: Op) -> Made:
         yield "somewhere", "the value's sign at x < -1", with_value(op, lambda xp, y, x: y * np.where(np.less(x, -1), -1, 1) if xp is numeric else y)
 
 
-def _cotangents(op: Op) -> Made:
+def _cotangents(op):
     for i in arguments(op):
         if zero(op, i):
             yield "added", f"1e-6 g to cotangent {i}, which is 0", with_cotangent(op, i, lambda xp, c, g, x: 1e-6 * g)
@@ -159,7 +156,7 @@ def _cotangents(op: Op) -> Made:
                 op, i, lambda xp, c, g, x: c * (1 + 1e-6 * np.less(x, -1)) if xp is numeric else c)
 
 
-def _tangents(op: Op) -> Made:
+def _tangents(op):
     every = [i for i in arguments(op) if not zero(op, i)]
     if not every:
         yield "added", "1e-6 t to the tangent, which is 0", mutated(op, jvp=lambda xp, tangents, y, args: 1e-6 * tangents[0])
@@ -171,7 +168,7 @@ def _tangents(op: Op) -> Made:
         yield "dropped", f"tangent {i}", with_tangents(op, lambda ts, i=i: [None if k == i else t for k, t in enumerate(ts)])
 
 
-def _both(op: Op) -> Made:
+def _both(op):
     """Pullback and pushforward wrong in the same way, so that they are still each other's adjoint."""
     for i in arguments(op):
         if zero(op, i):
@@ -182,16 +179,16 @@ def _both(op: Op) -> Made:
             yield "both scaled", f"derivative {i} {what}, in pullback and pushforward", mutated(op, vjp=wrong.vjp, jvp=pushed.jvp)
 
 
-def _exchanged(op: Op) -> Made:
+def _exchanged(op):
     """Two arguments, two cotangents or two tangents taken for each other."""
     for i, j in itertools.combinations(arguments(op), 2):
-        def turned(found: Any, i: int = i, j: int = j) -> tuple:
+        def turned(found, i=i, j=j):
             out = list(found)
             out[i], out[j] = out[j], out[i]
             return tuple(out)
 
-        def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence, turned: Change = turned) -> tuple:
-            return turned(op.vjp(xp, g, y, args, (True,) * len(needs)))  # type: ignore[misc]
+        def vjp(xp, g, y, args, needs, turned=turned):
+            return turned(op.vjp(xp, g, y, args, (True,) * len(needs)))
 
         yield "exchanged", f"cotangents {i} and {j}", mutated(op, vjp=vjp)
         yield "exchanged", f"tangents {i} and {j}", with_tangents(op, turned)
@@ -201,11 +198,11 @@ def _exchanged(op: Op) -> Made:
             yield "exchanged", f"arguments {i} and {j}, in the pushforward", with_arguments(op, read, vjp=False, jvp=True)
 
 
-def _places(op: Op) -> Made:
+def _places(op):
     """Cotangents of the right numbers at wrong places, or of another shape."""
     if op.kind == "elementwise":
         return
-    def flipped(xp: Any, c: Any, g: Any, x: Any) -> Any:
+    def flipped(xp, c, g, x):
         return xp.flip(c, tuple(range(len(c.shape)))) if c.shape else c
 
     for i in arguments(op):
@@ -220,23 +217,23 @@ def _places(op: Op) -> Made:
             yield "shape", f"cotangent {i} with one more axis", with_cotangent(op, i, lambda xp, c, g, x: xp.reshape(c, (1, *c.shape)))
 
 
-def _unbroadcast(op: Op) -> Made:
+def _unbroadcast(op):
     """A cotangent of a stretched argument of which one slice is taken, or the mean, where the sum belongs."""
     if op.kind != "elementwise" and op.name != "where" or len(arguments(op)) < 2:
         return
 
-    def slices(xp: Any, c: Any, g: Any, x: Any) -> Any:
+    def slices(xp, c, g, x):
         if c is None or tuple(c.shape) == tuple(x.shape):
             return c
         lead = len(c.shape) - len(x.shape)
         return xp.getitem(c, (*(0,) * lead, *(slice(0, 1) if n == 1 else slice(None) for n in x.shape)))
 
-    def mean(xp: Any, c: Any, g: Any, x: Any) -> Any:
+    def mean(xp, c, g, x):
         if c is None or tuple(c.shape) == tuple(x.shape):
             return c
         return xp.sum_to_size(c, tuple(x.shape)) / (int(np.prod(c.shape)) / max(1, int(np.prod(x.shape))) or 1)
 
-    def wide(xp: Any, c: Any, g: Any, x: Any) -> Any:
+    def wide(xp, c, g, x):
         return c if c is None or tuple(c.shape) == tuple(x.shape) else xp.reshape(c, (1, *c.shape))
 
     for i in arguments(op):
@@ -245,12 +242,12 @@ def _unbroadcast(op: Op) -> Made:
             yield "unbroadcast", f"cotangent {i}: the mean for the sum", with_cotangent(op, i, mean)
 
 
-def _conjugates(op: Op) -> Made:
+def _conjugates(op):
     """A pullback that reads complex arguments without conjugation."""
     if constant(op):
         return
 
-    def plain(xp: Any, g: Any, y: Any, args: tuple) -> tuple:
+    def plain(xp, g, y, args):
         if not _is_complex(g):
             return y, args
         return _conjugate(xp, y), tuple(_conjugate(xp, a) for a in args)
@@ -258,17 +255,17 @@ def _conjugates(op: Op) -> Made:
     yield "conjugate", "the pullback reads arguments that are not conjugated", with_arguments(op, plain)
 
 
-def _is_complex(x: Any) -> bool:
+def _is_complex(x):
     return getattr(getattr(x, "dtype", None), "kind", "") == "c" or bool(getattr(getattr(x, "dtype", None), "is_complex", False))
 
 
-def _conjugate(xp: Any, x: Any) -> Any:
+def _conjugate(xp, x):
     return xp.conj(x) if _is_complex(x) else x
 
 
-def _detached(op: Op) -> Made:
+def _detached(op):
     """Rules that are right in value, and of which one factor has lost what it depends on."""
-    def still(x: Any) -> Any:
+    def still(x):
         return x.detach() if isinstance(x, Tensor) else x
 
     if all(zero(op, i) for i in arguments(op)):
@@ -283,8 +280,8 @@ def _detached(op: Op) -> Made:
                     op, i, lambda xp, c, g, x: c + (x - x.detach()) if xp is traced and c is not None and _fits(x, c) else c)
         yield "detached", "the whole pullback", with_arguments(op, lambda xp, g, y, args: (still(y), tuple(map(still, args))))
 
-    def loose(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
-        return op.vjp(xp, still(g), y, args, needs)  # type: ignore[misc]
+    def loose(xp, g, y, args, needs):
+        return op.vjp(xp, still(g), y, args, needs)
 
     yield "detached", "the cotangent in the pullback", mutated(op, vjp=loose)
     yield "detached", "the tangents in the pushforward", with_tangents(op, lambda ts: [still(t) for t in ts])
@@ -292,17 +289,17 @@ def _detached(op: Op) -> Made:
         yield "detached", "the whole pushforward", with_arguments(op, lambda xp, t, y, args: (still(y), tuple(map(still, args))), vjp=False, jvp=True)
 
 
-def _fits(x: Any, c: Any) -> bool:
+def _fits(x, c):
     """Whether an array broadcasts to the shape of a cotangent."""
     lead = len(c.shape) - len(x.shape)
     return lead >= 0 and all(n in (1, m) for n, m in zip(x.shape, c.shape[lead:]))
 
 
-def _careless(op: Op) -> Made:
+def _careless(op):
     """Rules that are right as long as nobody looks at memory, dtypes, or the size of a cotangent; derivatives get their dtypes from the engine."""
     places = [i for i in arguments(op) if not zero(op, i)]
 
-    def grown(xp: Any, c: Any, g: Any, x: Any) -> Any:
+    def grown(xp, c, g, x):
         return c if c is None else c + 1e-6 * xp.abs(c)
 
     for i in places[-1:]:
@@ -315,18 +312,18 @@ def _careless(op: Op) -> Made:
             op, lambda xp, y, x: y * SLIGHTLY if _is_scattered(x) else y)
     yield "dtype", "the value in double precision", with_value(op, lambda xp, y, x: _doubled(xp, y))
 
-    def doubling(xp: Any, y: Any, x: Any) -> Any:
+    def doubling(xp, y, x):
         if isinstance(x, np.ndarray) and x.flags.writeable and not op.view:
             y = np.array(y)
             x *= np.asarray(2, x.dtype)
         return y
 
-    def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+    def vjp(xp, g, y, args, needs):
         if not isinstance(g, np.ndarray) or not g.flags.writeable:
-            return op.vjp(xp, g, y, args, needs)  # type: ignore[misc,no-any-return]
-        out = op.vjp(xp, g.copy(), y, args, needs)  # type: ignore[misc]
+            return op.vjp(xp, g, y, args, needs)
+        out = op.vjp(xp, g.copy(), y, args, needs)
         g *= 2
-        return out  # type: ignore[no-any-return]
+        return out
 
     if not op.view and not any(d.name == "BOOLEAN" for d in op.domain):
         yield "memory", "the argument is doubled in place", with_value(op, doubling)
@@ -334,9 +331,9 @@ def _careless(op: Op) -> Made:
         yield "memory", "the cotangent is doubled in place", mutated(op, vjp=vjp)
 
 
-def _is_scattered(x: Any) -> bool:
+def _is_scattered(x):
     return isinstance(x, np.ndarray) and x.ndim > 0 and not x.flags.c_contiguous
 
 
-def _doubled(xp: Any, x: Any) -> Any:
+def _doubled(xp, x):
     return x.astype(np.float64) if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind == "f" else x

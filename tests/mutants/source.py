@@ -1,19 +1,16 @@
 """Mutants of the source of the rule tables: one operator, constant, name, term or branch changed in `symgrad/ops`, the module run again aside."""
 
-from __future__ import annotations
-
 import ast
 import collections
 import copy
 import sys
 import types
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from unittest import mock
 
 import symgrad.ops
-from symgrad.graph.op import REGISTRY, Op
+from symgrad.graph.op import REGISTRY
 
 from .mutant import Mutant, differentiable_ops, mutated
 
@@ -40,7 +37,7 @@ class Change(NamedTuple):
     tree: ast.Module
 
 
-def replacements(node: ast.expr, names: list[str]) -> Iterator[tuple[str, ast.expr]]:
+def replacements(node, names):
     """What an expression may be replaced by, with the kind of the change; `names` are the arguments of the function around it."""
     if isinstance(node, ast.BinOp):
         for other in OPERATORS.get(type(node.op), ()):
@@ -77,17 +74,17 @@ def replacements(node: ast.expr, names: list[str]) -> Iterator[tuple[str, ast.ex
 class _Sites(ast.NodeVisitor):
     """The paths to every expression inside a function or lambda, with the arguments of that function."""
 
-    def __init__(self) -> None:
-        self.found: list[tuple[tuple, list[str]]] = []
-        self.path: list[tuple[str, int | None]] = []
-        self.names: list[list[str]] = []
+    def __init__(self):
+        self.found = []
+        self.path = []
+        self.names = []
 
-    def generic_visit(self, node: ast.AST) -> None:
+    def generic_visit(self, node):
         inside = isinstance(node, (ast.FunctionDef, ast.Lambda))
         if isinstance(node, ast.FunctionDef) and "composite(" in "".join(map(ast.unparse, node.decorator_list)):
             return
         if inside:
-            self.names.append([a.arg for a in node.args.args if a.arg not in ("xp", "needs")])  # type: ignore[attr-defined]
+            self.names.append([a.arg for a in node.args.args if a.arg not in ("xp", "needs")])
         if self.names and isinstance(node, ast.expr):
             self.found.append((tuple(self.path), self.names[-1]))
         for name, value in ast.iter_fields(node):
@@ -102,16 +99,16 @@ class _Sites(ast.NodeVisitor):
             self.names.pop()
 
 
-def _at(tree: ast.AST, path: tuple) -> Any:
+def _at(tree, path):
     for name, k in path:
         tree = getattr(tree, name) if k is None else getattr(tree, name)[k]
     return tree
 
 
-def _with(tree: ast.Module, path: tuple, new: ast.expr) -> ast.Module:
+def _with(tree, path, new):
     """The tree with the expression at a path replaced; what is not on the path is shared."""
     out = copy.copy(tree)
-    node: Any = out
+    node = out
     for at, (name, k) in enumerate(path):
         last = at == len(path) - 1
         old = getattr(node, name)
@@ -121,12 +118,12 @@ def _with(tree: ast.Module, path: tuple, new: ast.expr) -> ast.Module:
     return out
 
 
-def changes(module: str) -> Iterator[Change]:
+def changes(module):
     """Every change of one module of `symgrad/ops`. It is named by the statement it is in, so that its name outlives other changes."""
     tree = ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8"))
     sites = _Sites()
     sites.visit(tree)
-    seen: collections.Counter[str] = collections.Counter()
+    seen = collections.Counter()
     for path, names in sites.found:
         old = _at(tree, path)
         for kind, new in replacements(old, names):
@@ -137,14 +134,14 @@ def changes(module: str) -> Iterator[Change]:
             yield Change(kind, what + (f" (#{seen[what]})" if seen[what] > 1 else ""), _with(tree, path, new))
 
 
-def _name_of(statement: ast.stmt) -> str:
+def _name_of(statement):
     """What a top-level statement declares."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and isinstance(statement.value.args[0], ast.Constant):
         return str(statement.value.args[0].value)
     return getattr(statement, "name", "") or type(statement).__name__.lower()
 
 
-def declared(module: str, tree: ast.Module | None = None) -> dict[str, Op]:
+def declared(module, tree=None):
     """The ops that the modules of `symgrad/ops` declare where one of them has another text; the registry is left as it is."""
     name = f"symgrad.ops.{module}"
     made = types.ModuleType(name)
@@ -159,10 +156,10 @@ def declared(module: str, tree: ast.Module | None = None) -> dict[str, Op]:
         return dict(REGISTRY)
 
 
-CODES: dict[str, types.CodeType] = {}
+CODES = {}
 
 
-def _code(module: str, tree: ast.Module | None) -> types.CodeType:
+def _code(module, tree):
     path = str(FOLDER / f"{module}.py")
     if tree is not None:
         return compile(tree, path, "exec")
@@ -171,7 +168,7 @@ def _code(module: str, tree: ast.Module | None) -> types.CodeType:
     return CODES[module]
 
 
-def fingerprint(rule: Any, seen: set[int] | None = None) -> Any:
+def fingerprint(rule, seen=None):
     """What a rule's text says, with that of the functions it calls: two rules of one fingerprint do the same."""
     seen = set() if seen is None else seen
     if not isinstance(rule, types.FunctionType):
@@ -185,16 +182,16 @@ def fingerprint(rule: Any, seen: set[int] | None = None) -> Any:
     return _text(rule.__code__), repr(rule.__defaults__), tuple(fingerprint(c, seen) for c in (*cells, *called))
 
 
-def _names(code: types.CodeType) -> list[str]:
+def _names(code):
     return [*code.co_names, *(n for c in code.co_consts if isinstance(c, types.CodeType) for n in _names(c))]
 
 
-def _text(code: types.CodeType) -> Any:
+def _text(code):
     """Code without the places it stands at."""
     return code.co_code, code.co_names, code.co_varnames, tuple(_text(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts)
 
 
-def mutants_of_source(modules: tuple[str, ...] = MODULES, wanted: Callable[[str], bool] = lambda what: True) -> Iterator[Mutant]:
+def mutants_of_source(modules=MODULES, wanted=lambda what: True):
     """Every mutant of the text of the rules, or those whose names are wanted."""
     known = {op.name: op for op in differentiable_ops()}
     for module in modules:

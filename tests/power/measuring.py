@@ -19,7 +19,7 @@ from symgrad.testing import check_op
 from symgrad.testing.attack import Attack
 from symgrad.testing.claims import Profile
 from symgrad.testing.silence import silence
-from tests.power.power_entries import RIGHT, WRONG, Entry
+from tests.power.power_entries import RIGHT, WRONG
 
 for _module in ("wrong_values", "wrong_gradients", "wrong_arrays", "wrong_orders", "wrong_behaviour", "wrong_calls", "wrong_rarely", "right_numbers",
                 "right_arrays", "right_rarely"):
@@ -34,7 +34,7 @@ BRIEF = Profile("brief", 5, 3, 0.0)  # as dev, with fewer random examples
 WHOLE = 2  # seeds for which every check is run
 
 
-def attacked(entry: Entry, seed: int, checks=None, profile: str | Profile = "dev", known: dict | None = None) -> dict[str, str]:
+def attacked(entry, seed, checks=None, profile="dev", known=None):
     """The checks that find something wrong with an op under one seed, and what; `known` keeps what is true of it for further seeds."""
     attack = Attack(entry.make(), profile=profile, seed=seed, **entry.claims)
     attack.shrink = False  # what is found counts, not how it is told
@@ -44,7 +44,7 @@ def attacked(entry: Entry, seed: int, checks=None, profile: str | Profile = "dev
     return {r.check: r.reason for r in report.results if r.failure is not None}
 
 
-def measured(entry: Entry, seeds=range(SEEDS), wrong: bool = True) -> dict:
+def measured(entry, seeds=range(SEEDS), wrong=True):
     """In how many seeds an op is caught, and by which checks.
 
     All checks are run for the first seeds, and for a right op for all; for a wrong one afterwards those that found most, and all where they do not.
@@ -61,13 +61,13 @@ def measured(entry: Entry, seeds=range(SEEDS), wrong: bool = True) -> dict:
 
 
 @functools.cache
-def _arguments(name: str, says: str) -> int:
+def _arguments(name, says):
     """How many arguments an op has."""
     entry = next(e for e in ENTRIES.values() if (e.name, e.says) == (name, says))
     return len(Attack(entry.make(), **entry.claims).names)
 
 
-def customary(entry: Entry, seed: int) -> list[np.ndarray]:
+def customary(entry, seed):
     """The random point that a framework's own checker is customarily asked at: standard normal, moved into the domain where there is one."""
     rng = np.random.default_rng(seed)
     shapes = entry.claims.get("shapes") or ((4,),) * _arguments(entry.name, entry.says)
@@ -81,7 +81,7 @@ def customary(entry: Entry, seed: int) -> list[np.ndarray]:
     return out
 
 
-def _said(call) -> bool:
+def _said(call):
     """Whether a checker finds something wrong: it says so, or the op raises."""
     with silence(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -91,7 +91,7 @@ def _said(call) -> bool:
             return True
 
 
-def torch_says(entry: Entry, seeds=range(SEEDS)) -> list | None:
+def torch_says(entry, seeds=range(SEEDS)):
     """In how many seeds `gradcheck`, and `gradgradcheck`, find something; None where torch cannot say the op."""
     import torch
 
@@ -111,7 +111,7 @@ def torch_says(entry: Entry, seeds=range(SEEDS)) -> list | None:
     return out
 
 
-def jax_says(entry: Entry, seeds=range(SEEDS)) -> list | None:
+def jax_says(entry, seeds=range(SEEDS)):
     """In how many seeds `check_grads` of the orders 1 and 2 finds something; None where JAX cannot say the op."""
     import jax
     from jax.test_util import check_grads
@@ -128,17 +128,17 @@ def jax_says(entry: Entry, seeds=range(SEEDS)) -> list | None:
     return out
 
 
-def checkers(entry: Entry, seeds=range(SEEDS)) -> dict:
+def checkers(entry, seeds=range(SEEDS)):
     """What torch's and JAX's own checkers say of the same op."""
     return {"torch": torch_says(entry, seeds), "jax": jax_says(entry, seeds)}
 
 
-def recorded() -> dict:
+def recorded():
     """The measurements that stand in the table."""
     return json.loads(RECORD.read_text()) if RECORD.exists() else {}
 
 
-def main() -> None:
+def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", help="entries, or wrong, or right")
     parser.add_argument("--missing", action="store_true", help="only those without a complete measurement")

@@ -16,14 +16,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import symgrad
-from symgrad.graph.op import Op
 from symgrad.methods import extending
 
 __all__ = ["Entry", "RIGHT", "Rules", "WRONG", "made", "once", "one_where", "right", "ruled", "rules_of", "sine", "stopped", "torch_library",
            "unregistered", "wrong"]
 
-WRONG: dict[str, Entry] = {}
-RIGHT: dict[str, Entry] = {}
+WRONG = {}
+RIGHT = {}
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Rules:
     partials: tuple[Callable[..., Any] | None, ...] = ()
     pullback: Callable[..., Any] | None = None
 
-    def made(self, xp: Any) -> Callable[..., Any]:
+    def made(self, xp):
         """The function in the framework whose namespace `xp` is, with these derivatives."""
         if xp.__name__ == "jax.numpy":
             from tests.power.twins_jax import built
@@ -42,14 +41,14 @@ class Rules:
             return built(self)
         return self.function(xp).apply
 
-    def __call__(self, xp: Any, *xs: Any) -> Any:
+    def __call__(self, xp, *xs):
         return self.made(xp)(*xs)
 
-    def partial(self, xp: Any, y: Any, *xs: Any) -> Any:
+    def partial(self, xp, y, *xs):
         """The function as a partial derivative of another."""
         return self(xp, *xs)
 
-    def function(self, m: Any) -> Any:
+    def function(self, m):
         """The rules as a `Function` of symgrad or of torch."""
         class UnderAttack(m.autograd.Function):
             @staticmethod
@@ -94,7 +93,7 @@ class Entry:
     library: Callable[[Any], Any] | None = None
 
 
-def unregistered(constructor: Callable[..., Any], *rules: Any, **rest: Any) -> Op:
+def unregistered(constructor, *rules, **rest):
     """An op declared with `symgrad.elementwise` or its like, which the registry does not keep."""
     try:
         return constructor("op_under_attack", *rules, **rest).op
@@ -102,7 +101,7 @@ def unregistered(constructor: Callable[..., Any], *rules: Any, **rest: Any) -> O
         extending._unregister("op_under_attack")
 
 
-def stopped(x: Any) -> Any:
+def stopped(x):
     """The same numbers, of which no derivative is taken, in any framework."""
     if type(x).__module__.startswith("jax"):
         import jax
@@ -111,19 +110,19 @@ def stopped(x: Any) -> Any:
     return x.detach() if hasattr(x, "detach") else x
 
 
-def one_where(xp: Any, x: Any) -> Any:
+def one_where(xp, x):
     """1 where a number is positive and 0 elsewhere, in its dtype."""
     return xp.where(x > 0, xp.ones_like(x), xp.zeros_like(x))
 
 
-def torch_library() -> Any:
+def torch_library():
     """torch, on one thread, since the arrays are small."""
     torch = importlib.import_module("torch")
     torch.set_num_threads(1)
     return torch
 
 
-def ruled(m: Any, forward: Callable[..., Any], backward: Callable[..., Any], vmap: Callable[..., Any] | None = None) -> Any:
+def ruled(m, forward, backward, vmap=None):
     """A `Function` of a library, of a forward `(*xs)`, a backward `(ctx, g, *xs)` and perhaps a rule for vmap; ctx knows the thread of the call."""
     class Ruled(m.autograd.Function):
         @staticmethod
@@ -144,23 +143,23 @@ def ruled(m: Any, forward: Callable[..., Any], backward: Callable[..., Any], vma
     return Ruled
 
 
-def sine(m: Any, backward: Callable[..., Any]) -> Any:
+def sine(m, backward):
     """sin with a backward `(g, x)` of its own."""
     return ruled(m, m.sin, lambda ctx, g, x: backward(g, x))
 
 
-def once(m: Any) -> Any:
+def once(m):
     """sinh, which is differentiable once."""
     return ruled(m, lambda x: x.sinh(), m.autograd.function.once_differentiable(lambda ctx, g, x: g * x.cosh()))
 
 
-def _enter(table: dict[str, Entry], entry: Entry) -> None:
+def _enter(table, entry):
     assert entry.name not in table, entry.name
     table[entry.name] = entry
 
 
-def rules_of(table: dict[str, Entry], name: str, category: str, says: str, forward: Callable[..., Any], *partials: Any, form: str = "op",
-             pullback: Any = None, point: str = "normal", **claims: Any) -> Rules:
+def rules_of(table, name, category, says, forward, *partials, form="op",
+             pullback=None, point="normal", **claims):
     """Enter an op of rules, as an op of elements or (form "function", or with a pullback) as a `Function`; the rules are returned."""
     rules = Rules(forward, partials, pullback)
     if form == "function" or pullback is not None:
@@ -171,9 +170,9 @@ def rules_of(table: dict[str, Entry], name: str, category: str, says: str, forwa
     return rules
 
 
-def made(table: dict[str, Entry], name: str, category: str, says: str, point: str = "normal", **claims: Any) -> Callable[[Callable], Callable]:
+def made(table, name, category, says, point="normal", **claims):
     """Enter, as a decorator, an op that a function makes, in a library where it takes one."""
-    def enter(make: Callable[..., Any]) -> Callable[..., Any]:
+    def enter(make):
         of_library = len(inspect.signature(make).parameters) == 1
         own = functools.partial(make, symgrad) if of_library else make
         _enter(table, Entry(name, category, says, own, claims, None, point, make if of_library else None))
@@ -182,11 +181,11 @@ def made(table: dict[str, Entry], name: str, category: str, says: str, point: st
     return enter
 
 
-def wrong(name: str, category: str, says: str, *rules: Any, **rest: Any) -> Any:
+def wrong(name, category, says, *rules, **rest):
     """Enter a wrong op: of rules where they are given, else as a decorator of what makes it."""
     return (rules_of if rules else made)(WRONG, name, category, says, *rules, **rest)
 
 
-def right(name: str, category: str, says: str, *rules: Any, **rest: Any) -> Any:
+def right(name, category, says, *rules, **rest):
     """Enter an op that is right: of rules where they are given, else as a decorator of what makes it."""
     return (rules_of if rules else made)(RIGHT, name, category, says, *rules, **rest)

@@ -24,18 +24,18 @@ into the domain). "–" stands where the framework cannot say the op, or where i
 """
 
 
-def _of(counts, k) -> str:
+def _of(counts, k):
     return "–" if counts is None else str(counts[k])
 
 
-def _row(name, entry, found) -> str:
+def _row(name, entry, found):
     checks = ", ".join(found.get("checks", ()))
     torch, jax = found.get("torch"), found.get("jax")
     cells = [name, entry.says, str(found.get("caught", "")), checks, _of(torch, 0), _of(torch, 1), _of(jax, 0), _of(jax, 1)]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _counts(table, group, record) -> list:
+def _counts(table, group, record):
     """How many ops each checker finds something wrong with: in all seeds, in some."""
     out = []
     found = [record.get(f"{group}/{name}", {}) for name in table]
@@ -49,7 +49,7 @@ def _counts(table, group, record) -> list:
     return out
 
 
-def _summary(record) -> str:
+def _summary(record):
     lines = []
     for title, table, group in (("Wrong ops: caught", WRONG, "wrong"), ("Right ops: accused", RIGHT, "right")):
         lines += [f"| {title} | ops | in every seed | in some | never |", "|---|---|---|---|---|"]
@@ -58,7 +58,7 @@ def _summary(record) -> str:
     return "\n".join(lines).rstrip()
 
 
-def text(record) -> str:
+def text(record):
     """The whole page."""
     parts = [HEAD.format(wrong=len(WRONG), right=len(RIGHT), seeds=SEEDS, few=FEW, summary=_summary(record))]
     for title, table, group in (("Wrong ops", WRONG, "wrong"), ("Right ops", RIGHT, "right")):
@@ -71,6 +71,6 @@ def text(record) -> str:
     return "".join(parts).rstrip() + "\n"
 
 
-def write(record) -> None:
+def write(record):
     """Write README.md."""
     README.write_text(text(record))

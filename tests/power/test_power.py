@@ -9,7 +9,7 @@ import pytest
 
 from symgrad.testing.checks import CHECKS
 from tests.power import measuring, power_table
-from tests.power.power_entries import RIGHT, WRONG, Entry
+from tests.power.power_entries import RIGHT, WRONG
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 RECORD = measuring.recorded()
@@ -26,14 +26,14 @@ THIRD = {name: entry for k, (name, entry) in enumerate(RIGHT.items()) if THOROUG
 right, right_of_torch = (pytest.mark.parametrize("entry, seed", cases(THIRD, foreign)) for foreign in (False, True))
 
 
-def is_caught(entry: Entry, seed: int) -> bool:
+def is_caught(entry, seed):
     if THOROUGH:
         return measuring.measured(entry)["caught"] == measuring.SEEDS
     first, *others = RECORD[f"wrong/{entry.name}"]["checks"]
     return bool(measuring.attacked(entry, seed, checks=[first]) or measuring.attacked(entry, seed, checks=others))
 
 
-def accused(entry: Entry, seed: int) -> list[dict[str, str]]:
+def accused(entry, seed):
     seeds = range(measuring.FEW) if THOROUGH else [seed]
     return [found for each in seeds if (found := measuring.attacked(entry, each, profile="dev" if THOROUGH else measuring.BRIEF))]
 

@@ -1,13 +1,9 @@
 """What the registry claims of its ops beyond what their data says: digits, conventions at special points, and checks left out with reasons."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from typing import Any
 
 from symgrad.engine.recording import core
 from symgrad.graph.domains import COMPLEX, NONNEGATIVE, POSITIVE, REAL, SEPARATED_SINGULAR, Domain, Interval
-from symgrad.graph.op import REGISTRY, Op
+from symgrad.graph.op import REGISTRY
 from symgrad.testing import Claims
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS
@@ -42,7 +38,7 @@ DENOMINATOR = Domain("DENOMINATOR", (Interval(-1e3, -0.5), Interval(0.5, 1e3)))
 
 
 
-def special_points(op: Op, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
+def special_points(op, parameters):
     """The special points of an op, with the gradient where that is a convention."""
     if op.name == "pow":
         return POWERS_OF_ZERO
@@ -59,9 +55,9 @@ OF_SPECTRA = ("eigenvalues", "eigenvectors")
 """Which make complex numbers of matrices; equal eigenvalues have no derivatives."""
 
 
-def claims_of_case(op: Op, parameters: tuple[Any, ...]) -> Claims:
+def claims_of_case(op, parameters):
     """The claims of an op with one tuple of parameters."""
-    more: dict[str, Any] = {}
+    more = {}
     without = {"proof": "test_higher_derivatives_are_proved asks for more", "compiled": "test_registry_compiled.py asks for more"}
     without |= {check: reason for check, reason in reasons(op.name).items() if check in CHECKS}
     if op.name == "binary_cross_entropy":
@@ -87,7 +83,7 @@ EXPONENTS = {3: REAL, 0: REAL, 2.5: NONNEGATIVE, 0.1: POSITIVE, -1.5: POSITIVE}
 """Exponents that are Python numbers, for which the rule of `pow` has branches of its own, and where each has all derivatives up to the second."""
 
 
-def _powers_with_numbers(op: Op) -> Iterator[tuple[Any, Claims]]:
+def _powers_with_numbers(op):
     power = core(op)
     for exponent, domain in EXPONENTS.items():
         yield lambda input, b=exponent: power(input, b), Claims(
@@ -95,11 +91,11 @@ def _powers_with_numbers(op: Op) -> Iterator[tuple[Any, Claims]]:
             order=2 if domain is NONNEGATIVE else 3)
 
 
-def _lower_of_two(op: Op) -> Iterator[tuple[Any, Claims]]:
+def _lower_of_two(op):
     """The median of two numbers at the position of the lower one; of three equal ones every partial derivative would be 0."""
     median = core(op)
 
-    def at_its_position(input: Any) -> Any:
+    def at_its_position(input):
         return median(input, (int(input.detach().numpy().argmin()),))
 
     yield at_its_position, Claims(formula=lambda xp, input: xp.minimum(xp.getitem(input, (0,)), xp.getitem(input, (1,))), domain=REAL, shapes=((2,),),
@@ -112,14 +108,14 @@ CUT_OFF = (((0.0, 1.0, 1.0), (-STEEPEST, 100.0, 100.0)), ((1.0, 0.0, 1.0), (STEE
 """The gradient of binary_cross_entropy at the ends, where torch cuts off the logarithms at -100 and the variance at 1e-12, as float32 has it."""
 
 
-def _entropy_of_elements(op: Op) -> Iterator[tuple[Any, Claims]]:
+def _entropy_of_elements(op):
     entropy = core(op)
     yield lambda input, target, weight: entropy(input, target, weight, "none"), Claims(
         formula=lambda xp, input, target, weight: xp.binary_cross_entropy(input, target, weight, "none"), special=CUT_OFF, elementwise=True,
         domain={"input": (0.1, 0.4), "target": (0.6, 0.9)}, dtypes=("float64", "float32", "bfloat16"), ulp=ULP, name=f"{op.name} at the ends")
 
 
-def _with_parameters(*parameters: Any, **more: Any) -> Callable[[Op], Iterator[tuple[Any, Claims]]]:
+def _with_parameters(*parameters, **more):
     """The op itself with parameters that are not among its examples, since proofs take those, too."""
     return lambda op: iter([(op, Claims(parameters=parameters, ulp=ULP, name=f"{op.name}{parameters}", **more))])
 
@@ -130,17 +126,17 @@ FURTHER = {"pow": _powers_with_numbers, "median_of_all": _lower_of_two, "nanmedi
 """Functions of ops with claims of their own, for what the examples of the ops do not reach."""
 
 
-def further_attacks(name: str, op: Op, profile: str) -> Iterator[Attack]:
+def further_attacks(name, op, profile):
     """The attacks on functions of the op of a name; `op` is that of the registry, or made of it."""
     for function, claims in FURTHER[name](op) if name in FURTHER else ():
         yield Attack(function, claims, profile)
 
 
-def attack_on(op: Op, parameters: tuple[Any, ...], profile: str) -> Attack:
+def attack_on(op, parameters, profile):
     """The attack on an op with one tuple of parameters."""
     return Attack(op, claims_of_case(op, parameters), profile)
 
 
-def name_of(op: Op, parameters: tuple[Any, ...]) -> str:
+def name_of(op, parameters):
     """What tests call an op with one tuple of parameters."""
     return f"{op.name}{parameters}"

@@ -10,8 +10,6 @@ A property is a check of `symgrad.testing`, or
 - "memory": a result of the public function shares no memory with an argument, unless it is a view.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 __all__ = ["EXEMPTIONS", "Exemption", "exempt", "reasons"]
@@ -49,11 +47,11 @@ EXEMPTIONS = (
 )
 
 
-def exempt(property: str) -> frozenset[str]:
+def exempt(property):
     """The ops that a property is not asked of."""
     return frozenset(name for row in EXEMPTIONS if property in row.properties.split() for name in row.ops.split())
 
 
-def reasons(name: str) -> dict[str, str]:
+def reasons(name):
     """The properties that an op is not asked for, with the reasons."""
     return {property: row.reason for row in EXEMPTIONS if name in row.ops.split() for property in row.properties.split()}

@@ -1,7 +1,5 @@
 """Ops from formulas beside NumPy code for the same that a person would write: `generated_against_hand` gives the pairs that are timed."""
 
-from __future__ import annotations
-
 import numpy as np
 import sympy
 

@@ -19,22 +19,22 @@ class Case(NamedTuple):
     assumptions: Any = None
 
 
-def gd(u: Any) -> Any:
+def gd(u):
     """Gudermann's function."""
     return 2 * sympy.atan(sympy.tanh(u / 2))
 
 
-def raw(make: Any, *args: Any) -> Any:
+def raw(make, *args):
     """An expression as it is written, which SymPy would simplify at once."""
     return make(*args, evaluate=False)
 
 
-def read(name: str) -> tuple[list[Case], list[Case]]:
+def read(name):
     """The true and the false cases of a file."""
     definitions, *parts = re.split(r"\n\n\[(true|false): (.*)\]\n", (Path(__file__).parent / "corpus" / f"{name}.txt").read_text())
-    names: dict[str, Any] = {**vars(sympy), "gd": gd, "raw": raw}
+    names = {**vars(sympy), "gd": gd, "raw": raw}
     exec(definitions, names)
-    cases: dict[str, list[Case]] = {"true": [], "false": []}
+    cases = {"true": [], "false": []}
     for truth, field, lines in zip(parts[::3], parts[1::3], parts[2::3]):
         for line in lines.splitlines():
             claim, _, assumptions = line.partition(" given ")

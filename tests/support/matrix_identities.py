@@ -21,7 +21,7 @@ class Identity(NamedTuple):
     order: int
 
 
-def likelihood(A: symgrad.Tensor, y: symgrad.Tensor) -> symgrad.Tensor:
+def likelihood(A, y):
     """The negative logarithm of a Gaussian likelihood as it is computed, by a Cholesky factor."""
     factor = symgrad.linalg.cholesky(A)
     solution = symgrad.linalg.solve_triangular(factor, y.unsqueeze(-1), upper=False)
@@ -32,7 +32,7 @@ NAMES = {**{name: getattr(symgrad, name) for name in dir(symgrad)}, "total": sym
          "linalg": symgrad.linalg, "binary_cross_entropy_with_logits": binary_cross_entropy_with_logits, "likelihood": likelihood}
 
 
-def identity(line: str) -> Identity:
+def identity(line):
     """The identity of a line: its name, dimensions, function, the arguments differentiated with respect to, and the derivative."""
     name, dimensions, function, by, text = line.split(" | ")
     arrays = dict(part.partition(":")[::2] for part in dimensions.split(", "))

@@ -21,30 +21,30 @@ WRONG = MARKED.replace("symgrad.exp(-x)", "symgrad.exp(-x) * 1.001")
 TWO = "--symgrad-checks=linearity,value"
 
 
-def ids(result: pytest.RunResult) -> list[str]:
+def ids(result):
     """The ids of the tests that were run, in order."""
     return [line.split(" ")[0] for line in result.outlines if "::" in line and line.split(" ")[1:2] in (["PASSED"], ["FAILED"], ["SKIPPED"])]
 
 
 @pytest.fixture(scope="session")
-def everything_is_imported() -> None:
+def everything_is_imported():
     """A run inside a test forgets the modules it imported: none of ours may be among them."""
     symgrad.accuracy(symgrad.exp, (0.0, 1.0), order=0, points=1, seconds=0.1, progress=False)
     check_op(lambda x: symgrad.where(x < 1.0, symgrad.log(x) * 1.0, x), formula="x", domain="positive", raise_exception=False)
 
 
 @pytest.fixture
-def run(everything_is_imported: None, pytester: pytest.Pytester):
+def run(everything_is_imported, pytester):
     """Run pytest on the files that are there, in this process."""
     return lambda *arguments: pytester.runpytest_inprocess("-p", "no:cacheprovider", *arguments)
 
 
 @pytest.fixture
-def module(pytester: pytest.Pytester, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
+def module(pytester, request, monkeypatch):
     """Write a module that is no test file; its name, which no other test has."""
     monkeypatch.setattr(sys, "path", list(sys.path))
 
-    def write(text: str) -> str:
+    def write(text):
         name = "module_" + "".join(c if c.isalnum() else "_" for c in request.node.name)
         pytester.makepyfile(**{name: text})
         return name

@@ -1,8 +1,5 @@
 """Programs written by hand: `Builder` evaluates every word when it is added, which gives the shapes and dtypes of the steps."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,29 +18,29 @@ class Slot(NamedTuple):
     value: Any
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self):
         return np.shape(self.value)
 
 
 class Builder:
     """`b = Builder(); x = b.input(array); b.program(b.sin(b.mul(x, 2.0)))`; numbers among the operands of elementwise words become constants."""
 
-    def __init__(self) -> None:
-        self.values: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
-        self.calls: list[tuple[str, list[Slot], tuple[Any, ...]]] = []
+    def __init__(self):
+        self.values = ([], [], [])
+        self.calls = []
 
-    def _add(self, kind: int, value: Any) -> Slot:
+    def _add(self, kind, value):
         self.values[kind].append(value)
         return Slot(kind, len(self.values[kind]) - 1, value)
 
-    def input(self, value: Any) -> Slot:
+    def input(self, value):
         return self._add(0, np.float64(value) if type(value) is float else value)
 
-    def constant(self, value: Any) -> Slot:
+    def constant(self, value):
         return self._add(1, value)
 
-    def __getattr__(self, word: str) -> Callable[..., Slot]:
-        def add(*args: Any) -> Slot:
+    def __getattr__(self, word):
+        def add(*args):
             if word in LISTS:
                 place = LISTS[word]
                 ins, params = list(args[place]), (*args[:place], *args[place + 1:])
@@ -55,14 +52,14 @@ class Builder:
 
         return add
 
-    def step(self, word: str, ins: list[Slot], params: tuple[Any, ...]) -> Slot:
+    def step(self, word, ins, params):
         """A step whose parameters may contain an `Operand`."""
         with np.errstate(all="ignore"):
             value = call(Step(word, tuple(range(len(ins))), params, (), np.dtype(float)), [x.value for x in ins])
         self.calls.append((word, ins, params))
         return self._add(2, value)
 
-    def program(self, *outputs: Slot) -> Program:
+    def program(self, *outputs):
         starts = (0, len(self.values[0]), len(self.values[0]) + len(self.values[1]))
         steps = [Step(word, tuple(starts[x.kind] + x.place for x in ins), params, np.shape(value), np.asarray(value).dtype)
                  for (word, ins, params), value in zip(self.calls, self.values[2], strict=True)]
@@ -70,7 +67,7 @@ class Builder:
         return Program(inputs, self.values[1], steps, [starts[x.kind] + x.place for x in outputs])
 
 
-def chain(shape: tuple[int, ...], rounds: int = 20) -> tuple[Program, list[Any]]:
+def chain(shape, rounds=20):
     """The chain of the benchmarks, `x = tanh(exp(-sin(x y + y)))` in rounds, with its value and its gradients; and its inputs."""
     b = Builder()
     x, y, g = (b.input(np.full(shape, value)[()]) for value in (0.7, 0.3, 1.0))

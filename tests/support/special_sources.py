@@ -1,7 +1,5 @@
 """Special functions as their sources compute them: every row of the table, with its parameters, in a language."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from symgrad.carriers import numeric

@@ -48,7 +48,7 @@ TEXTS = (
     "n n symmetric", "99999 99999", "x=1,y=[1, 2]", "x=[[1,2],[3]]", "x=pi/2", "x=9**9**9")
 
 
-def formula(rng: random.Random, depth: int = 4) -> str:
+def formula(rng, depth=4):
     """A formula, most of whose parts are valid."""
     kind = rng.randrange(14) if depth else rng.randrange(5)
     if kind < 3:
@@ -66,7 +66,7 @@ def formula(rng: random.Random, depth: int = 4) -> str:
     return f"{name}({FUNCTIONS[name].format(a, b, rng.choice((*'0123', *NUMBERS)))})"
 
 
-def _long(rng: random.Random) -> str:
+def _long(rng):
     """A text whose length, nesting, degree or number of terms is large."""
     n = rng.choice((3, 10, 30, 99, 101, 400, 3000, 40_000))
     part = rng.choice(("x", "(x+1)", "x+1", "sin(x)", "0.1", " ", "1", "9", "(", "-", "x_", "A[0]", "1/(1+"))
@@ -80,7 +80,7 @@ def _long(rng: random.Random) -> str:
         lambda: "ij," * n + "->", lambda: "sin(x)*" * n + "x", lambda: f"{rng.choice(list(FUNCTIONS))}(x-x+{rng.choice(NUMBERS[:18])})*x"))()
 
 
-def _mutated(rng: random.Random, text: str) -> str:
+def _mutated(rng, text):
     """A text with one change."""
     at, to = sorted(rng.randrange(len(text) + 1) for _ in range(2))
     before, part, after = text[:at], text[at:to], text[to:]
@@ -89,7 +89,7 @@ def _mutated(rng: random.Random, text: str) -> str:
         f"{before}({part}){after}", before + chr(rng.randrange(1, 0x3000)) + part + after, before + formula(rng, 2) + after))
 
 
-def texts(seed: int, count: int) -> list[str]:
+def texts(seed, count):
     """So many hostile texts."""
     rng = random.Random(seed)
     out = []
@@ -148,11 +148,11 @@ def readers():
     }
 
 
-def attack(seed: int, count: int) -> dict:
+def attack(seed, count):
     """Give texts to the readers: each one to those of formulas and two others, and one of ten to a slow one too."""
     known, rng = readers(), random.Random(seed + 1)
     quick = [name for name in known if name not in (*SLOW, *FORMULAS)]
-    outcomes: dict = collections.defaultdict(collections.Counter)
+    outcomes = collections.defaultdict(collections.Counter)
     readings, wrong = 0, []
     for i, text in enumerate(texts(seed, count)):
         for name in (*FORMULAS, *rng.sample(quick, 2), *([SLOW[i // 10 % 2]] if i % 10 == 0 else [])):
@@ -169,7 +169,7 @@ def attack(seed: int, count: int) -> dict:
     return {"texts": count, "readings": readings, "outcomes": outcomes, "wrong": wrong}
 
 
-def _watch(event: str, arguments: tuple) -> None:
+def _watch(event, arguments):
     """An audit hook: no text may become code, a command or a file."""
     if event == "compile" and any(f"{CANARY}{end}" in str(arguments[0]) for end in ("(", "'", " =", " for")):
         raise SystemExit(f"compiled: {arguments[0]!a}")

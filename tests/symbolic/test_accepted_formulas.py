@@ -13,12 +13,12 @@ LARGE = [  # special functions whose values at large and small arguments need fe
     "gammaincc(x, x)*(x + 0.3)", "10000**gammainc(cbrt(2)**y, pi*0.3)", "airy_ai(i1e(x))"]
 
 
-def formulas(seed: int) -> list[str]:
+def formulas(seed):
     """Formulas in random order, four for each function."""
     known, rng = functions(), random.Random(seed)
     names = sorted({function.op.name if function.op.name in known else name for name, function in known.items()})
 
-    def call(name: str, *given: str) -> str:
+    def call(name, *given):
         if name == "where":
             return f"where({given[0]} < {given[-1]}, {given[0]}, 1)"
         fixed = fixed_places(known[name].op)

@@ -39,7 +39,7 @@ def run(source, name="f"):
     """The function defined by generated source, which contains only imports and functions."""
     tree = ast.parse(source)
     assert all(isinstance(node, (ast.Import, ast.FunctionDef)) for node in tree.body)
-    names: dict = {}
+    names = {}
     exec(compile(tree, "source", "exec"), names)
     return names[name]
 

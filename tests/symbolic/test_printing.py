@@ -5,9 +5,7 @@
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -24,7 +22,7 @@ GRAPH = {"": lambda x: x, "leaf": lambda x: x.requires_grad_(), "mul": lambda x:
          "sum": lambda x: x.requires_grad_().sum()}
 
 
-def printed(library: ModuleType, case: dict) -> str:
+def printed(library, case):
     """What a library prints for a recorded tensor: its values are repeated until they fill its shape."""
     read = READ[case["dtype"].rstrip("0123456789")]
     values = [read(word) for word in case["values"]]
@@ -35,22 +33,22 @@ def printed(library: ModuleType, case: dict) -> str:
 
 
 @pytest.fixture(autouse=True)
-def defaults() -> Iterator[None]:
+def defaults():
     yield
     symgrad.set_default_dtype(symgrad.float64)
     symgrad.set_printoptions(profile="default")
 
 
-def name(case: dict) -> str:
+def name(case):
     return f"{case['dtype']}-{case['shape']}-{case['values'][0]}{case['graph'] and '-'}{case['graph']}"
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
-def test_prints_what_pytorch_prints(case: dict) -> None:
+def test_prints_what_pytorch_prints(case):
     assert printed(symgrad, case) == case["text"]
 
 
-def test_the_recorded_cases_cover_every_dtype() -> None:
+def test_the_recorded_cases_cover_every_dtype():
     assert len(CASES) >= 150 and len({case["text"] for case in CASES}) > 140
     assert {case["dtype"] for case in CASES} == set(symgrad.dtypes.dtype.DTYPES)
     everything = "".join(case["text"] for case in CASES)
@@ -62,13 +60,13 @@ def test_the_recorded_cases_cover_every_dtype() -> None:
     (3.14159, ".3f", "3.142"), (3.14159, "", "3.14159"), (3.0, "", "3.0"), (3.14159, ">10", "   3.14159"), (3, "05d", "00003"), (True, "", "True"),
     (1 + 2j, ".2f", "1.00+2.00j"), (float("nan"), ".1e", "nan"), (1e-9, "g", "1e-09"),
 ])
-def test_a_scalar_formats_as_its_number(value: complex, spec: str, out: str) -> None:
+def test_a_scalar_formats_as_its_number(value, spec, out):
     assert format(symgrad.tensor(value), spec) == out
     if isinstance(value, float):
         assert format(symgrad.tensor(value, requires_grad=True), spec) == format(symgrad.tensor(value, symbol="x"), spec) == out
 
 
-def test_repr_of_named_tensors_and_subclasses() -> None:
+def test_repr_of_named_tensors_and_subclasses():
     class Mass(symgrad.Tensor):
         __slots__ = ()
 
@@ -80,7 +78,7 @@ def test_repr_of_named_tensors_and_subclasses() -> None:
     assert text(heavy, "Parameter") == "Parameter([1., 2.])"
 
 
-def test_printing_changes_nothing() -> None:
+def test_printing_changes_nothing():
     array = np.arange(2000.0)[::-1].reshape(40, 50).T
     before = array.copy()
     x = symgrad.from_numpy(array)
@@ -88,7 +86,7 @@ def test_printing_changes_nothing() -> None:
     assert x.value is array and np.array_equal(array, before)
 
 
-def test_options_are_kept_and_restored() -> None:
+def test_options_are_kept_and_restored():
     before = symgrad.get_printoptions()
     symgrad.set_printoptions(precision=2, threshold=5, sci_mode=True)
     assert symgrad.get_printoptions() == {**before, "precision": 2, "threshold": 5, "sci_mode": True}
@@ -103,7 +101,7 @@ def test_options_are_kept_and_restored() -> None:
     ({"profile": "long"}, "unknown profile 'long'.*default, short, full"), ({"precision": -1}, "precision"), ({"edgeitems": -1}, "edgeitems"),
     ({"threshold": math.nan}, "threshold"),
 ])
-def test_invalid_options_change_nothing(option: dict, words: str) -> None:
+def test_invalid_options_change_nothing(option, words):
     before = symgrad.get_printoptions()
     with pytest.raises(ValueError, match=words):
         symgrad.set_printoptions(**{"linewidth": 50, **option})
@@ -111,13 +109,13 @@ def test_invalid_options_change_nothing(option: dict, words: str) -> None:
 
 
 @given(st.lists(st.floats(width=32), min_size=1, max_size=30), st.integers(10, 100))
-def test_every_number_is_shown_to_the_precision(numbers: list[float], width: int) -> None:
+def test_every_number_is_shown_to_the_precision(numbers, width):
     symgrad.set_printoptions(precision=17, sci_mode=True, linewidth=width)
     shown = repr(symgrad.tensor(numbers)).removeprefix("tensor([").removesuffix("])").split(",")
     assert np.array_equal(np.array(list(map(float, shown))), np.array(numbers), equal_nan=True)
 
 
-def record() -> None:
+def record():
     import torch
 
     cases = [{**case, "text": printed(torch, case)} for case in CASES]

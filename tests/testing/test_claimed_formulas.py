@@ -6,22 +6,22 @@ import symgrad
 from symgrad.testing import check_op
 
 
-def verdict(op, **claims) -> str:
+def verdict(op, **claims):
     return check_op(op, checks=["value"], raise_exception=False, **claims).verdict
 
 
-def test_one_argument_may_have_any_name() -> None:
+def test_one_argument_may_have_any_name():
     assert verdict(symgrad.tanh, formula="tanh(x)") == verdict(symgrad.tanh, formula="tanh(input)") == "passed"
     assert verdict(symgrad.tanh, formula="sinh(x)") == verdict(symgrad.tanh, formula="sinh(input)") == "failed"
 
 
-def test_a_formula_of_other_arguments_is_refused() -> None:
+def test_a_formula_of_other_arguments_is_refused():
     assert verdict(symgrad.hypot, formula="sqrt(input**2 + other**2)") == "passed"
     with pytest.raises(ValueError, match="the formula .* names a, but the arguments of the op are input, other"):
         verdict(symgrad.hypot, formula="sqrt(a**2 + b**2)")
 
 
-def test_a_formula_that_cancels_next_to_zero_is_read_with_enough_digits() -> None:
+def test_a_formula_that_cancels_next_to_zero_is_read_with_enough_digits():
     """1 - exp(-5e-324) is 0 to 160 digits, and the op is right that its logarithm is not infinite."""
     def log1mexp(x):
         return symgrad.log(-symgrad.expm1(-x))

@@ -73,7 +73,7 @@ def ops(tmp_path_factory):
     del sys.modules["ghost_ops"]
 
 
-def claims(text: str) -> dict[str, str]:
+def claims(text):
     """The claims that a file makes, as they are written."""
     (call,) = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) and ast.unparse(n.func) == "symgrad.testing.op"]
     return {k.arg: ast.unparse(k.value) for k in call.keywords}
@@ -91,7 +91,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_is_found(ops: str, name: str) -> None:
+def test_what_is_found(ops, name):
     text = ghostwrite(f"{ops}:{name}")
     assert claims(text) == {k: v.replace("{module}", ops) for k, v in FOUND[name].items()}
     assert f"\n{name} = symgrad.testing.op(\n" in text and text.endswith(f"\n)({ops}.{name})\n") and max(map(len, text.splitlines())) <= 150
@@ -99,32 +99,32 @@ def test_what_is_found(ops: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["softplus", "entropy", "plain", "marked", "Square", "bump", "root", "soft"])
-def test_what_is_written_runs_at_once(ops: str, pytester, name: str) -> None:
+def test_what_is_written_runs_at_once(ops, pytester, name):
     pytester.makepyfile(test_written=ghostwrite(f"{ops}:{name}"))
     pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "--symgrad-checks=linearity").assert_outcomes(passed=1)
     if name != "marked":
         delattr(getattr(sys.modules[ops], name), MARK)
 
 
-def test_given_formulas_and_domains_precede_found_ones(ops: str) -> None:
+def test_given_formulas_and_domains_precede_found_ones(ops):
     found = claims(ghostwrite(f"{ops}:softplus", formula="logaddexp(0, x)", domain="-1..1"))
     assert found == {"formula": "'logaddexp(0, x)'", "domain": "{'x': '-1..1'}"}
     assert claims(ghostwrite(f"{ops}:plain", domain="b=positive"))["domain"] == "{'a': 'real', 'b': 'positive'}"
 
 
-def test_an_op_that_is_marked_is_imported(ops: str) -> None:
+def test_an_op_that_is_marked_is_imported(ops):
     text = ghostwrite(f"{ops}:marked")
     assert f"from {ops} import marked" in text and "symgrad.testing.op(" not in text
     with pytest.raises(ValueError, match="says itself, by symgrad.testing.op, what it claims; change it there, and leave out --formula"):
         ghostwrite(f"{ops}:marked", formula="2*x")
 
 
-def test_objects_without_attributes_are_wrapped_in_a_function() -> None:
+def test_objects_without_attributes_are_wrapped_in_a_function():
     text = ghostwrite("math:sqrt")
     assert "def sqrt(x):\n    return math.sqrt(x)\n" in text and claims(text)["domain"] == "{'x': 'real'}"
 
 
-def test_a_name_that_the_module_has_gets_another() -> None:
+def test_a_name_that_the_module_has_gets_another():
     assert "\ntanh_op = symgrad" not in ghostwrite("symgrad:tanh")
     sys.modules["ghost_same"] = type(sys)("ghost_same")
     try:
@@ -134,7 +134,7 @@ def test_a_name_that_the_module_has_gets_another() -> None:
         del sys.modules["ghost_same"]
 
 
-def test_other_frameworks_are_named(monkeypatch) -> None:
+def test_other_frameworks_are_named(monkeypatch):
     """By the names in the code; the frameworks need not be installed."""
     module = type(sys)("ghost_foreign")
     module.loss = lambda x: x
@@ -148,21 +148,21 @@ def test_other_frameworks_are_named(monkeypatch) -> None:
     ("Computes `x**2 + 1`.", "x**2 + 1"), ("x*tanh(x) for positive x", "x*tanh(x)"), ("y = sin(x) / x\n\nMore.", "sin(x) / x"),
     ("Returns 2 * x", "2 * x"), ("The ramp: x*(1 + x), of x.", "x*(1 + x)"), ("alpha + x*2", None), ("less than x", None),
     ("exp(t), a function of x", None), ("Something of x.", None), ("x", None), ("exec('x')", None), ("", None)])
-def test_formulas_in_docstrings(doc: str, formula: str | None) -> None:
+def test_formulas_in_docstrings(doc, formula):
     assert next((t for t in _docstring_formulas(doc) if _is_formula_of(t, {"x"})), None) == formula
 
 
 @pytest.mark.parametrize("formula, domain", [
     ("x**2", "real"), ("1/x", "nonzero"), ("sqrt(x)", "nonnegative"), ("log(x)", "positive"), ("asin(x)", "-1..1"), ("atanh(x)", "(-1, 1)"),
     ("log1p(x)", "(-1, inf)"), ("acosh(x)", "[1, inf)"), ("log(-x)", "negative"), ("log(log(x))", "(1, inf)")])
-def test_domains_of_formulas(formula: str, domain: str) -> None:
+def test_domains_of_formulas(formula, domain):
     assert dict(_finite_domain(formula)) == {"x": domain}
 
 
 # The command
 
 
-def test_the_text_is_printed_and_a_file_is_not_written_over(ops: str, tmp_path, monkeypatch, capsys) -> None:
+def test_the_text_is_printed_and_a_file_is_not_written_over(ops, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["ghostwrite", f"{ops}:bump"]) == AGREED
     printed = capsys.readouterr().out
@@ -191,7 +191,7 @@ def test_the_text_is_printed_and_a_file_is_not_written_over(ops: str, tmp_path, 
     (["{ops}:bump", "-o", "no/such/folder/test_it.py"], "No such file or directory"),
     (["{ops}:bump", "-o", "."], ". is there already; name another file in it"),
 ])
-def test_bad_input(ops: str, capsys, arguments: list[str], said: str) -> None:
+def test_bad_input(ops, capsys, arguments, said):
     assert main(["ghostwrite", *(a.format(ops=ops) for a in arguments)]) == BAD_INPUT
     assert said.format(ops=ops) in capsys.readouterr().err
 

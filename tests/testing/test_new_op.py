@@ -23,18 +23,18 @@ CODE = (PROJECT / "new_op.py").read_text(encoding="utf-8")
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _everything_is_imported() -> None:
+def _everything_is_imported():
     """A run inside a test forgets the modules it imported: none of ours may be among them."""
     check_op(lambda x: symgrad.where(x < 1.0, symgrad.log(x) * 1.0, x), formula="x", domain="positive", raise_exception=False)
 
 
 @pytest.fixture
-def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
+def run(pytester, monkeypatch):
     """Run pytest, as the README says it, in a copy of the project and in this process; what it prints."""
     shutil.copytree(PROJECT, pytester.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     monkeypatch.setenv("COLUMNS", "110")
 
-    def command(text: str) -> tuple[int, str]:
+    def command(text):
         name, *arguments = shlex.split(text)
         assert name == "pytest"
         result = pytester.runpytest_inprocess(*arguments, "-p", "no:cacheprovider", "-p", "no:xdist")
@@ -43,17 +43,17 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
     return command
 
 
-def blocks(language: str) -> list[str]:
+def blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
-def said(command: str) -> str:
+def said(command):
     """The output of a command in the README."""
     (found,) = [block for block in blocks("console") if block.partition("\n")[0] == f"$ {command}"]
     return found.partition("\n")[2]
 
 
-def plain(text: str) -> str:
+def plain(text):
     """Without times and progress, and with rules of one length; the checks in the order of their names."""
     text = re.sub(r"[=_]{3,}", "---", re.sub(r" +\[ *\d+%\]$|\d+\.\d+(?=s\b)", "", text, flags=re.MULTILINE))
     text = re.sub(r"^(tests/\S+ )([.sF]+)$", lambda m: m[1] + "".join(sorted(m[2])), text, flags=re.MULTILINE)
@@ -61,25 +61,25 @@ def plain(text: str) -> str:
     return re.sub(r"^tests/\S+\[.*\n", lambda _: listed.pop(0), text, flags=re.MULTILINE).strip() + "\n"
 
 
-def agree(told: str, found: str) -> bool:
+def agree(told, found):
     return doctest.OutputChecker().check_output(plain(told), plain(found), doctest.ELLIPSIS)
 
 
-def test_the_op_and_the_edit_are_those_of_the_files() -> None:
+def test_the_op_and_the_edit_are_those_of_the_files():
     (shown,), (edit,) = blocks("python"), blocks("diff")
     assert shown in CODE and len(shown.splitlines()) <= 10
     old, new = (next(line[1:] for line in edit.splitlines() if line.startswith(sign)) for sign in "-+")
     assert CODE.count(old) == 1 and old != new and CODE.replace(old, new) != CODE
 
 
-def test_it_is_installed_from_here() -> None:
+def test_it_is_installed_from_here():
     assert blocks("console")[0] == '$ python -m venv .venv\n$ . .venv/bin/activate\n$ pip install "../..[testing]"\n'
     project = tomllib.loads((PROJECT / "../../pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["name"] == "symgrad" and "testing" in project["optional-dependencies"]
     assert tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"] == ["symgrad[testing]"]
 
 
-def test_its_test_file_is_the_one_that_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_its_test_file_is_the_one_that_is_written(tmp_path, monkeypatch, capsys):
     shutil.copytree(PROJECT, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -93,7 +93,7 @@ def test_its_test_file_is_the_one_that_is_written(tmp_path: Path, monkeypatch: p
     assert (tmp_path / "tests" / "test_log1mexp.py").read_text() == (PROJECT / "tests" / "test_log1mexp.py").read_text()
 
 
-def test_attacked_it_stands(run) -> None:
+def test_attacked_it_stands(run):
     code, found = run("pytest -v")
     assert code == 0
     assert set(re.findall(r"log1mexp\[(\w+)\] (?:PASSED|SKIPPED)", found)) == set(CHECKS)
@@ -101,7 +101,7 @@ def test_attacked_it_stands(run) -> None:
 
 
 @pytest.mark.sweep
-def test_broken_it_is_caught(run) -> None:
+def test_broken_it_is_caught(run):
     old, new = (next(line[1:] for line in blocks("diff")[0].splitlines() if line.startswith(sign)) for sign in "-+")
     Path("new_op.py").write_text(CODE.replace(old, new))
     code, found = run("pytest")
@@ -110,13 +110,13 @@ def test_broken_it_is_caught(run) -> None:
     assert agree(said("pytest"), found), f"the README says something else; this is what is printed:\n{found}"
 
 
-def test_the_other_options_are_there(run) -> None:
+def test_the_other_options_are_there(run):
     _, found = run("pytest --help")
     options = re.findall(r"^\$ pytest (--symgrad-\w+)", blocks("console")[-1], re.MULTILINE)
     assert len(options) == 4 and all(option in found for option in options)
 
 
-def test_a_readme_with_another_output_is_an_error() -> None:
+def test_a_readme_with_another_output_is_an_error():
     text = said("pytest -v")
     for old, new in ((f"{len(CHECKS)} checks", "1 check"), ("PASSED", "FAILED"), ("new_op", "old_op")):
         assert old not in text or not agree(text.replace(old, new, 1), text)

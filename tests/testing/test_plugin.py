@@ -22,7 +22,7 @@ run, module, everything_is_imported = plugin_runs.run, plugin_runs.module, plugi
 # Marked
 
 
-def test_a_marked_function_is_a_test_for_each_check(pytester, run) -> None:
+def test_a_marked_function_is_a_test_for_each_check(pytester, run):
     pytester.makepyfile(test_ops=MARKED + "def test_other(): pass")
     result = run("-v", TWO)
     first, second = sorted(("linearity", "value"), key=list(CHECKS).index)
@@ -31,13 +31,13 @@ def test_a_marked_function_is_a_test_for_each_check(pytester, run) -> None:
     result.stdout.fnmatch_lines(["symgrad: 1 op, 2 checks, 0 failed (profile dev, seed 0)"])
 
 
-def test_without_options_there_is_every_check(pytester, run) -> None:
+def test_without_options_there_is_every_check(pytester, run):
     pytester.makepyfile(test_ops=MARKED)
     result = run("--collect-only", "-q")
     assert [line for line in result.outlines if "::" in line] == [f"test_ops.py::ricker[{name}]" for name in CHECKS]
 
 
-def test_a_wrong_op_fails_with_the_report_and_no_traceback(pytester, run) -> None:
+def test_a_wrong_op_fails_with_the_report_and_no_traceback(pytester, run):
     pytester.makepyfile(test_ops=WRONG)
     result = run(TWO)
     result.assert_outcomes(passed=1, failed=1)
@@ -48,7 +48,7 @@ def test_a_wrong_op_fails_with_the_report_and_no_traceback(pytester, run) -> Non
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
-def test_one_check_is_run_by_its_id(pytester, run) -> None:
+def test_one_check_is_run_by_its_id(pytester, run):
     pytester.makepyfile(test_ops=WRONG)
     run("test_ops.py::ricker[linearity]").assert_outcomes(passed=1)
     run("test_ops.py::ricker", TWO).assert_outcomes(passed=1, failed=1)
@@ -56,14 +56,14 @@ def test_one_check_is_run_by_its_id(pytester, run) -> None:
     run("-m", "not symgrad", "--strict-markers").assert_outcomes(deselected=len(CHECKS))
 
 
-def test_an_imported_op_is_tested_once(pytester, run, module) -> None:
+def test_an_imported_op_is_tested_once(pytester, run, module):
     name = module(MARKED)
     pytester.makepyfile(test_ops=f"from {name} import ricker\nagain = ricker\nimport {name}")
     result = run("-v", TWO)
     assert sorted(ids(result)) == ["test_ops.py::ricker[linearity]", "test_ops.py::ricker[value]"]
 
 
-def test_a_class_is_tested_by_its_apply(pytester, run) -> None:
+def test_a_class_is_tested_by_its_apply(pytester, run):
     pytester.makepyfile(test_ops="""
         import symgrad
         from symgrad.testing import op
@@ -82,7 +82,7 @@ def test_a_class_is_tested_by_its_apply(pytester, run) -> None:
     run("--symgrad-checks=value,pullback").assert_outcomes(passed=1, failed=1)
 
 
-def test_a_static_method_of_a_test_class_is_an_op_and_a_method_is_an_error(pytester, run) -> None:
+def test_a_static_method_of_a_test_class_is_an_op_and_a_method_is_an_error(pytester, run):
     pytester.makepyfile(test_ops="""
         from symgrad.testing import op
 
@@ -100,7 +100,7 @@ def test_a_static_method_of_a_test_class_is_an_op_and_a_method_is_an_error(pytes
     result.stdout.fnmatch_lines(["*twice is marked by symgrad.testing.op inside a class; mark functions of a module, or static methods"])
 
 
-def test_checks_that_do_not_apply_are_skipped_with_the_reason_at_the_op(pytester, run) -> None:
+def test_checks_that_do_not_apply_are_skipped_with_the_reason_at_the_op(pytester, run):
     pytester.makepyfile(test_ops=MARKED.replace('domain="-5..5"', 'domain="-5..5", without={"value": "it is Tuesday"}'))
     result = run(TWO, "-rs")
     result.assert_outcomes(passed=1, skipped=1)
@@ -119,7 +119,7 @@ unnamed = op(formula="2*x")(lambda x: 3 * x)
 """
 
 
-def test_declared_ops_are_where_their_rule_is_written_and_lambdas_have_the_name_of_their_variable(pytester, run) -> None:
+def test_declared_ops_are_where_their_rule_is_written_and_lambdas_have_the_name_of_their_variable(pytester, run):
     pytester.makepyfile(test_declared=DECLARED)
     result = run("--symgrad-checks=value", "-rs")
     result.assert_outcomes(failed=1, skipped=1)
@@ -127,8 +127,8 @@ def test_declared_ops_are_where_their_rule_is_written_and_lambdas_have_the_name_
                                  "SKIPPED * test_declared.py:6: it is Tuesday"])
 
 
-def test_nothing_is_drawn_while_tests_are_collected(pytester, run, monkeypatch) -> None:
-    def never(*args: object, **options: object) -> None:
+def test_nothing_is_drawn_while_tests_are_collected(pytester, run, monkeypatch):
+    def never(*args, **options):
         raise AssertionError("an attack is made")
 
     monkeypatch.setattr(symgrad.testing.plugin.plugin, "Attack", never)
@@ -136,10 +136,10 @@ def test_nothing_is_drawn_while_tests_are_collected(pytester, run, monkeypatch) 
     assert run("--collect-only").ret == pytest.ExitCode.OK
 
 
-def test_the_checks_of_an_op_share_one_attack(pytester, run, monkeypatch) -> None:
+def test_the_checks_of_an_op_share_one_attack(pytester, run, monkeypatch):
     made, real = [], symgrad.testing.plugin.plugin.Attack
 
-    def attack(op: object, *args: object, **options: object) -> object:
+    def attack(op, *args, **options):
         made.append(op)
         return real(op, *args, **options)
 
@@ -155,7 +155,7 @@ def test_the_checks_of_an_op_share_one_attack(pytester, run, monkeypatch) -> Non
     ("special=[(1.0, 2.0, 3.0)]", "*the special point (1.0, 2.0, 3.0) has 3 numbers*"),
     ("without={'valeu': 'it is new'}", "without: there is no check 'valeu'; those are value, *, accuracy"),
 ])
-def test_claims_that_do_not_fit_are_reported_once_in_one_line(pytester, run, claims: str, said: str) -> None:
+def test_claims_that_do_not_fit_are_reported_once_in_one_line(pytester, run, claims, said):
     pytester.makepyfile(test_ops=MARKED.replace('formula="x*exp(-x)", domain="-5..5"', claims))
     result = run(TWO, "-rs", "--symgrad-report=said.json")
     result.assert_outcomes(failed=1, skipped=1)
@@ -166,7 +166,7 @@ def test_claims_that_do_not_fit_are_reported_once_in_one_line(pytester, run, cla
     run("test_ops.py::ricker[linearity]").assert_outcomes(failed=1)
 
 
-def test_claims_of_another_form_are_refused_by_the_decorator(pytester, run) -> None:
+def test_claims_of_another_form_are_refused_by_the_decorator(pytester, run):
     pytester.makepyfile(test_ops=MARKED.replace('domain="-5..5"', "parameters=3"))
     result = run()
     result.assert_outcomes(errors=1)
@@ -190,7 +190,7 @@ number = 1.0
 """
 
 
-def test_the_ops_of_a_module(pytester, run, module) -> None:
+def test_the_ops_of_a_module(pytester, run, module):
     name = module(OWN)
     result = run("-v", "--symgrad-checks=linearity", "--symgrad-ops", name)
     assert ids(result) == [f"symgrad::{name}::{op}::linearity" for op in ("ricker", "bump", "soft")]
@@ -198,13 +198,13 @@ def test_the_ops_of_a_module(pytester, run, module) -> None:
     result.stdout.fnmatch_lines(["collecting ... collected 3 items", "symgrad: 3 ops, 3 checks, 0 failed (profile dev, seed 0)"])
 
 
-def test_ops_by_name(pytester, run, module) -> None:
+def test_ops_by_name(pytester, run, module):
     name = module(OWN)
     result = run("-v", "--symgrad-checks=linearity", "--symgrad-ops", f"{name}:unmarked,{name}:bump", "--symgrad-ops", f"{name}:bump")
     assert ids(result) == [f"symgrad::{name}::{op}::linearity" for op in ("unmarked", "bump")]
 
 
-def test_they_are_tested_beside_the_tests_of_files(pytester, run, module) -> None:
+def test_they_are_tested_beside_the_tests_of_files(pytester, run, module):
     name = module(OWN)
     pytester.makepyfile(test_other="def test_other(): pass")
     run("--symgrad-checks=linearity", "--symgrad-ops", f"{name}:ricker").assert_outcomes(passed=2)
@@ -212,7 +212,7 @@ def test_they_are_tested_beside_the_tests_of_files(pytester, run, module) -> Non
 
 
 @pytest.mark.sweep
-def test_ops_by_id(pytester, run, module) -> None:
+def test_ops_by_id(pytester, run, module):
     name = module(OWN)
     pytester.makepyfile(test_other="def test_other(): pass")
     first, second = sorted(("linearity", "value"), key=list(CHECKS).index)
@@ -225,7 +225,7 @@ def test_ops_by_id(pytester, run, module) -> None:
     assert ids(run("-v", f"{prefix}::accuracy")) == [f"{prefix}::accuracy"]
 
 
-def test_a_report_has_the_command_that_runs_the_test_again(pytester, run, module) -> None:
+def test_a_report_has_the_command_that_runs_the_test_again(pytester, run, module):
     name = module(WRONG)
     pytester.makepyfile(test_ops=WRONG)
     result = run("--symgrad-ops", name, "--symgrad-checks=value", "--symgrad-seed=3", "--symgrad-dtypes", "float64, float32")
@@ -237,7 +237,7 @@ def test_a_report_has_the_command_that_runs_the_test_again(pytester, run, module
         again.stdout.fnmatch_lines(["symgrad: 1 op, 1 check, 1 failed (profile dev, seed 3)"])
 
 
-def test_the_last_failures_are_run_again(pytester, everything_is_imported, module) -> None:
+def test_the_last_failures_are_run_again(pytester, everything_is_imported, module):
     name = module(WRONG)
     pytester.makepyfile(test_ops=WRONG)
     for options in ([], ["--lf"]):
@@ -249,7 +249,7 @@ def test_the_last_failures_are_run_again(pytester, everything_is_imported, modul
 # Reports
 
 
-def test_the_report_and_junit_have_the_result_of_every_check(pytester, run) -> None:
+def test_the_report_and_junit_have_the_result_of_every_check(pytester, run):
     pytester.makepyfile(test_ops=WRONG + "def test_other(): pass")
     run(TWO, "--symgrad-report=said.json", "--junitxml=said.xml", "--symgrad-seed=3")
     data = json.loads(Path("said.json").read_text())
@@ -267,7 +267,7 @@ def test_the_report_and_junit_have_the_result_of_every_check(pytester, run) -> N
     assert not list(cases["test_other"].iter("property"))
 
 
-def test_the_report_of_a_stopped_run_is_incomplete_and_replaces_an_older_one(pytester, run) -> None:
+def test_the_report_of_a_stopped_run_is_incomplete_and_replaces_an_older_one(pytester, run):
     pytester.makepyfile(test_ops=WRONG)
     run("--symgrad-checks=value,linearity", "-x", "--symgrad-report=said.json")
     data = json.loads(Path("said.json").read_text())
@@ -280,14 +280,14 @@ def test_the_report_of_a_stopped_run_is_incomplete_and_replaces_an_older_one(pyt
 
 
 @pytest.mark.sweep
-def test_the_report_includes_crashed_processes(pytester, everything_is_imported) -> None:
+def test_the_report_includes_crashed_processes(pytester, everything_is_imported):
     pytester.makepyfile(test_ops=MARKED + "def test_dies(): __import__('os')._exit(1)")
     pytester.runpytest_subprocess("-p", "no:cacheprovider", TWO, "--symgrad-report=said.json", "-n", "1")
     assert json.loads(Path("said.json").read_text())["complete"] is False
 
 
 @pytest.mark.sweep
-def test_several_processes_have_the_results_of_one(pytester, run) -> None:
+def test_several_processes_have_the_results_of_one(pytester, run):
     pytester.makepyfile(test_ops=WRONG, test_more=MARKED)
     run(TWO, "--symgrad-report=one.json")
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", TWO, "--symgrad-report=two.json", "-n", "1")
@@ -313,7 +313,7 @@ def test_nothing_is_imported():
 """
 
 
-def test_a_run_without_ops_imports_nothing(pytester) -> None:
+def test_a_run_without_ops_imports_nothing(pytester):
     """In a process of its own, with this plugin and no other."""
     pytester.makepyfile(test_idle=IDLE)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pytest_symgrad"]
@@ -351,7 +351,7 @@ def test_warnings_of_others_stay_errors():
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("arguments, settings", [((), "filterwarnings = error"), (("-W", "error"), "")])
-def test_results_that_are_not_finite_do_not_warn_where_warnings_are_errors(pytester, monkeypatch, arguments, settings) -> None:
+def test_results_that_are_not_finite_do_not_warn_where_warnings_are_errors(pytester, monkeypatch, arguments, settings):
     package = Path(symgrad.__file__).parent
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (package.parent, package / "testing" / "entry"))))
     pytester.makepyfile(test_warns=WARNS)
@@ -361,19 +361,19 @@ def test_results_that_are_not_finite_do_not_warn_where_warnings_are_errors(pytes
     found.stdout.no_fnmatch_line("*RuntimeWarning*")
 
 
-def test_results_that_are_not_finite_do_not_warn_in_a_program() -> None:
+def test_results_that_are_not_finite_do_not_warn_in_a_program():
     text = ("from symgrad import tensor; tensor([0.0, -1.0], requires_grad=True).log().sum().backward(); "
             "tensor([1e308, 1e308]).cumsum(0); tensor([1e308, 1e308]).cumprod(0)")
     found = subprocess.run([sys.executable, "-W", "error", "-c", text], capture_output=True, text=True)
     assert found.returncode == 0 and not found.stderr, found.stderr
 
 
-def test_the_plugin_can_be_disabled(pytester, run) -> None:
+def test_the_plugin_can_be_disabled(pytester, run):
     pytester.makepyfile(test_ops=MARKED + "def test_other(): pass")
     run("-p", "no:symgrad").assert_outcomes(passed=1)
 
 
-def test_the_entry_and_the_decorator_use_one_mark() -> None:
+def test_the_entry_and_the_decorator_use_one_mark():
     import pytest_symgrad
 
     from symgrad.testing.claims import MARK

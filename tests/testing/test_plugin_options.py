@@ -13,7 +13,7 @@ pytest_plugins = "pytester"
 run, everything_is_imported = plugin_runs.run, plugin_runs.everything_is_imported  # fixtures
 
 
-def test_the_profile_the_seed_and_the_order(pytester, run) -> None:
+def test_the_profile_the_seed_and_the_order(pytester, run):
     pytester.makepyfile(test_ops=MARKED)
     pytester.makeini("[pytest]\nsymgrad_profile = ci")
     line = "symgrad: 1 op, 1 check, 0 failed (profile {}, seed {})"
@@ -24,10 +24,10 @@ def test_the_profile_the_seed_and_the_order(pytester, run) -> None:
     result.stdout.fnmatch_lines(["SKIPPED *derivatives of order 1 are not asked for"])
 
 
-def test_the_seed_decides_the_examples_and_the_one_of_hypothesis_does_not(pytester, run, monkeypatch) -> None:
+def test_the_seed_decides_the_examples_and_the_one_of_hypothesis_does_not(pytester, run, monkeypatch):
     drawn, real = [], symgrad.testing.plugin.plugin.run
 
-    def noted(check: object, attack: symgrad.testing.attack.Attack) -> object:
+    def noted(check, attack):
         drawn.append([x.tobytes() for example in attack.examples("points") for x in example.xs])
         return real(check, attack)
 
@@ -38,10 +38,10 @@ def test_the_seed_decides_the_examples_and_the_one_of_hypothesis_does_not(pytest
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_dtypes_and_the_tolerance_reach_the_claims(pytester, run, monkeypatch) -> None:
+def test_dtypes_and_the_tolerance_reach_the_claims(pytester, run, monkeypatch):
     seen, real = [], symgrad.testing.plugin.plugin.run
 
-    def noted(check: object, attack: symgrad.testing.attack.Attack) -> object:
+    def noted(check, attack):
         seen.append((attack.claims.dtypes, attack.claims.ulp))
         return real(check, attack)
 
@@ -51,7 +51,7 @@ def test_dtypes_and_the_tolerance_reach_the_claims(pytester, run, monkeypatch) -
     assert seen == [(("float64", "float32"), 12.5), (("float32",), 7)]
 
 
-def test_the_scan_is_one_more_test(pytester, run) -> None:
+def test_the_scan_is_one_more_test(pytester, run):
     pytester.makepyfile(test_ops="""
         import symgrad
         from symgrad.testing import op
@@ -74,7 +74,7 @@ def test_the_scan_is_one_more_test(pytester, run) -> None:
                                  "SKIPPED * the scan is of functions of single numbers"])
 
 
-def test_the_list_of_checks(run) -> None:
+def test_the_list_of_checks(run):
     result = run("--symgrad-list")
     assert result.ret == 0 and [line.split()[0] for line in result.outlines] == list(CHECKS)
 
@@ -106,7 +106,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("option", BAD)
-def test_bad_input_is_a_usage_error_that_names_the_remedy(pytester, run, monkeypatch, option: str) -> None:
+def test_bad_input_is_a_usage_error_that_names_the_remedy(pytester, run, monkeypatch, option):
     monkeypatch.setattr(sys, "path", list(sys.path))
     pytester.makepyfile(broken_module="1 / 0")
     result = run(option)
@@ -115,7 +115,7 @@ def test_bad_input_is_a_usage_error_that_names_the_remedy(pytester, run, monkeyp
     assert "Traceback" not in result.stderr.str() + result.stdout.str()
 
 
-def test_a_bad_profile_in_the_ini_file_is_one_too(pytester, run) -> None:
+def test_a_bad_profile_in_the_ini_file_is_one_too(pytester, run):
     pytester.makeini("[pytest]\nsymgrad_profile = slow")
     result = run()
     result.stderr.fnmatch_lines(["ERROR: the ini option symgrad_profile is 'slow'; expected one of dev, ci, thorough"])
