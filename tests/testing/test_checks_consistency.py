@@ -82,11 +82,9 @@ def test_pullbacks_that_are_not_linear(name):
 def test_infinite_derivatives_are_no_matter_of_linearity():
     assert check_linearity(symgrad.sqrt) and check_linearity(symgrad.log) and check_linearity(lambda x: symgrad.abs(x) ** 0.5)
 
-# A vector field of two elements that is not a gradient.
-Spin = saving(lambda x: (x * x).sum() / 2, lambda g, x: g * (x + 1e-6 * symgrad.stack([x[1], -x[0]])), "Spin")
-
 
 def test_a_hessian_that_is_not_symmetric():
+    Spin = saving(lambda x: (x * x).sum() / 2, lambda g, x: g * (x + 1e-6 * symgrad.stack([x[1], -x[0]])), "Spin")  # a field that is no gradient
     with pytest.raises(CheckFailure, match="⟨s, H t⟩"):
         check_symmetry(Spin, shapes=((2,),), shrink=False)
 
@@ -105,8 +103,8 @@ def test_numbers_move_by_their_last_places():
         y = shift_by_ulp(x, k)
         assert y[0] == y[1] and y[3] == 0 and y[4] == np.inf and (y[0] > 1) == (k % 2 == 0) and (y[2] < -3) == (k % 2 == 0)
     z = np.array([[1 + 2j], [3 - 1j]])
-    assert shift_by_ulp(z, 2).shape == (2,
-                                        1) and np.all(shift_by_ulp(z, 2).real > z.real) and np.all(np.abs(shift_by_ulp(z, 63) - z) < 1e-9 * np.abs(z))
+    assert shift_by_ulp(z, 2).shape == (2, 1)
+    assert np.all(shift_by_ulp(z, 2).real > z.real) and np.all(np.abs(shift_by_ulp(z, 63) - z) < 1e-9 * np.abs(z))
     assert shift_by_ulp(np.array(2.0, np.float32), 0).dtype == np.float32 and shift_by_ulp(np.array(2.0), 0).shape == ()
     assert shift_by_ulp(np.arange(3), 0) is not None and shift_by_ulp(np.array([True]), 1).dtype == bool
 

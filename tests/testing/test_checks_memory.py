@@ -1,10 +1,13 @@
-"""Checks of memory: the mistakes that each of them finds, right ops that pass, and ops to which it does not apply."""
+"""Checks of memory and of side effects: the mistakes that each finds, right ops that pass, and ops to which it does not apply."""
+
+import random
 
 import numpy as np
 import pytest
 
 import symgrad
 from symgrad.testing import CheckFailure, check_aliasing, check_layouts, check_mutation
+from symgrad.testing.attack import Attack
 from symgrad.testing.checks.memory import in_layout
 from tests.support.functions import saving
 
@@ -70,9 +73,6 @@ def test_writes_to_arguments_are_found():
 def test_ops_that_write_to_no_argument_pass():
     assert check_mutation(lambda x: x, **(RIGHT | {"pullback": lambda g, x: g})).verdict == "passed"
 
-# The identity, which returns its argument itself.
-Same = saving(lambda x: x, lambda g, x: g, "Same")
-
 
 def one_for_both(g, x, y):
     both = 1 * g
@@ -96,13 +96,35 @@ def test_memory_that_is_shared(name):
 def test_memory_that_is_not_shared():
     assert check_aliasing(lambda x: x, view=True, **(RIGHT | {"pullback": lambda g, x: g.copy()})).verdict == "passed"
     assert check_aliasing(lambda x, y: x + y).verdict == "passed"  # symgrad gives each its own
-    assert check_aliasing(Same, view=True).verdict == "passed"
+    assert check_aliasing(saving(lambda x: x, lambda g, x: g, "Same"), view=True).verdict == "passed"
 
 
-def test_when_they_do_not_apply(monkeypatch):
-    from symgrad.testing.attack import Attack
-
+def test_when_they_do_not_apply():
     attack = Attack(symgrad.sin)
     attack.subject.memory, attack.subject.layouts = False, ()
     for body in (check_layouts, check_mutation, check_aliasing):
         assert body(attack).verdict == "not applicable"
+
+
+# Side effects of a call
+
+
+@pytest.mark.parametrize("change, what", [
+    (lambda: symgrad.set_default_dtype(symgrad.float32), "symgrad's default dtype"), (lambda: np.seterr(over="raise"), "NumPy's handling of errors"),
+    (lambda: symgrad.set_grad_enabled(False), "whether symgrad records")])
+def test_changes_of_global_state_are_reported_and_undone(change, what):
+    def state():
+        return symgrad.get_default_dtype(), symgrad.is_grad_enabled(), np.geterr()
+
+    def changing(x):
+        change()
+        return x * x
+
+    before = state()
+    with pytest.raises(CheckFailure, match=f"{what} is not what was there before the call"):
+        check_mutation(changing, gradient=lambda x: 2 * x, inputs=[np.array([1.0, 2.0])])
+    assert state() == before
+
+
+def test_a_random_op_may_draw():
+    assert check_mutation(lambda x: x * x + 0 * random.random(), gradient=lambda x: 2 * x, random=True, inputs=[np.array(1.0)]).verdict == "passed"

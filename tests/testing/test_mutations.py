@@ -43,6 +43,13 @@ def test_mutants_of_source_are_killed():
 
 
 @pytest.mark.sweep
+def test_a_rule_that_is_wrong_at_ties_alone_is_not_equivalent():
+    """As a formula it is right: two symbols are not equal."""
+    (mutant,) = mutants_of_source(("selection",), lambda name: name.endswith("at / xp.sum(at, None, False) -> at"))
+    assert not equivalent(mutant) and killers.kill(mutant)
+
+
+@pytest.mark.sweep
 def test_an_op_itself_is_not_killed():
     for op in differentiable_ops():
         if op.name in OPS:
