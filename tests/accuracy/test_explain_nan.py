@@ -40,6 +40,7 @@ class Logarithm(Function):
     def backward(ctx, g):
         return g / (ctx.saved_tensors[0] - 1)
 
+
 Divides = saving(lambda x: x * x, lambda g, x: 2 * g * x * x / x, "Divides")
 
 

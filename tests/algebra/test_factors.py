@@ -7,7 +7,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 import symgrad
 from symgrad.func import factors, hessian
 from symgrad.func.factors import factored_hessian, hessian_factors
-from tests.benchmarks.problems import hand_hessian, make
+from tests.benchmarks.hessians import hand_hessian, make
 from tests.support.functions import saving
 
 rng = np.random.default_rng(0)

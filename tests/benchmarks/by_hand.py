@@ -8,8 +8,6 @@ short as the formulas of a textbook: digits in the tails, NaN, kinks and ties ar
 import numpy as np
 import scipy.special as sp
 
-__all__ = ["BY_HAND"]
-
 e, pi = np.exp, np.pi
 LOG2, LOG10, C = np.log(2.0), np.log(10.0), 2 / np.sqrt(pi)
 ROOT_2_PI = np.sqrt(2 * pi)

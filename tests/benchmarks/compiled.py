@@ -6,9 +6,9 @@ import time
 
 import symgrad
 from symgrad.program.backends import has_compiler
-from tests.benchmarks.chain import ROUNDS, X, Y, chain, eager_step
+from tests.benchmarks.first import ROUNDS, X, Y, chain, eager_step
+from tests.benchmarks.hessians import DENSE, make
 from tests.benchmarks.higher import composed, point
-from tests.benchmarks.problems import DENSE, make
 from tests.benchmarks.products import Classifier
 from tests.benchmarks.table import Row, compare, mean_row, optional, spell, torch_one_thread
 
@@ -152,5 +152,3 @@ def rows(timing):
     yield from setup()
     for part in (chains, hessians, orders, classifier, sensitivities):
         yield from part(timing)
-
-

@@ -7,9 +7,9 @@ import time
 import numpy as np
 
 import symgrad
-from tests.benchmarks.chain import ROUNDS, X, Y, chain
 from tests.benchmarks.compiled import BACKENDS, CHAIN, beside, jax_float64
-from tests.benchmarks.problems import DENSE, make
+from tests.benchmarks.first import ROUNDS, X, Y, chain
+from tests.benchmarks.hessians import DENSE, make
 from tests.benchmarks.table import Row, optional, spell, torch_one_thread
 
 LEFT_OUT = "left out"  # of a quick run, for torch compiles half a minute

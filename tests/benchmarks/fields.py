@@ -4,7 +4,7 @@
 import numpy as np
 
 import symgrad
-from tests.benchmarks.problems import weights
+from tests.benchmarks.hessians import weights
 from tests.benchmarks.table import compare, torch_one_thread
 
 BATCH = 100

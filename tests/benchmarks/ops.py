@@ -1,18 +1,183 @@
-"""Every op by itself, value and gradient: with ten elements beside torch, with 100,000 beside NumPy by hand, and products of matrices."""
+"""Every op by itself, value and gradient: with ten elements beside torch, with 100,000 beside NumPy by hand, and products of matrices.
 
+The calls are the usages in the declarations of the ops, with all arguments made beforehand; those of `nn.functional`, `linalg` and `fft` stand in
+texts below. In all of them `x` and `y` are vectors of ten numbers inside the domain, `a` and `b` matrices, `s` a symmetric positive definite one,
+`t` signs, `k` and `l` class numbers and `i` positions.
+"""
+
+import ast
 import functools
+import re
 import statistics
 import warnings
 
 import numpy as np
 
 import symgrad
+from symgrad.carriers.lapack import forget
+from symgrad.engine.traced import FUNCTIONS
 from tests.benchmarks.by_hand import BY_HAND
-from tests.benchmarks.calls import bound, calls, step
-from tests.benchmarks.measure import ratio
-from tests.benchmarks.table import Row, compare, spell, torch_one_thread
+from tests.benchmarks.table import Row, compare, ratio, spell, torch_one_thread
 
-__all__ = ["above", "every", "rows"]
+INTERVALS = ((-3.0, 3.0), (0.1, 3.0), (-0.9, 0.9), (0.1, 0.9), (1.1, 3.0), (0.1, 0.3))
+FUNCTIONAL = """
+relu6(x) leaky_relu(x) elu(x) celu(x) selu(x) gelu(x) gelu(x,approximate='tanh') silu(x) mish(x) softsign(x) softplus(x) softshrink(x) hardshrink(x)
+hardtanh(x) hardsigmoid(x) hardswish(x) tanhshrink(x) threshold(x,0.1,2.0) glu(x) softmin(x,dim=0) softmax(x,dim=0) log_softmax(x,dim=0)
+logsigmoid(x) normalize(x,dim=0) prelu(x,y[:1]) rrelu(x) linear(a,b) linear(a,b,y[:2]) cosine_similarity(a,b) pairwise_distance(a,b)
+mse_loss(x,y) mse_loss(x,y,reduction='none') l1_loss(x,y) smooth_l1_loss(x,y) huber_loss(x,y) kl_div(x,y) poisson_nll_loss(x,y)
+gaussian_nll_loss(x,y,y*y+1) hinge_embedding_loss(x,t) margin_ranking_loss(x,y,t) soft_margin_loss(x,t)
+multi_margin_loss(a,k) multilabel_margin_loss(a,l) multilabel_soft_margin_loss(a,b.sigmoid()) triplet_margin_loss(a,b,2*b)
+triplet_margin_with_distance_loss(a,b,2*b) cosine_embedding_loss(a,b,t[:2]) binary_cross_entropy(x.sigmoid(),y.sigmoid())
+binary_cross_entropy_with_logits(x,y.sigmoid()) nll_loss(a,k) cross_entropy(a,k) cross_entropy(a,b.softmax(1))
+""".split()
+LINALG = """
+cholesky(s) cholesky_ex(s).L cond(s) cross(s,2*s) det(s) diagonal(s) eigh(s)[0] eigh(s)[1] eigvalsh(s) inv(s) inv_ex(s)[0] lstsq(s,2*s).solution
+lu(s).U lu_factor(s)[0] lu_solve(*m.linalg.lu_factor(s),2*s) matrix_norm(s) matrix_norm(s,'nuc') matrix_norm(s,1) matrix_norm(s,2)
+multi_dot([s,2*s,3*s]) norm(x) norm(s) pinv(s) qr(s).R slogdet(s)[1] solve(s,2*s) solve_ex(s,2*s)[0] solve_triangular(s,2*s,upper=True)
+svd(s).S svdvals(s) tensorinv(s.reshape(3,3,1),1) tensorsolve(s.reshape(3,3,1),s[0]) vander(y) vecdot(a,b) vector_norm(x) vector_norm(x,3)
+householder_product(a.T,y[:2]) matmul(a,b.T) matrix_exp(s) matrix_power(s,3) eigvals(s).real eig(s)[0].real
+""".split()
+FFT = [f"{name}{more}({arg})" for more, arg in (("", "x"), ("2", "a"), ("n", "a")) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")]
+FURTHER = [*(f"m.nn.functional.{text}" for text in FUNCTIONAL), *(f"m.linalg.{text}" for text in LINALG), *(f"m.fft.{text}" for text in FFT),
+           "m.fft.fftshift(x)", "x[2:5]", "a[0]", "a[:,1]", "x[i]", "a[a>0]", "m.sum(x)", "m.mean(x)", "m.div(x,y)", "m.add(x,y)", "m.sub(x,y)",
+           "m.pow(x*x,y)", "m.pow(x,2)", "m.round(x)", "m.softplus(x)", "m.where(x>0,x,y)", "m.norm(x)", "m.norm(a,dim=1)", "m.clamp(x,min=0.5)",
+           "m.std(x)", "m.var(x)", "m.logsumexp(x,0)", "m.prod(x)", "m.amax(x,0)", "m.max(x)",
+           "m.cumsum(x,0)", "m.cumprod(x,0)", "m.median(x)", "m.sort(x).values", "m.nansum(x)", "m.cat([x,y])", "m.stack([x,y])", "x.split(5)"]
+
+
+class Call:
+    """A call, as a text over the library `m` and the names of its arguments, and the op that it calls, None for one outside of the registry."""
+
+    def __init__(self, text, op=None):
+        self.text, self.op = text, op
+
+    def __repr__(self):
+        return re.sub(r"\bm\.(nn\.functional\.)?", "", self.text)
+
+
+def calls():
+    """Every call: the usage of each public op with a derivative, and the calls of an elementwise one with as many tensors as it takes."""
+    seen = set()
+    for name, op in {function.op.name: function.op for function in FUNCTIONS.values()}.items():
+        if not op.differentiable:
+            continue
+        plain = f"m.{name}({', '.join('xyz'[:op.arity or 1])})"
+        texts = [op.docs.usage.replace("symgrad.", "m.")] if op.docs.usage else []
+        for text in texts if op.kind != "elementwise" or op.parameters else [plain, *texts]:
+            seen.add(re.sub(r"\s", "", text))
+            yield Call(text, op)
+    yield from (Call(text) for text in FURTHER if text not in seen)
+
+
+def interval(op, i=0):
+    """Bounds of ordinary numbers inside the domain of an argument."""
+    if op is None or not op.domain:
+        return (-3.0, 3.0) if op is None else (0.1, 0.9)
+    domain = op.domain[min(i, len(op.domain) - 1)]
+    return next(((low, high) for low, high in INTERVALS if all(float(v) in domain for v in np.linspace(low, high, 31))), (0.1, 0.9))
+
+
+def _arguments(op, n):
+    """The arguments by name, vectors of n elements."""
+    rng, columns = np.random.default_rng(0), max(3, n // 2)
+    found = {name: rng.uniform(*interval(op, i), n) for i, name in enumerate("xyz")}
+    found |= {name: rng.uniform(-3, 3, (2, columns)) for name in "ab"}
+    square = rng.uniform(-1, 1, (3, 3))
+    return {**found, "s": square @ square.T + np.eye(3), "t": np.resize([1.0, -1.0], n), "k": np.array([2, 0]),
+            "l": np.tile([[2, 0, -1], [1, -1, 0]], columns)[:, :columns], "i": np.array([0, 2, 2, 7])}
+
+
+class _Library:
+    """torch or symgrad, in which the functions of `special` and `nn.functional` are found without these words."""
+
+    def __init__(self, m):
+        self._m = m
+
+    def __getattr__(self, name):
+        return next(getattr(place, name) for place in (self._m, self._m.special, self._m.nn.functional) if hasattr(place, name))
+
+
+def _leaf(m, value, leaves):
+    """A value with each tensor of floats in it a leaf that requires grad."""
+    if type(value) in (list, tuple):
+        return type(value)([_leaf(m, each, leaves) for each in value])
+    if isinstance(value, m.Tensor):
+        value = value.detach().clone()
+        if value.is_floating_point() or value.is_complex():
+            leaves.append(value.requires_grad_())
+    return value
+
+
+def _main(tree):
+    """The outermost call or index of an expression: what is behind it takes parts of its result."""
+    inner = tree
+    while isinstance(inner, (ast.Attribute, ast.Subscript)):
+        inner = inner.value
+    return inner if isinstance(inner, ast.Call) else tree
+
+
+def bound(m, call, n=10):
+    """The call in one library, as a function without arguments, and its leaves."""
+    names = {name: m.tensor(x) for name, x in _arguments(call.op, n).items()}
+    space, leaves, kept = {"m": _Library(m), **names}, [], {}
+
+    def hold(node):
+        if isinstance(node, ast.Constant):
+            return node
+        name = f"given{len(kept)}"
+        value = eval(compile(ast.Expression(ast.fix_missing_locations(node)), "usage", "eval"), space)
+        kept[name] = value if value is names["t"] else _leaf(m, value, leaves)
+        return ast.Name(name, ast.Load())
+
+    tree = ast.parse(call.text, mode="eval")
+    main = _main(tree.body)
+    if isinstance(main, ast.Call):
+        main.args = [ast.Starred(hold(each.value), ast.Load()) if isinstance(each, ast.Starred) else hold(each) for each in main.args]
+        main.keywords = [ast.keyword(each.arg, hold(each.value)) for each in main.keywords]
+        if isinstance(main.func, ast.Attribute) and isinstance(main.func.value, ast.Name) and main.func.value.id != "m":
+            main.func.value = hold(main.func.value)
+        else:
+            kept["function"] = eval(compile(ast.Expression(main.func), "usage", "eval"), space)
+            main.func = ast.Name("function", ast.Load())
+    else:
+        main.slice = hold(main.slice) if not isinstance(main.slice, (ast.Slice, ast.Tuple)) else main.slice
+        main.value = hold(main.value)
+    body = ast.fix_missing_locations(tree)
+    return eval(f"lambda: {ast.unparse(body)}", kept), leaves
+
+
+def results(m, found):
+    """The tensors of a result that have a gradient."""
+    if isinstance(found, m.Tensor):
+        return [found] if found.requires_grad else []
+    return [t for each in found for t in results(m, each)] if isinstance(found, (tuple, list)) else []
+
+
+def step(m, call, n=10):
+    """The call forward and backward, with ones as the cotangents; None for one without a derivative. No matrix was decomposed before."""
+    function, leaves = bound(m, call, n)
+    outs = results(m, function())
+    if not outs or not leaves:
+        return None
+    ones = [m.ones_like(out.detach()) for out in outs]
+    single = isinstance(function(), m.Tensor)
+
+    def once():
+        forget()
+        for leaf in leaves:
+            leaf.grad = None
+        function().backward(ones[0])
+        return [leaf.grad for leaf in leaves]
+
+    def several():
+        forget()
+        for leaf in leaves:
+            leaf.grad = None
+        m.autograd.backward(results(m, function()), ones)
+        return [leaf.grad for leaf in leaves]
+
+    return once if single else several
+
 
 SMALL, LARGE, PRODUCTS = 0.7, 1.5, 1.3  # bars
 FEW, MANY, SIDE = (10, 3), 100_000, 500

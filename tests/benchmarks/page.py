@@ -11,8 +11,6 @@ import numpy as np
 
 from tests.benchmarks.table import table
 
-__all__ = ["PAGE", "SECTIONS", "machine", "section", "text"]
-
 PAGE = Path(__file__).parents[2] / "examples" / "guide" / "benchmarks.md"
 PACKAGES = ("numpy", "torch", "autograd", "jax", "casadi")
 SECTIONS = {"ops": "Op by op", "training": "Training"}  # that can be measured alone, with the machine of each
@@ -49,7 +47,7 @@ and `--section ops` writes this section alone.
 
 "torch, its fastest route" is the fastest of the ways that torch has to the same numbers without compilation: for Hessians `torch.func.hessian`,
 `jacrev(jacrev)` and `torch.autograd.functional.hessian(vectorize=True)`. The closed forms are written by hand for each problem; a row with
-`structure="auto"` says what was found and how many products it took. The problems are in `tests/benchmarks/problems.py`.
+`structure="auto"` says what was found and how many products it took. The problems are in `tests/benchmarks/hessians.py`.
 
 {second}
 

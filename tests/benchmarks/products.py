@@ -4,7 +4,7 @@
 import numpy as np
 
 import symgrad
-from tests.benchmarks.problems import weights
+from tests.benchmarks.hessians import weights
 from tests.benchmarks.table import compare, torch_one_thread
 
 SIZES, BATCH, RATE = (784, 64, 10), 128, 1e-9  # so small that the loss stays the same

@@ -107,6 +107,7 @@ class WrongTurn(autograd.Function):
         (y,) = ctx.saved_tensors
         return (g * y.conj()).real
 
+
 # z³ whose backward lacks the conjugate: right for real numbers only.
 WithoutConjugate = saving(lambda z: z**3, lambda g, z: g * 3 * z**2, "WithoutConjugate")
 

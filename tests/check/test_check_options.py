@@ -17,6 +17,7 @@ def check(function, *inputs, **options):
 def haversine(x):
     return 1 - symgrad.cos(x)
 
+
 # sin, with a backward that is wrong beyond 30.
 Beyond = saving(lambda x: x.sin(), lambda g, x: g * x.cos() * symgrad.where(x > 30, 2.0, 1.0), "Beyond")
 

@@ -1,4 +1,4 @@
-"""What the pages and the docstrings of ops show is what happens: Python blocks, shell sessions, examples, and tables of facts."""
+"""What the pages, the notebook and the docstrings of ops show is what happens: Python blocks, shell sessions, examples, and tables of facts."""
 
 import doctest
 import os
@@ -8,6 +8,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import nbclient
+import nbformat
 import pytest
 
 import symgrad
@@ -207,3 +209,30 @@ def test_an_op_that_is_declared_has_the_same_documentation():
     assert text.splitlines()[:6] == lines
     assert "Shapes: the result has the shape of `x`." in text and "Dtypes: integers are converted to the default dtype." in text
     assert "Raises: TypeError" in text and text.endswith("Kind: elementwise. Domain: x in POSITIVE.")
+
+
+NOTEBOOK = ROOT / "examples" / "guide" / "quickstart.ipynb"
+
+
+def shown(cell):
+    """What a cell shows, by the kind of text, without the largest errors of floats, which depend on the machine."""
+    assert {output.output_type for output in cell.outputs} == {"execute_result"}, cell.outputs
+    return [{kind: text.partition("Largest error of the floats")[0] for kind, text in output.data.items()} for output in cell.outputs]
+
+
+@pytest.mark.sweep
+def test_the_notebook_shows_what_is_stored():
+    stored, run = (nbformat.read(NOTEBOOK, as_version=4) for _ in range(2))
+    nbclient.NotebookClient(run, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}).execute()
+    cells = [(cell, again) for cell, again in zip(stored.cells, run.cells, strict=True) if cell.cell_type == "code"]
+    for cell, again in cells:
+        assert shown(again) == shown(cell), cell.source
+    kinds = {kind for cell, _ in cells for found in shown(cell) for kind in found}
+    assert kinds == {"text/plain", "text/latex", "image/svg+xml", "text/html", "text/markdown"}
+
+
+def test_the_notebook_has_no_traces_of_its_run():
+    stored = nbformat.read(NOTEBOOK, as_version=4)
+    nbformat.validate(stored)
+    assert not any(cell.metadata for cell in stored.cells) and set(stored.metadata) == {"kernelspec", "language_info"}
+    assert stored.cells[-1].source.startswith("## What can go wrong\n")

@@ -9,7 +9,7 @@ import sympy
 from symgrad.cli import main
 from symgrad.graph.op import REGISTRY
 from symgrad.scanning.catalogue import OpEntry, catalogue, is_listed, kink_table, page, scanned_calls, table
-from tests.accuracy.test_scanning_catalogue import SHARE_OF_ALL
+from tests.accuracy.test_scanning_ops import SHARE_OF_ALL
 from tests.support.pages import ROOT
 
 

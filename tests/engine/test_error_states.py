@@ -16,7 +16,7 @@ from symgrad.autograd import Function
 from symgrad.methods import extending
 from symgrad.program.backends import has_compiler
 from symgrad.system.errorstate import quietly, run_quietly
-from tests.benchmarks.calls import bound, calls
+from tests.benchmarks.ops import bound, calls
 from tests.routes.table import ROUTES, Problem
 
 tensor = symgrad.tensor

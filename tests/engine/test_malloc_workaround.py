@@ -11,7 +11,7 @@ from symgrad.engine import malloc_workaround
 
 FAULTS = """
 import resource, symgrad
-from tests.benchmarks.chain import numpy_step
+from tests.benchmarks.first import numpy_step
 from tests.benchmarks.first import eager_step, timed
 from tests.benchmarks.table import Timing
 

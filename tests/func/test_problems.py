@@ -7,7 +7,7 @@ import pytest
 import symgrad
 from symgrad.func import hessian, hvp, vhp
 from tests.benchmarks import fields, higher, products, taylor
-from tests.benchmarks.problems import DENSE, Problem, factorization, hand_hessian, make
+from tests.benchmarks.hessians import DENSE, Problem, factorization, hand_hessian, make
 from tests.benchmarks.table import agree
 
 RNG = np.random.default_rng(2)

@@ -2,8 +2,6 @@
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -11,15 +9,10 @@ from symgrad.carriers import numeric
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.node import node_class
-from symgrad.graph.op import Op
 from symgrad.proofs.prove import cases
-
-from .mutant import Mutant, mutated
-
-__all__ = ["mutants_of_rules"]
+from tests.mutants.killing import Mutant, mutated
 
 SLIGHTLY = 1 + 1e-6
-Change = Callable[..., Any]
 
 
 def mutants_of_rules(op):
@@ -126,7 +119,6 @@ def with_tangents(op, change):
 
 # What is changed there
 
-Made = Iterator[tuple[str, str, Op]]
 
 
 def _values(op):

@@ -11,10 +11,7 @@ from unittest import mock
 
 import symgrad.ops
 from symgrad.graph.op import REGISTRY
-
-from .mutant import Mutant, differentiable_ops, mutated
-
-__all__ = ["mutants_of_source"]
+from tests.mutants.killing import Mutant, differentiable_ops, mutated
 
 FOLDER = Path(symgrad.ops.__file__).parent
 MODULES = ("arithmetic", "elementary", "neural", "reduction", "linalg", "shape", "indexing", "arranging", "selection", "scatter", "rules")

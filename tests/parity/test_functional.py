@@ -9,8 +9,7 @@ import symgrad
 from symgrad.autograd import functional as ours
 from symgrad.func import hessian, hvp
 from tests.benchmarks import fields, products
-from tests.benchmarks.hessians import torch_routes
-from tests.benchmarks.problems import DENSE, hand_hessian, make
+from tests.benchmarks.hessians import DENSE, hand_hessian, make, torch_routes
 from tests.benchmarks.table import agree
 
 pytestmark = [pytest.mark.usefixtures("double_precision"),

@@ -18,9 +18,6 @@ from typing import Any
 import symgrad
 from symgrad.methods import extending
 
-__all__ = ["Entry", "RIGHT", "Rules", "WRONG", "made", "once", "one_where", "right", "ruled", "rules_of", "sine", "stopped", "torch_library",
-           "unregistered", "wrong"]
-
 WRONG = {}
 RIGHT = {}
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from tests.power.power_entries import Entry, Rules
 
-__all__ = ["MAKERS", "jax_twin", "modes_of"]
-
 
 def built(rules: Rules):
     """The rules as a function of JAX."""

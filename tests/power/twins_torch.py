@@ -7,8 +7,6 @@ import torch
 
 from tests.power.power_entries import Entry, ruled, sine
 
-__all__ = ["MAKERS", "torch_twin"]
-
 
 def of_tangent(forward, backward, tangent):
     """A `Function` of a forward `(*xs)`, a backward `(g, *xs)` and a pushforward `(*tangents, *xs)`."""

@@ -9,9 +9,6 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS
 from tests.support.exemptions import exempt, reasons
 
-__all__ = ["ALL_CASES", "CASES", "FURTHER", "OF_PARTS", "OF_SPECTRA", "ULP", "attack_on", "claims_of_case", "further_attacks",
-           "name_of"]
-
 ULP = {"float64": (8, 8, 64, 512)}  # of the value and of the first three derivatives
 ALL_CASES = [(op, parameters) for op in REGISTRY.values() if op.kind != "composite" and op.name not in exempt("alone")
              for parameters in op.docs.examples or ((),)]
@@ -35,7 +32,6 @@ STEPPED = ("remainder", "fmod_tensor", "floor_divide", "rounded_quotient")
 NUMERATOR = Domain("NUMERATOR", (Interval(-1e3, 1e3),))
 DENOMINATOR = Domain("DENOMINATOR", (Interval(-1e3, -0.5), Interval(0.5, 1e3)))
 """Where the quotient that these make whole is a few thousand at most: a large one has a step next to every float, and no limits of differences."""
-
 
 
 def special_points(op, parameters):

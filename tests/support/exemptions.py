@@ -12,8 +12,6 @@ A property is a check of `symgrad.testing`, or
 
 from typing import NamedTuple
 
-__all__ = ["EXEMPTIONS", "Exemption", "exempt", "reasons"]
-
 
 class Exemption(NamedTuple):
     """The properties, the ops that do not have them, and why, as it was measured."""

@@ -26,8 +26,6 @@ from symgrad.utils.checkpoint import checkpoint
 from symgrad.utils.data import DataLoader, TensorDataset
 from tests.support.interrupts import Cube, leaf
 
-__all__ = ["CASES", "either", "values"]
-
 X = np.array([0.5, 1.5])
 REFUSED = ("a write in place was interrupted before it was recorded", "modified by an inplace operation")
 

@@ -17,8 +17,6 @@ from symgrad.carriers.digits import context
 from symgrad.graph.modes import DEFAULT, special, thread
 from symgrad.system.frames import PACKAGE
 
-__all__ = ["Cube", "Interrupted", "differences", "leaf", "locked"]
-
 MPMATH = str(Path(mpmath.__file__).parent)
 PRECISIONS = mpmath.mp.prec, context.prec, arb.prec
 

@@ -71,6 +71,7 @@ def backward_clipped(x, g):
 
 clipped.defvjp(forward_clipped, backward_clipped)
 
+
 def turned(x):
     return x.flip(0) * x
 

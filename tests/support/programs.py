@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.carriers import ELEMENTWISE
-from symgrad.program.program import LISTS, ArraySpec, Operand, Program, Step, call
+from symgrad.program.program import LISTS, ArraySpec, Program, Step, call
 
 WITH_NUMBERS = {"exp2_derivative", "log_derivative", "softplus", "sinc_derivative"}  # elementwise words with a number among the parameters
 
@@ -87,6 +87,3 @@ def chain(shape, rounds=20):
         g = b.mul(g, y)
     assert gradient is not None
     return b.program(x, g, gradient), list(b.values[0])
-
-
-__all__ = ["Builder", "Operand", "Slot", "chain"]

@@ -4,8 +4,6 @@
 import mpmath
 from mpmath import mpf
 
-__all__ = ["Jet", "jets"]
-
 
 class Jet:
     """A number with its gradient and the upper triangle of its Hessian by n variables."""

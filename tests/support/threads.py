@@ -3,8 +3,6 @@
 import sys
 import threading
 
-__all__ = ["run_in_threads"]
-
 
 def run_in_threads(work, count=8):
     """Call `work(i)` in each of `count` threads, all begun together; raise the first exception of one."""

@@ -11,7 +11,7 @@ import sympy
 import symgrad
 from symgrad.carriers.triangles import hermitian_parts
 from symgrad.matrixcalc import matrix_gradient, matrix_hessian
-from tests.support.matrix_identities import IDENTITIES, SECTIONS
+from tests.support.identities import IDENTITIES, SECTIONS
 
 DIGITS = 50
 CASES = [pytest.param(i, id=i.name) for i in IDENTITIES]

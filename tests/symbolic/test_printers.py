@@ -26,6 +26,8 @@ from tests.support.points import examples, of_numbers, points
 from tests.support.sources import check_refused
 
 X, Y, Z = sympy.symbols("x y z")
+
+
 def named(value):
     """The id of a parameter in a test name; functions have no stable repr."""
     return value if isinstance(value, str) else value.__name__ if isinstance(value, type) else ""

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.equivalents import equivalent
-from tests.mutants.killing import Killers
-from tests.mutants.mutant import differentiable_ops
+from tests.mutants.killing import Killers, differentiable_ops, equivalent
 from tests.mutants.rules import mutants_of_rules
 from tests.mutants.source import MODULES, mutants_of_source
 
