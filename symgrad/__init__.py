@@ -19,9 +19,9 @@ with _collection_paused():  # the functions and classes that are made here stay
     from symgrad.compat import legacy as _legacy
     from symgrad.compat import members as _members
     from symgrad.compat import storage as _storage
-    from symgrad.compat.absent import missing as _missing
     from symgrad.compat.legacy import TYPES as _TYPES
     from symgrad.compat.modules import DEVICES as _DEVICES
+    from symgrad.compat.modules import missing as _missing
     from symgrad.compat.storage import STORAGES as _STORAGES
     from symgrad.dtypes.dtype import ALIASES as _ALIASES
     from symgrad.dtypes.dtype import DTYPES as _DTYPES
@@ -64,8 +64,7 @@ _LOADED = {
         set_float32_matmul_precision set_flush_denormal set_warn_always sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum
         use_deterministic_algorithms""",
     "compat.storage": "is_storage TypedStorage UntypedStorage",
-    "dtypes.dtype": "finfo get_default_dtype iinfo set_default_dtype",
-    "dtypes.promotion": "can_cast promote_types",
+    "dtypes.dtype": "can_cast finfo get_default_dtype iinfo promote_types set_default_dtype",
     "engine.tensor": "Size Tensor",
     "factories.creation": """
         arange as_tensor asarray empty empty_like empty_permuted empty_strided eye from_numpy frombuffer full full_like linspace logspace
@@ -75,10 +74,9 @@ _LOADED = {
     "graph": "return_types",
     "layouts.devices": "device get_default_device layout memory_format set_default_device",
     "methods.counting": """
-        bincount bucketize count_nonzero frexp histc isin isneginf isposinf isreal nextafter nonzero searchsorted signbit unique
-        unique_consecutive""",
+        bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor bucketize count_nonzero frexp gcd histc isin
+        isneginf isposinf isreal lcm nextafter nonzero searchsorted signbit unique unique_consecutive""",
     "methods.extending": "elementwise linear multilinear primitive",
-    "methods.integers": "bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor gcd lcm",
     "methods.predicates": """
         allclose broadcast_shapes broadcast_tensors equal is_complex is_conj is_floating_point is_inference is_nonzero is_same_size
         is_tensor numel result_type typename""",

@@ -67,13 +67,13 @@ from symgrad.diagnose.kinks.kinks import kinks as kinks
 from symgrad.diagnose.nans import explain_nan as explain_nan
 from symgrad.dtypes.dtype import DType
 from symgrad.dtypes.dtype import DType as dtype
+from symgrad.dtypes.dtype import can_cast as can_cast
 from symgrad.dtypes.dtype import finfo as finfo
 from symgrad.dtypes.dtype import get_default_dtype as get_default_dtype
 from symgrad.dtypes.dtype import iinfo as iinfo
+from symgrad.dtypes.dtype import promote_types as promote_types
 from symgrad.dtypes.dtype import set_default_dtype as set_default_dtype
-from symgrad.dtypes.promotion import can_cast as can_cast
-from symgrad.dtypes.promotion import promote_types as promote_types
-from symgrad.engine.storage.leaves import detach_ as detach_
+from symgrad.engine.storage.copyslices import detach_ as detach_
 from symgrad.engine.storage.strided import as_strided as as_strided
 from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike
 from symgrad.engine.tensor import Size as Size
@@ -116,6 +116,7 @@ from symgrad.matrixcalc import matrix_expr as matrix_expr
 from symgrad.matrixcalc import matrix_gradient as matrix_gradient
 from symgrad.matrixcalc import matrix_hessian as matrix_hessian
 from symgrad.methods.counting import bincount as bincount
+from symgrad.methods.counting import bitwise_not as bitwise_not
 from symgrad.methods.counting import bucketize as bucketize
 from symgrad.methods.counting import count_nonzero as count_nonzero
 from symgrad.methods.counting import frexp as frexp
@@ -139,9 +140,9 @@ from symgrad.methods.extending import multilinear as multilinear
 from symgrad.methods.extending import primitive as primitive
 from symgrad.methods.histograms import histogram as histogram
 from symgrad.methods.histograms import histogramdd as histogramdd
+from symgrad.methods.histograms import segment_reduce as segment_reduce
 from symgrad.methods.inplace import fill_ as fill_
 from symgrad.methods.inplace import zero_ as zero_
-from symgrad.methods.integers import bitwise_not as bitwise_not
 from symgrad.methods.layout import is_neg as is_neg
 from symgrad.methods.layout import is_signed as is_signed
 from symgrad.methods.predicates import allclose as allclose
@@ -162,7 +163,6 @@ from symgrad.methods.printing import get_printoptions as get_printoptions
 from symgrad.methods.printing import set_printoptions as set_printoptions
 from symgrad.methods.reshaping import as_strided_ as as_strided_
 from symgrad.methods.reshaping import resize_as_ as resize_as_
-from symgrad.methods.segments import segment_reduce as segment_reduce
 from symgrad.methods.spectrograms import istft as istft
 from symgrad.methods.spectrograms import stft as stft
 from symgrad.methods.surface import alias_copy as alias_copy

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import OutputNode
+from symgrad.autograd.batched import by_members
 from symgrad.autograd.formulas import agrees, cotangents_in, op_of
 from symgrad.autograd.graph import Node as PublicNode
-from symgrad.autograd.members import by_members
 from symgrad.autograd.recorders import INEXACT, BackwardRecorder, Span, suspect
 from symgrad.autograd.saving import Packed, SavedTensor, packed, saved_tensor
 from symgrad.carriers import numeric
@@ -28,7 +27,7 @@ from symgrad.engine.tasks import note_node
 from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.engine.traced import traced
 from symgrad.errors import FREED
-from symgrad.graph.common import Bundle
+from symgrad.graph.common import Bundle, OutputNode
 from symgrad.graph.freed import DETACHED_SINCE
 from symgrad.graph.handles import RemovableHandle, add_hook
 from symgrad.graph.modes import in_mode, thread

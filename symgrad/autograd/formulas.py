@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import OutputValues, Refused
-from symgrad.autograd.members import by_members
+from symgrad.autograd.batched import by_members
 from symgrad.autograd.recorders import BackwardRecorder
 from symgrad.carriers import numeric
 from symgrad.carriers.duck import is_unbatchable
@@ -19,7 +18,7 @@ from symgrad.engine.replay import arguments, call_rule, pushforward
 from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.graph.common import Bundle
+from symgrad.graph.common import Bundle, OutputValues, Refused
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import DEFAULT, in_mode
 from symgrad.graph.node import Leaf, Node

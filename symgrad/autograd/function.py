@@ -13,11 +13,10 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symgrad.autograd.bundles import OutputNode, OutputValues, refusal
+from symgrad.autograd.batched import apply_to_batch
 from symgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from symgrad.autograd.recorders import ForwardRecorder, reach_of
 from symgrad.autograd.tangents import held_tangents, set_tangents
-from symgrad.autograd.vmapping import apply_to_batch
 from symgrad.engine.inference import CANNOT_BE_SAVED, is_inference
 from symgrad.engine.storage.copyslices import rebase_history
 from symgrad.engine.storage.versions import stamp
@@ -26,6 +25,7 @@ from symgrad.engine.storage.writes import InferenceError
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.errors import LEAF_WRITTEN
 from symgrad.graph.classes import derived
+from symgrad.graph.common import OutputNode, OutputValues, refusal
 from symgrad.graph.modes import in_mode, observed, thread
 from symgrad.graph.node import CALLS, IN_FORWARD, INFERENCE, NAMED, PACKED, TANGENT, TRACKED, Node, next_sequence
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from symgrad.engine.inference import is_inference, made_in_inference
 from symgrad.engine.method_table import MethodTable
-from symgrad.engine.storage.leaves import requires_grad_
+from symgrad.engine.storage.copyslices import requires_grad_
 from symgrad.engine.storage.writes import InferenceError
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import ImmediateScope, in_mode, thread

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import REFUSAL, STOP, refusal
 from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.saved import verify
 from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.storage.views import Base, Stale, base_of
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.common import REFUSAL, STOP, refusal
 from symgrad.graph.modes import DEFAULT, Recorder, thread
 from symgrad.graph.node import IN_FORWARD, NAMED, TRACKED, Leaf, Node, make_node, next_sequence
 from symgrad.graph.op import REGISTRY, Op

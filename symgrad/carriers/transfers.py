@@ -13,7 +13,7 @@ from symgrad.carriers.batching import scatter, take
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.structure import is_basic, zeros_like
 from symgrad.errors import VIEW
-from symgrad.layouts.memory_layout import empty_like, with_index_layout
+from symgrad.layouts.strides import empty_like, with_index_layout
 
 __all__ = ["astype", "broadcast_to", "copy", "diagonal", "getitem", "place", "put", "view"]
 

@@ -10,7 +10,6 @@ import numpy as np
 import sympy
 
 from symgrad.algebra.limits import Budget
-from symgrad.autograd.bundles import Refused
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.measuring import DEFAULT, Tolerances
@@ -18,6 +17,7 @@ from symgrad.checks.suspect import find_wrong_op
 from symgrad.diagnose.kinks.kinks import note
 from symgrad.engine.graph_breaks import difference
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, silence
+from symgrad.graph.common import Refused
 from symgrad.proofs import formulas
 from symgrad.reference.accuracy import Accuracy, is_worse, worst_errors
 from symgrad.reference.differences import differences

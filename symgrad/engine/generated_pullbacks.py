@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.engine.finishing import tensors
 from symgrad.engine.kernels import transpose_of_numbers
+from symgrad.engine.operands import tensors
 from symgrad.engine.saved import traced_args
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
-from symgrad.graph.closures import blanks, specialized
+from symgrad.graph.classes import blanks, specialized
 from symgrad.graph.node import BARRED, TRACKED, Node, constructor, node_class, sequence
 from symgrad.graph.op import REGISTRY, Op
 

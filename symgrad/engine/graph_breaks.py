@@ -35,7 +35,7 @@ SPELLING = {"__float__": "float()", "__int__": "int()", "__complex__": "complex(
 
 
 CONVERSIONS = tuple([os.path.join(PACKAGE, *path.split("/")) for path in (  # whose frames are part of a conversion
-    "engine/graph_breaks.py", "methods/values.py", "methods/copying.py", "methods/layout.py", "compat/storage.py")])
+    "engine/graph_breaks.py", "methods/values.py", "methods/layout.py", "compat/storage.py")])
 REMEDY = ("Compute with tensors: symgrad.stack in place of filling an array, symgrad.where in place of choosing by a number, symgrad.func.foreign "
           "for a function of arrays. Where the number is meant to be a constant, write .detach() before it")
 REFUSALS = {NUMPY: "has a graph, since the derivative is differentiated again",

@@ -27,7 +27,7 @@ from symgrad.engine.operands import is_complex
 from symgrad.engine.saved import read as read_saved
 from symgrad.engine.saved import verify
 from symgrad.engine.tasks import note_node
-from symgrad.engine.unreached import Passed
+from symgrad.engine.unmoved import Passed
 from symgrad.errors import FREED
 from symgrad.graph.common import Bundle, CommonNode
 from symgrad.graph.node import HOOKED, PACKED, RELEASED, Node, all_threads

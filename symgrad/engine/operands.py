@@ -1,4 +1,4 @@
-"""Operands of ops: conversion, errors, and Python numbers with bfloat16 tensors."""
+"""Operands of ops: conversion, errors, and Python numbers with bfloat16 tensors; and the last step of an op, the Tensor of a value with its node."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from symgrad.engine.data import operand_value
 from symgrad.engine.inference import recorded
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.errors import BROADCAST, UnsupportedDtype
-from symgrad.graph.node import Node
+from symgrad.graph.classes import blanks
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import BARRED, NAMED, TRACKED, Node, constructor, node_class
 from symgrad.graph.op import Op
-from symgrad.layouts.memory_layout import row_major
+from symgrad.layouts.strides import row_major
 from symgrad.system.errorstate import quietly
 
 NUMBERS = (int, float, complex, bool)
@@ -289,3 +291,23 @@ def wrapped(number: int, dtype: np.dtype) -> int:
     if not -1 << 63 <= number < 1 << 64:
         raise OverflowError("an integer has more than 64 bits, as no integer tensor has. Convert the tensor with .double()")
     return (number & (1 << bits) - 1) - (1 << bits if dtype.kind == "i" and number >> bits - 1 & 1 else 0)
+
+
+tensors = blanks(Tensor)
+
+
+def finishing(op: Op) -> Lifted:
+    """The last step of an op: the Tensor of a value, with its node."""
+    make, mask = constructor(node_class(op)), TRACKED if op.differentiable else NAMED
+
+    def finish(args: tuple, parents: tuple, y: Any, flags: int) -> Tensor:
+        out = next(tensors)
+        out._value, out._node_slot, out._view = y, None, None
+        flags &= mask
+        if flags and (not special or thread.modes.plain):
+            out._node_slot = make(args, parents, y, flags)
+        elif special or flags is BARRED:
+            out._node_slot = recorded(op, args, parents, y)
+        return out
+
+    return finish

@@ -35,7 +35,7 @@ from symgrad.engine.operands import is_complex
 from symgrad.engine.parallel_backward import pull_parts
 from symgrad.engine.saved import traced_args, unpacking, verify
 from symgrad.engine.tensor import Tensor
-from symgrad.engine.unreached import Passed
+from symgrad.engine.unmoved import Passed
 from symgrad.errors import FREED
 from symgrad.graph.freed import freed
 from symgrad.graph.modes import special

@@ -16,12 +16,10 @@ import numpy as np
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.carriers.recorded import Recorded
-from symgrad.dtypes.dtype import dtype_of, get_default_dtype
-from symgrad.dtypes.promotion import result_dtype
+from symgrad.dtypes.dtype import dtype_of, get_default_dtype, result_dtype
 from symgrad.engine.data import as_value
-from symgrad.engine.finishing import finishing, tensors
 from symgrad.engine.inference import recorded
-from symgrad.engine.kernels import by_transforms, with_kernel
+from symgrad.engine.kernels import by_transforms, with_kernel, with_residual
 from symgrad.engine.operands import (
     NUMBERS,
     Deferred,
@@ -30,25 +28,26 @@ from symgrad.engine.operands import (
     by_rows,
     constants,
     explain,
+    finishing,
     number,
     operand,
     refused,
     rounded_once,
     rounded_rules,
+    tensors,
     value_and_node,
     with_number,
     within,
     wrapped,
 )
-from symgrad.engine.residuals import with_residual
 from symgrad.engine.storage.views import MANY, register_view
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.closures import specialized
+from symgrad.graph.classes import specialized
 from symgrad.graph.modes import computed, computers, special, thread
 from symgrad.graph.node import BARRED, NAMED, TRACKED, Node, constructor, node_class
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.layouts.memory_layout import in_image_format, row_major, with_torch_layout
+from symgrad.layouts.strides import in_image_format, row_major, with_torch_layout
 from symgrad.system.errorstate import again, quietly, run_quietly
 
 float64, ndarray = np.float64, np.ndarray

@@ -10,9 +10,8 @@ import functools
 from typing import Any
 
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
+from symgrad.graph.derived import RECORDERS, elementwise_jvp, elementwise_vjp, with_recorded_slopes
 from symgrad.graph.op import Op
-from symgrad.graph.slopes import RECORDERS, with_recorded_slopes
 
 
 def slope_op(op: Op, i: int) -> Op:

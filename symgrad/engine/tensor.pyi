@@ -142,6 +142,22 @@ class Tensor:
         """Whether infinite, elementwise."""
     def isclose(self, other: TensorLike, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> Tensor:
         """Whether |input - other| <= atol + rtol |other|, elementwise; equal infinities are close, and NaN is close to NaN if `equal_nan`."""
+    def deg2rad(self) -> Tensor:
+        """Degrees as radians: input π / 180."""
+    def rad2deg(self) -> Tensor:
+        """Radians as degrees: input 180 / π."""
+    def copysign(self, other: TensorLike) -> Tensor:
+        """|input| with the sign of `other`, which may be that of -0.0; the derivative at 0 is 0."""
+    def heaviside(self, values: TensorLike) -> Tensor:
+        """0 where the input is negative, 1 where it is positive, and `values` where it is 0, which alone have a derivative."""
+    def fmax(self, other: TensorLike) -> Tensor:
+        """The maximum of two numbers, and the other one where one is NaN; a tie shares the gradient equally."""
+    def fmin(self, other: TensorLike) -> Tensor:
+        """The minimum of two numbers, and the other one where one is NaN; a tie shares the gradient equally."""
+    def logaddexp2(self, other: TensorLike) -> Tensor:
+        """log2(2**input + 2**other), without overflow; equal infinite numbers share the gradient equally."""
+    def ldexp(self, other: TensorLike) -> Tensor:
+        """input 2**other, finite also where 2**other is not."""
     def prelu(self, weight: TensorLike) -> Tensor:
         """The input where it is positive, else the input times a weight: one, or one for each channel, the second dimension of the input."""
     def hardshrink(self, lambd: Number = 0.5) -> Tensor:
@@ -286,6 +302,18 @@ class Tensor:
     @overload
     def cumsum(self, axis: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
         """The running sum along `dim`."""
+    @overload
+    def prod(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The product over `dim`, or over all elements; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
+    @overload
+    def prod(self, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The product over `dim`, or over all elements; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
+    @overload
+    def cumprod(self, dim: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The running product along `dim`; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
+    @overload
+    def cumprod(self, axis: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The running product along `dim`; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
     def exp(self) -> Tensor:
         """e**input. DLMF 4.2."""
     def exp2(self) -> Tensor:
@@ -368,6 +396,18 @@ class Tensor:
         """The integer part; the derivative is 0."""
     def sinc(self) -> Tensor:
         """sin(π input) / (π input), and 1 at 0; its derivatives of every order are accurate next to 0."""
+    def conj(self) -> Tensor:
+        """The complex conjugates; real numbers are unchanged."""
+    def conj_physical(self) -> Tensor:
+        """The complex conjugates; real numbers are unchanged."""
+    def resolve_conj(self) -> Tensor:
+        """The input itself, since conjugation is never deferred."""
+    def resolve_neg(self) -> Tensor:
+        """The input itself, since conjugation is never deferred."""
+    def angle(self) -> Tensor:
+        """The angles of complex numbers; of real numbers 0, or π if negative. The derivative at 0 is 0."""
+    def sgn(self) -> Tensor:
+        """The sign; of complex numbers, the number of absolute value 1 with the same angle, and 0 at 0, as its derivative there."""
     def mm(self, other: TensorLike) -> Tensor:
         """The product of two matrices."""
     def mv(self, other: TensorLike) -> Tensor:
@@ -396,10 +436,22 @@ class Tensor:
         """The solution X of A X = B for the Cholesky factor L of A = L Lᴴ, or of A = Lᴴ L with `upper`."""
     def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
         """The inverse of A for its Cholesky factor L, A = L Lᴴ, or A = Lᴴ L with `upper`."""
+    def det(self) -> Tensor:
+        """The determinant of a square matrix."""
+    def slogdet(self) -> Tensor:
+        """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
     def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False) -> Any:
         """L below U in one array, the row exchanges from 1, and with `get_infos` the position of the first zero on the diagonal of U, or 0."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """The solution X of A X = b from the factors of A."""
+    def geqrf(self) -> Any:
+        """The triangle R of a matrix Q R, the reflections of Q below it, from whose columns an element 1 is left out, and their factors tau."""
+    def orgqr(self, tau: Tensor) -> Tensor:
+        """The first columns of the product of reflections, as `linalg.householder_product`."""
+    def ormqr(self, tau: Tensor, other: TensorLike, left: builtins.bool = True, transpose: builtins.bool = False) -> Tensor:
+        """The product of reflections Q with a matrix: Q other, or other Q with `left=False`; Qᴴ in place of Q with `transpose`."""
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> Any:
         """The singular value decomposition U, S, V of U diag(S) Vᴴ: the first columns of U and V, or all with `some=False`."""
     def qr(self, some: builtins.bool = True) -> Any:
@@ -408,22 +460,6 @@ class Tensor:
         """The pseudo-inverse, without the singular values below `rcond` times the largest."""
     def matrix_exp(self) -> Tensor:
         """The exponential of a square matrix, Σ Aⁿ / n!."""
-    def deg2rad(self) -> Tensor:
-        """Degrees as radians: input π / 180."""
-    def rad2deg(self) -> Tensor:
-        """Radians as degrees: input 180 / π."""
-    def copysign(self, other: TensorLike) -> Tensor:
-        """|input| with the sign of `other`, which may be that of -0.0; the derivative at 0 is 0."""
-    def heaviside(self, values: TensorLike) -> Tensor:
-        """0 where the input is negative, 1 where it is positive, and `values` where it is 0, which alone have a derivative."""
-    def fmax(self, other: TensorLike) -> Tensor:
-        """The maximum of two numbers, and the other one where one is NaN; a tie shares the gradient equally."""
-    def fmin(self, other: TensorLike) -> Tensor:
-        """The minimum of two numbers, and the other one where one is NaN; a tie shares the gradient equally."""
-    def logaddexp2(self, other: TensorLike) -> Tensor:
-        """log2(2**input + 2**other), without overflow; equal infinite numbers share the gradient equally."""
-    def ldexp(self, other: TensorLike) -> Tensor:
-        """input 2**other, finite also where 2**other is not."""
     def index_put(self, indices: Any, values: TensorLike, accumulate: builtins.bool = False) -> Tensor:
         """A copy of the input with `values` written (or, with `accumulate`, added) at a tuple of index tensors."""
     @overload
@@ -446,12 +482,6 @@ class Tensor:
         """The matrix with all elements of the input on a diagonal."""
     def unfold(self, dimension: builtins.int, size: Integers, step: builtins.int) -> Tensor:
         """The windows of `size` slices along `dimension`, `step` apart, as a new last dimension: a view."""
-    def det(self) -> Tensor:
-        """The determinant of a square matrix."""
-    def slogdet(self) -> Tensor:
-        """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
-    def logdet(self) -> Tensor:
-        """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
     def matrix_power(self, n: builtins.int) -> Tensor:
         """The product of n equal square matrices; of the inverses for a negative n."""
     def vdot(self, other: TensorLike) -> Tensor:
@@ -544,36 +574,30 @@ class Tensor:
     @overload
     def norm(self, p: builtins.float | str = 2, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
         """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over all elements; p may be a number, inf, -inf, "fro", or "nuc" for matrices."""
-    def conj(self) -> Tensor:
-        """The complex conjugates; real numbers are unchanged."""
-    def conj_physical(self) -> Tensor:
-        """The complex conjugates; real numbers are unchanged."""
-    def resolve_conj(self) -> Tensor:
-        """The input itself, since conjugation is never deferred."""
-    def resolve_neg(self) -> Tensor:
-        """The input itself, since conjugation is never deferred."""
-    def angle(self) -> Tensor:
-        """The angles of complex numbers; of real numbers 0, or π if negative. The derivative at 0 is 0."""
-    def sgn(self) -> Tensor:
-        """The sign; of complex numbers, the number of absolute value 1 with the same angle, and 0 at 0, as its derivative there."""
     @overload
-    def prod(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The product over `dim`, or over all elements; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
+    def var(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: Number | None = None) -> Tensor:
+        """The variance, Σ (x - mean)² / (n - correction)."""
     @overload
-    def prod(self, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The product over `dim`, or over all elements; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
+    def var(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, keepdims: builtins.bool = False, *, ddof: Number | None = None) -> Tensor:
+        """The variance, Σ (x - mean)² / (n - correction)."""
     @overload
-    def cumprod(self, dim: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The running product along `dim`; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
+    def std(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: Number | None = None) -> Tensor:
+        """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
     @overload
-    def cumprod(self, axis: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The running product along `dim`; its derivatives are right also at zeros. Of up to 4,096 elements it has all its digits where a product of some of them overflows."""
-    def geqrf(self) -> Any:
-        """The triangle R of a matrix Q R, the reflections of Q below it, from whose columns an element 1 is left out, and their factors tau."""
-    def orgqr(self, tau: Tensor) -> Tensor:
-        """The first columns of the product of reflections, as `linalg.householder_product`."""
-    def ormqr(self, tau: Tensor, other: TensorLike, left: builtins.bool = True, transpose: builtins.bool = False) -> Tensor:
-        """The product of reflections Q with a matrix: Q other, or other Q with `left=False`; Qᴴ in place of Q with `transpose`."""
+    def std(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, keepdims: builtins.bool = False, *, ddof: Number | None = None) -> Tensor:
+        """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
+    @overload
+    def var_mean(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
+        """The pair of `var` and `mean`."""
+    @overload
+    def var_mean(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
+        """The pair of `var` and `mean`."""
+    @overload
+    def std_mean(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
+        """The pair of `std` and `mean`."""
+    @overload
+    def std_mean(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
+        """The pair of `std` and `mean`."""
     @overload
     def scatter(self, dim: builtins.int, index: TensorLike, src: TensorLike | None = None, *, value: TensorLike | None = None, reduce: str | None = None) -> Tensor:
         """A copy of the input with elements of `src`, or a number, at the positions of an index along `dim`."""
@@ -808,8 +832,6 @@ class Tensor:
         """The logarithm of the multivariate gamma function of dimension p, for arguments above (p - 1)/2. DLMF 35.3.4."""
     def multigammaln(self, p: builtins.float | str) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension p, for arguments above (p - 1)/2. DLMF 35.3.4."""
-    def i0(self) -> Tensor:
-        """The Bessel function I₀, accurate in every derivative. DLMF 10.25.2."""
     def gammainc(self, other: TensorLike) -> Tensor:
         """The regularized lower incomplete gamma function P(input, other), the integral of tᵃ⁻¹ exp(-t) / Γ(a) from 0 to other for a = input, with derivatives by both. Up to 10,000 the value and the first derivatives are within 4 ULP; SciPy's value, with errors up to 30,000 ULP in the tails, is used for larger numbers only. DLMF 8.2.4."""
     def igamma(self, other: TensorLike) -> Tensor:
@@ -818,6 +840,8 @@ class Tensor:
         """The regularized upper incomplete gamma function Q(input, other) = 1 - P(input, other), accurate in its tail, with derivatives by both; the errors are those of gammainc. DLMF 8.2.4."""
     def igammac(self, other: TensorLike) -> Tensor:
         """The regularized upper incomplete gamma function Q(input, other) = 1 - P(input, other), accurate in its tail, with derivatives by both; the errors are those of gammainc. DLMF 8.2.4."""
+    def i0(self) -> Tensor:
+        """The Bessel function I₀, accurate in every derivative. DLMF 10.25.2."""
     @overload
     def nansum(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
         """The sum of the elements that are not NaN."""
@@ -870,30 +894,6 @@ class Tensor:
     @overload
     def narrow_copy(self, axis: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """A contiguous copy of the `length` slices along `dim` from `start` on."""
-    @overload
-    def var(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: Number | None = None) -> Tensor:
-        """The variance, Σ (x - mean)² / (n - correction)."""
-    @overload
-    def var(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, keepdims: builtins.bool = False, *, ddof: Number | None = None) -> Tensor:
-        """The variance, Σ (x - mean)² / (n - correction)."""
-    @overload
-    def std(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: Number | None = None) -> Tensor:
-        """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
-    @overload
-    def std(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, keepdims: builtins.bool = False, *, ddof: Number | None = None) -> Tensor:
-        """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
-    @overload
-    def var_mean(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
-        """The pair of `var` and `mean`."""
-    @overload
-    def var_mean(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
-        """The pair of `var` and `mean`."""
-    @overload
-    def std_mean(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
-        """The pair of `std` and `mean`."""
-    @overload
-    def std_mean(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
-        """The pair of `std` and `mean`."""
     @property
     def _backward_hooks(self) -> Any: ...
     @_backward_hooks.setter
@@ -1069,7 +1069,16 @@ class Tensor:
     def isfinite_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def isnan_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def isinf_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def deg2rad_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def rad2deg_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def copysign_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def heaviside_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def fmax_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def fmin_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def logaddexp2_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def ldexp_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def cumsum_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def cumprod_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def exp_(self) -> Tensor: ...
     def exp2_(self) -> Tensor: ...
     def expm1_(self) -> Tensor: ...
@@ -1111,16 +1120,9 @@ class Tensor:
     def trunc_(self) -> Tensor: ...
     def fix_(self) -> Tensor: ...
     def sinc_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def sgn_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def tril_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def triu_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def deg2rad_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def rad2deg_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def copysign_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def heaviside_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def fmax_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def fmin_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def logaddexp2_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def ldexp_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def index_put_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def addbmm_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def addcmul_(self, *args: Any, **kwargs: Any) -> Tensor: ...
@@ -1146,8 +1148,6 @@ class Tensor:
     def logaddexp_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def softmax_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def log_softmax_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def sgn_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def cumprod_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def scatter_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def scatter_add_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def index_add_(self, *args: Any, **kwargs: Any) -> Tensor: ...
@@ -1168,11 +1168,11 @@ class Tensor:
     def psi_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def mvlgamma_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def multigammaln_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def i0_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def gammainc_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def igamma_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def gammaincc_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def igammac_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def i0_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def renorm_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def copy_(self, src: Any, non_blocking: builtins.bool = False) -> Tensor: ...
     def fill_(self, value: Any) -> Tensor: ...
@@ -1243,9 +1243,6 @@ class Tensor:
     def __repr__(self) -> str: ...
     def __str__(self) -> str: ...
     def __format__(self, spec: str) -> str: ...
-    def __copy__(self) -> Any: ...
-    def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Any: ...
-    def __reduce_ex__(self, protocol: Any) -> Any: ...
     @property
     def data(self) -> Tensor: ...
     @data.setter
@@ -1270,6 +1267,9 @@ class Tensor:
     def __complex__(self) -> complex: ...
     def __index__(self) -> builtins.int: ...
     def __contains__(self, element: Any) -> builtins.bool: ...
+    def __copy__(self) -> Any: ...
+    def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Any: ...
+    def __reduce_ex__(self, protocol: Any) -> Any: ...
     def argwhere(self) -> Tensor: ...
     def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = -1) -> Tensor: ...
     def as_strided_scatter(self, src: Tensor, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor: ...

@@ -17,8 +17,8 @@ from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, expect_integer, factory_function, like_function, new_leaf, sharing, sizes_of
 from symgrad.layouts.devices import check_cpu
-from symgrad.layouts.memory_layout import empty_in_format
-from symgrad.layouts.memory_layout import empty_like as empty_like_array
+from symgrad.layouts.strides import empty_in_format
+from symgrad.layouts.strides import empty_like as empty_like_array
 
 # From data
 

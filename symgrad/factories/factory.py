@@ -22,7 +22,7 @@ from symgrad.engine.storage.writes import check_memory, refuse_inference
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.layouts.devices import FORMATS, LAYOUTS, check_cpu
-from symgrad.layouts.memory_layout import empty_in_format, empty_like
+from symgrad.layouts.strides import empty_in_format, empty_like
 from symgrad.system.errorstate import again, quietly, run_quietly
 from symgrad.system.limits import SHORT
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import OutputNode
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
@@ -25,6 +24,7 @@ from symgrad.engine.traced import traced
 from symgrad.engine.unmoved import drops, plus_zeros_by_factors, stilled, unmoved, unmoved_by, without
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.second import gradient_tangents
+from symgrad.graph.common import OutputNode
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import PACKED, Node

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import STOP
 from symgrad.dtypes.dtype import dtype_of
 from symgrad.engine.data import as_value
 from symgrad.engine.graph_breaks import explaining_arrays
@@ -34,6 +33,7 @@ from symgrad.func.rules import (
     transpose_linear,
 )
 from symgrad.func.transformed import own_name
+from symgrad.graph.common import STOP
 from symgrad.graph.freed import Released
 from symgrad.graph.modes import thread
 from symgrad.graph.node import GRADIENT, IN_FORWARD, next_sequence

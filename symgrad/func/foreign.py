@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.vmapping import VmapInfo
+from symgrad.autograd.batched import VmapInfo
 from symgrad.carriers.batched import Batched, batch_size
 from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.engine.data import as_value

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import OutputNode, OutputValues, Refused
 from symgrad.autograd.engine import grad
 from symgrad.autograd.formulas import _replayed
 from symgrad.carriers import numeric
@@ -30,7 +29,7 @@ from symgrad.engine.traced import traced
 from symgrad.factories.generators import default_generator, fork_rng
 from symgrad.func.evaluation import InputNode, _repeat_for_level, recording
 from symgrad.graph.classes import become
-from symgrad.graph.common import Bundle
+from symgrad.graph.common import Bundle, OutputNode, OutputValues, Refused
 from symgrad.graph.modes import DEFAULT, UNCHANGED, in_mode, node_by_flags, special, thread
 from symgrad.graph.node import IN_FORWARD, INFERENCE, NAMED, TRACKED, Node, all_threads, node_class
 from symgrad.graph.op import Op

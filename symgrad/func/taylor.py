@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import OutputNode, OutputValues
 from symgrad.carriers import numeric
 from symgrad.carriers.coefficients import Series, value
 from symgrad.carriers.duck import DuckArray
@@ -32,6 +31,7 @@ from symgrad.engine.unmoved import drops, plus_zeros_by_factors, stilled, unmove
 from symgrad.func.curves import coefficient_node
 from symgrad.func.evaluation import Evaluation, evaluate, function_name, unshared_results
 from symgrad.func.transformed import transform
+from symgrad.graph.common import OutputNode, OutputValues
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import PACKED, Node, all_threads
 from symgrad.graph.op import Op

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.graph.classes import derived
-from symgrad.graph.closures import blanks, specialized
+from symgrad.graph.classes import blanks, derived, specialized
 from symgrad.graph.freed import freed, released
 from symgrad.graph.names import NamedAsInTorch
 from symgrad.graph.op import REGISTRY, Op

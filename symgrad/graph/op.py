@@ -25,10 +25,9 @@ from dataclasses import dataclass, fields, replace
 from types import FunctionType
 from typing import Any
 
-from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
+from symgrad.graph.derived import elementwise_jvp, elementwise_vjp, with_recorded_slopes
 from symgrad.graph.domains import REAL, Domain
 from symgrad.graph.regions import regions_of
-from symgrad.graph.slopes import with_recorded_slopes
 
 Rule = Callable[..., Any]
 REGISTRY: dict[str, Op] = {}

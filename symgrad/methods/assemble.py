@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from symgrad.autograd import calls, modes
 from symgrad.autograd import engine as backward
+from symgrad.autograd import modes
 from symgrad.engine import hooks, traced
-from symgrad.engine.storage import leaves, strided, views
+from symgrad.engine.storage import copyslices, strided, views
 from symgrad.engine.tensor import Tensor
 from symgrad.formulas import expressions
 from symgrad.graph.node import Node
 from symgrad.methods import (
-    copying,
     counting,
     elements,
     filling,
     histograms,
     inplace,
-    integers,
     layout,
     numpy_ufuncs,
     operators,
@@ -31,12 +29,9 @@ from symgrad.methods import (
     values,
 )
 
-TABLES = (
-    traced.METHODS, hooks.METHODS, views.METHODS, leaves.METHODS, strided.METHODS, modes.METHODS, backward.METHODS, expressions.METHODS,
-    operators.METHODS, numpy_ufuncs.METHODS, layout.METHODS, reshaping.METHODS, inplace.METHODS, counting.METHODS,
-    integers.METHODS, filling.METHODS, predicates.METHODS, printing.METHODS, copying.METHODS, values.METHODS, surface.METHODS,
-    histograms.METHODS, elements.METHODS, spectrograms.METHODS,
-)
+TABLES = [module.METHODS for module in (
+    traced, hooks, views, copyslices, strided, modes, backward, expressions, operators, numpy_ufuncs, layout, reshaping, inplace,
+    counting, filling, predicates, printing, values, surface, histograms, elements, spectrograms)]
 
 
 def attach(table: Mapping[str, Any], owner: type = Tensor) -> None:
@@ -61,5 +56,5 @@ def assemble(*tables: Mapping[str, Any], nodes: Mapping[str, Any]) -> None:
     """Attach all members of Tensor, with those of the `tables` of higher layers, and those of `nodes`; called once, by `import symgrad`."""
     for table in (*TABLES, *tables):
         attach(table)
-    for table in (hooks.NODE_METHODS, calls.NODE_METHODS, nodes):
+    for table in (hooks.NODE_METHODS, nodes):
         attach(table, Node)

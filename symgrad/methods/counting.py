@@ -1,4 +1,6 @@
-"""Functions outside the tables of ops: results are integers or booleans, have a shape that depends on the values, or are neighbours of the input."""
+"""Functions outside the tables of ops: results are integers (their bits, divisors and multiples, too) or booleans, have a shape that depends on the
+values, or are neighbours of the input.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import numpy as np
 from symgrad.arguments import check_dims, check_kind, check_least_rank, check_option, check_positive, check_range, check_shapes
 from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
-from symgrad.dtypes.promotion import common_dtype
+from symgrad.dtypes.dtype import common_dtype, converted
 from symgrad.engine.data import as_value
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import core
@@ -23,8 +25,9 @@ from symgrad.errors import NO_DERIVATIVE
 from symgrad.graph import return_types
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.op import Op
-from symgrad.layouts.memory_layout import row_major
-from symgrad.methods.inplace import in_place
+from symgrad.layouts.indices import broadcast
+from symgrad.layouts.strides import row_major
+from symgrad.methods.inplace import augmented, in_place
 from symgrad.ops.rules import axis, constant
 from symgrad.system.errorstate import quietly
 
@@ -324,3 +327,56 @@ def _where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 
 _where.__name__ = "where"
 METHODS["where"] = _where
+
+
+def _of_integers(name: str, ufunc: Any, what: str, booleans: bool = True) -> Callable[..., Tensor]:
+    def function(input: Any, other: Any) -> Tensor:
+        for x in (input, other):
+            check_kind(name, as_value(x), "iub", "an operand")
+        values = [x._value if isinstance(x, Tensor) else x for x in (input, other)]
+        a, b = converted(values)
+        if not booleans:
+            check_kind(name, a, "iu", "an operand")
+        if not isinstance(a, DuckArray) and not isinstance(b, DuckArray):
+            broadcast(np.shape(a), np.shape(b))
+        return wrap(ufunc(a, b))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{what}, elementwise, of integers{' or booleans' if booleans else ''}."
+    return function
+
+
+bitwise_and = _of_integers("bitwise_and", np.bitwise_and, "The bits that both have")
+bitwise_or = _of_integers("bitwise_or", np.bitwise_or, "The bits that one of two has")
+bitwise_xor = _of_integers("bitwise_xor", np.bitwise_xor, "The bits that just one of two has")
+bitwise_left_shift = _of_integers("bitwise_left_shift", np.left_shift, "The bits shifted to the left", False)
+bitwise_right_shift = _of_integers("bitwise_right_shift", np.right_shift, "The bits shifted to the right", False)
+gcd = _of_integers("gcd", np.gcd, "The greatest common divisor", False)
+lcm = _of_integers("lcm", np.lcm, "The least common multiple", False)
+
+
+def bitwise_not(input: Tensor) -> Tensor:
+    """The bitwise not of integers, the logical not of booleans, elementwise."""
+    check_kind("bitwise_not", input, "iub")
+    return wrap(np.invert(input._value))
+
+
+bitwise_and, bitwise_or, bitwise_xor, bitwise_left_shift, bitwise_right_shift, bitwise_not, gcd, lcm = (taking_out(taking_tensors(each)) for each in (
+    bitwise_and, bitwise_or, bitwise_xor, bitwise_left_shift, bitwise_right_shift, bitwise_not, gcd, lcm))
+for _integer in (bitwise_and, bitwise_or, bitwise_xor, bitwise_left_shift, bitwise_right_shift, bitwise_not, gcd, lcm):
+    METHODS.define(_integer)
+    METHODS[f"{_integer.__name__}_"] = in_place(f"{_integer.__name__}_", _integer)
+
+
+def _shift(function: Callable[..., Tensor], reflected: bool) -> Callable[..., Tensor]:
+    def operate(self: Tensor, other: Any) -> Tensor:
+        return function(other, self) if reflected else function(self, other)
+
+    return operate
+
+
+for _name, _integer in {"lshift": bitwise_left_shift, "rshift": bitwise_right_shift}.items():
+    METHODS[f"__{_name}__"], METHODS[f"__r{_name}__"] = _shift(_integer, False), _shift(_integer, True)
+for _name, _operator in {"bitwise_and_": "__iand__", "bitwise_or_": "__ior__", "bitwise_xor_": "__ixor__", "bitwise_left_shift_": "__ilshift__",
+                         "bitwise_right_shift_": "__irshift__"}.items():
+    METHODS[_operator] = augmented(METHODS[_name])

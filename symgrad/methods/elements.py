@@ -13,7 +13,7 @@ from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
-from symgrad.layouts.memory_layout import order_of_strides, row_major
+from symgrad.layouts.strides import order_of_strides, row_major
 from symgrad.methods.inplace import in_place
 from symgrad.ops.rules import axes, sizes
 from symgrad.system.errorstate import quietly

@@ -38,7 +38,7 @@ from symgrad.engine.storage.writes import (
 )
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
-from symgrad.graph.closures import specialized
+from symgrad.graph.classes import specialized
 from symgrad.graph.freed import released
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, GRADIENT, INFERENCE, TRACKED, Leaf, Node, all_threads, constructor, next_sequence, node_class

@@ -19,8 +19,7 @@ from symgrad.engine.traced import traced
 from symgrad.errors import OUT_OF_RANGE
 from symgrad.graph.op import REGISTRY
 from symgrad.layouts.devices import CPU, FORMATS, LAYOUTS, check_cpu, device
-from symgrad.layouts.memory_layout import IMAGE_AXES
-from symgrad.layouts.strides import address
+from symgrad.layouts.strides import IMAGE_AXES, address
 
 METHODS = MethodTable()
 

@@ -14,8 +14,8 @@ from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods import numpy_functions
 from symgrad.methods.counting import nonzero
 from symgrad.methods.numpy_arranging import ARRANGING
+from symgrad.methods.numpy_functions import MATRICES
 from symgrad.methods.numpy_functions import as_tensor as _as_tensor
-from symgrad.methods.numpy_linalg import MATRICES
 from symgrad.methods.numpy_statistics import STATISTICS
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.structure import is_basic
-from symgrad.dtypes.promotion import NUMBERS, converted
+from symgrad.dtypes.dtype import NUMBERS, converted
 from symgrad.engine.data import as_value
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import core

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.dtypes.dtype import DType, dtype_of
-from symgrad.dtypes.promotion import NUMBERS, result_dtype
+from symgrad.dtypes.dtype import NUMBERS, DType, dtype_of, result_dtype
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.tensor import Size, Tensor

@@ -27,8 +27,7 @@ from symgrad.graph.modes import thread
 from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.layouts.devices import FORMATS
-from symgrad.layouts.memory_layout import order_of_format
-from symgrad.layouts.strides import address
+from symgrad.layouts.strides import address, order_of_format
 from symgrad.ops.rules import sizes
 
 METHODS = MethodTable()

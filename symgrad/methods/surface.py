@@ -27,9 +27,8 @@ from symgrad.graph.op import REGISTRY
 from symgrad.layouts.indices import check_bounds, integer_index
 from symgrad.methods.counting import nonzero
 from symgrad.methods.elements import hash_tensor, slice_inverse
-from symgrad.methods.histograms import histogram, histogramdd
+from symgrad.methods.histograms import histogram, histogramdd, segment_reduce
 from symgrad.methods.inplace import in_place
-from symgrad.methods.segments import segment_reduce
 from symgrad.methods.spectrograms import istft, stft
 from symgrad.ops.rules import axis
 from symgrad.ops.scatter import check_size

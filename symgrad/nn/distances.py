@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.arguments import check_dims, check_option
-from symgrad.dtypes.promotion import promote_types
+from symgrad.dtypes.dtype import promote_types
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced

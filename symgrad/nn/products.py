@@ -17,7 +17,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
 from symgrad.layouts.indices import first_outside
-from symgrad.methods.segments import segment_reduce
+from symgrad.methods.histograms import segment_reduce
 from symgrad.nn.dropout import dropout
 from symgrad.nn.likelihood import cross_entropy
 from symgrad.nn.validation import check_dtypes, check_indices, check_shape

@@ -1,47 +1,7 @@
-"""The rule tables. Importing this package fills the registry."""
+"""The rule tables. Importing this package imports its modules, which fill the registry."""
 
-from symgrad.ops import (
-           activations,
-           alignments,
-           arithmetic,
-           arranging,
-           convolution,
-           elementary,
-           elimination,
-           factorizations,
-           floats,
-           fourier,
-           indexing,
-           ldl,
-           linalg,
-           matrices,
-           matrix_determinants,
-           matrix_functions,
-           mixed,
-           neural,
-           norms,
-           parts,
-           products,
-           reduction,
-           reflections,
-           sampling,
-           scatter,
-           selection,
-           shape,
-           special,
-           special_bessel,
-           special_elliptic,
-           special_gamma,
-           special_integrals,
-           special_polynomials,
-           special_zeta,
-           spectra,
-           statistics,
-           variance,
-           writing,
-)
+import importlib
+import pkgutil
 
-__all__ = ["activations", "alignments", "arithmetic", "arranging", "convolution", "elementary", "elimination", "factorizations", "floats", "fourier",
-           "indexing", "ldl", "linalg", "matrices", "matrix_determinants", "matrix_functions", "mixed", "neural", "norms", "parts", "products",
-           "reduction", "reflections", "sampling", "scatter", "selection", "shape", "special", "special_bessel", "special_elliptic", "special_gamma",
-           "special_integrals", "special_polynomials", "special_zeta", "spectra", "statistics", "variance", "writing"]
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

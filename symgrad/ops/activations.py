@@ -3,7 +3,7 @@
 from symgrad.arguments import check_dims, check_kind, check_least_rank, check_option, check_range
 from symgrad.graph.domains import Domain, Interval
 from symgrad.graph.op import composite, elementwise, primitive
-from symgrad.layouts.memory_layout import is_plain
+from symgrad.layouts.strides import is_plain
 from symgrad.ops.arithmetic import _is_integer
 from symgrad.ops.rules import as_floats, axis
 

@@ -3,7 +3,7 @@
 import warnings
 
 from symgrad.arguments import check_dims, check_kind, check_least_rank, check_one_dtype, check_option, check_range
-from symgrad.dtypes.promotion import common
+from symgrad.dtypes.dtype import common
 from symgrad.graph.op import composite, linear
 from symgrad.layouts.indices import index_array, integer_index, repeated_indices
 from symgrad.ops.rules import axis, check_not_empty, sizes

@@ -6,7 +6,7 @@ since the rest is its conjugate; so real numbers are the real part of the transf
 
 from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import linear
-from symgrad.layouts.memory_layout import is_plain
+from symgrad.layouts.strides import is_plain
 
 
 def _transformed(xp, x, dims, inverse, divisor):

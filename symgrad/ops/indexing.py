@@ -1,10 +1,11 @@
-"""Reading and writing through an index: two linear ops, each the transpose of the other; and the views of slices and diagonals."""
+"""Reading and writing through an index: two linear ops, each the transpose of the other; the views of slices and diagonals; and in-place writes."""
 
 import operator
 
 from symgrad.arguments import check_dims, check_kind, check_least_rank, check_one_dtype, check_range
 from symgrad.graph.op import composite, linear
 from symgrad.layouts.indices import diagonal, index_array, selecting, window_indices
+from symgrad.layouts.strides import Geometry
 from symgrad.ops.rules import axis, inverse_permutation
 
 # An index of integers, slices and None gives a view, whose node has the name of the last of them as in torch.
@@ -127,3 +128,30 @@ def _unfold_transpose(xp, g, shape, dim, size, step):
 linear("unfold", lambda xp, input, dimension, size, step: xp.unfold(input, dimension, size, step), _unfold_transpose, prepare=_unfold_arguments,
        view=True, examples=((1, 2, 1), (0, 3, 2)), usage="a.unfold(1, 2, 1)",
        doc="The windows of `size` slices along `dimension`, `step` apart, as a new last dimension: a view.")
+
+
+_diagonal = Geometry((3,), 12, (5,), 0)
+
+
+def _strided_transpose(xp, g, shape, geometry):
+    return xp.strided_add(g, geometry, shape) if geometry.overlaps else xp.strided_put(xp.zeros_like(g, shape), g, geometry)
+
+
+linear("strided", lambda xp, input, geometry: xp.strided(input, geometry), _strided_transpose, public=False, node_name="AsStridedBackward0",
+       examples=((_diagonal,), (Geometry((2, 3), 12, (0, 4), 1),)), doc="The elements of the input in a view of it.")
+linear("strided_put", lambda xp, input, piece, geometry: xp.strided_put(input, piece, geometry),
+       lambda xp, g, shape, geometry: xp.strided_put(g, xp.zeros_like(g, geometry.shape), geometry),
+       lambda xp, g, shape, geometry: xp.strided(g, geometry), public=False, node_name="CopySlices",
+       shapes=((3, 4), (3,)), examples=((_diagonal,),), doc="A copy of the input with `piece` written to a view of it.")
+linear("strided_add", lambda xp, input, geometry, shape: xp.strided_add(input, geometry, shape),
+       lambda xp, g, whole, geometry, shape: xp.strided(g, geometry), public=False, shapes=((2, 3),),
+       examples=((Geometry((2, 3), 12, (0, 4), 1), (3, 4)),), doc="Zeros of `shape` with the input added to a view of them.")
+linear("overwrite", lambda xp, input, values: xp.copy(xp.broadcast_to(values, input.shape)), lambda xp, g, shape: xp.zeros_like(g),
+       lambda xp, g, shape: g, public=False, node_name="CopyBackwards", shapes=((3, 4), (4,)),
+       doc="The second argument in the shape of the first: what `copy_` computes.")
+for _word, _class in {"fill": "FillBackward3", "fill_number": "FillBackward2"}.items():
+    linear(_word, lambda xp, input, value: xp.copy(xp.broadcast_to(value, input.shape)),
+           lambda xp, g, shape: xp.zeros_like(g), lambda xp, g, shape: g, public=False, node_name=_class, shapes=((3, 4), ()),
+           doc="The second argument, a scalar, in the shape of the first.")
+linear("zero", lambda xp, input: xp.zeros_like(input), lambda xp, g, shape: xp.zeros_like(g), public=False, node_name="ZeroBackward0",
+       doc="Zeros in the shape of the input.")

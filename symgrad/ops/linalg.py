@@ -3,7 +3,7 @@
 from symgrad.arguments import check_dims, check_least_rank, check_one_dtype, check_shapes
 from symgrad.errors import PRODUCT
 from symgrad.graph.op import composite, linear, multilinear
-from symgrad.layouts.memory_layout import is_plain
+from symgrad.layouts.strides import is_plain
 
 
 def check_product(name, core, a, b):

@@ -9,10 +9,9 @@ from __future__ import annotations
 import functools
 import math
 
-from symgrad.dtypes.dtype import DTYPES, get_default_dtype
-from symgrad.dtypes.promotion import common
+from symgrad.dtypes.dtype import DTYPES, common, get_default_dtype
 from symgrad.errors import OUT_OF_RANGE
-from symgrad.layouts.memory_layout import is_plain
+from symgrad.layouts.strides import is_plain
 
 
 def axis(dim, ndim):

@@ -21,7 +21,7 @@ from symgrad.layouts.indices import (
     slice_index,
     unravelled,
 )
-from symgrad.layouts.memory_layout import row_major, with_torch_layout
+from symgrad.layouts.strides import row_major, with_torch_layout
 from symgrad.ops.rules import axis, equal_or_nan
 
 SAMPLE = ((([[2], [0], [2]], [[1, 0], [3, 3], [2, 0]]),),)

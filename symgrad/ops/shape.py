@@ -8,7 +8,7 @@ from symgrad.arguments import check_dims, check_least_rank, check_range
 from symgrad.dtypes.dtype import DType
 from symgrad.errors import RESHAPE
 from symgrad.graph.op import composite, linear, primitive
-from symgrad.layouts.memory_layout import IMAGE_AXES, order_of_format
+from symgrad.layouts.strides import IMAGE_AXES, order_of_format
 from symgrad.ops.rules import axes, axis, check_expandable, check_not_empty, inverse_permutation, sizes
 
 

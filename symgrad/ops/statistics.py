@@ -8,8 +8,7 @@ from symgrad.graph.op import composite, primitive
 from symgrad.layouts.indices import gather_index
 from symgrad.ops.arithmetic import _is_integer, common
 from symgrad.ops.norms import unit_vectors
-from symgrad.ops.products import recurrence
-from symgrad.ops.reduction import EXAMPLES
+from symgrad.ops.reduction import EXAMPLES, recurrence
 from symgrad.ops.rules import axes, axis, expand_reduced, in_float32, is_complex
 
 # Elements that are NaN

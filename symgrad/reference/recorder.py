@@ -21,13 +21,13 @@ from symgrad.carriers.spectra import is_number
 from symgrad.dtypes.dtype import DTYPES, DType, dtype_of
 from symgrad.engine.passes import pullback
 from symgrad.engine.slopes import slope_op
-from symgrad.engine.unreached import Passed
+from symgrad.engine.unmoved import Passed
 from symgrad.graph.derivative import DerivativeNode
+from symgrad.graph.derived import RECORDERS
 from symgrad.graph.domains import COMPLEX as COMPLEX_PARTS
 from symgrad.graph.node import GRADIENT, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
-from symgrad.graph.slopes import RECORDERS
 from symgrad.system.restoring import restored
 
 __all__ = ["Box", "RecordingCarrier"]

@@ -1,4 +1,4 @@
-"""Locks of the whole library."""
+"""Locks of the whole library, and the cores on which its process may run."""
 
 from __future__ import annotations
 
@@ -22,3 +22,8 @@ def reentrant_lock() -> Any:
     lock: Any = threading.RLock()
     after_fork(lock._at_fork_reinit)
     return lock
+
+
+def cores() -> int:
+    """The number of cores on which this process may run."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd import enable_grad
-from symgrad.autograd.bundles import OutputNode
 from symgrad.autograd.context import FunctionNode
 from symgrad.engine.passes import pullback
 from symgrad.engine.saved import read_traced
@@ -22,6 +21,7 @@ from symgrad.engine.storage.versions import Write, first_write_after, promoted
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import ones_like
+from symgrad.graph.common import OutputNode
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import IN_FORWARD, NAMED, TRACKED, Leaf, Node, make_node, next_sequence

@@ -12,7 +12,7 @@ from symgrad.engine.recording import core
 from symgrad.graph import domains
 from symgrad.graph.op import REGISTRY
 from symgrad.linalg import eigh, eigvals, eigvalsh, matrix_exp, svdvals
-from symgrad.ops import matrices, matrix_determinants
+from symgrad.ops import matrices
 from symgrad.ops.linalg import matrix_transpose
 from symgrad.proofs.case import Case
 from symgrad.proofs.matrix_points import fitted, is_inside
@@ -43,7 +43,7 @@ PULL = {
     "a transpose": ("matrix_inverse", lambda xp, g, y, a: matrix_transpose(xp, matrices._pull_inverse(xp, g, y, a))),
     "a thousandth": ("matrix_inverse", lambda xp, g, y, a: matrices._pull_inverse(xp, g, y, a) + g / 1000),
     "a negative determinant": ("matrix_inverse", beyond),
-    "the transpose forgotten": ("determinant", lambda xp, g, y, a: matrix_determinants._as_matrices(xp, g) * matrix_transpose(xp, xp.cofactors(a))),
+    "the transpose forgotten": ("determinant", lambda xp, g, y, a: matrices._as_matrices(xp, g) * matrix_transpose(xp, xp.cofactors(a))),
     "the half forgotten": ("cholesky_factor", not_halved),
     "one sign of a sum": ("eigenvalue_gaps", lambda xp, g, y, w, name: -matrices._pull_gaps(xp, g, y, w, name)),
 }

@@ -8,7 +8,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.kernels import KERNELS
 from symgrad.engine import kernels
 from symgrad.engine.traced import traced
-from symgrad.ops.products import recurrence
+from symgrad.ops.reduction import recurrence
 
 N = 5000
 BESIDE, POWERS = (symgrad.tensor(np.random.default_rng(0).uniform(low, 3, N)) for low in (-3, 0.1))

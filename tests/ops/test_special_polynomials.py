@@ -7,7 +7,7 @@ import scipy.special
 import symgrad
 from symgrad import tensor
 from symgrad.carriers.special.polynomials import FAMILIES
-from symgrad.ops.special_polynomials import NAMES
+from symgrad.ops.special import NAMES
 
 X = np.array([-0.9, -0.2, 0.0, 0.4, 1.7])
 SCIPY = {"chebyshev_polynomial_t": "chebyt", "chebyshev_polynomial_u": "chebyu", "hermite_polynomial_h": "hermite",

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import symgrad
-from symgrad.compat.absent import FAMILIES, advice
+from symgrad.compat.modules import FAMILIES, advice
 from tests.support.pages import ROOT
 
 PLACES = {"Tensor": (torch.Tensor, symgrad.Tensor), "fft": (torch.fft, symgrad.fft), "linalg": (torch.linalg, symgrad.linalg),

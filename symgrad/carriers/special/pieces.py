@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.layouts.memory_layout import with_torch_layout
+from symgrad.layouts.strides import with_torch_layout
 from symgrad.system.numpy_internals import clip
 
 __all__ = ["Pieces", "horner", "piecewise", "with_many_digits"]

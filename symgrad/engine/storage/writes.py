@@ -13,8 +13,7 @@ import numpy as np
 from symgrad.carriers.batched import Shape
 from symgrad.carriers.duck import DuckArray, Unrecordable, unbatchable
 from symgrad.carriers.recorded import is_recorded
-from symgrad.dtypes.dtype import dtype_of
-from symgrad.dtypes.promotion import category
+from symgrad.dtypes.dtype import category, dtype_of
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special, thread

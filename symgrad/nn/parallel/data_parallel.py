@@ -14,7 +14,7 @@ from symgrad.graph.modes import DEFAULT, thread
 from symgrad.graph.node import Node, next_sequence
 from symgrad.layouts.devices import check_cpu
 from symgrad.nn.modules.module import Module
-from symgrad.system.machine import cores
+from symgrad.system.locks import cores
 
 __all__ = ["DataParallel", "data_parallel", "gather", "scatter", "scatter_kwargs"]
 

@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import Any, Generic, TypeVar
 
 from symgrad.factories.random_tensors import randint
-from symgrad.system.machine import cores
+from symgrad.system.locks import cores
 from symgrad.utils.data.collating import default_collate, default_convert
 from symgrad.utils.data.dataset import IterableDataset
 from symgrad.utils.data.processes import GRACE, Workers
