@@ -1,7 +1,9 @@
 """The rule tables. Importing this package imports its modules, which fill the registry."""
 
 import importlib
-import pkgutil
 
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+for _name in """
+activations arithmetic arranging convolution elementary elimination factorizations fourier indexing ldl linalg matrices matrix_functions mixed neural
+norms reduction scatter selection shape special special_bessel spectra statistics
+""".split():
+    importlib.import_module(f"{__name__}.{_name}")

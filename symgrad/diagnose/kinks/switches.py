@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy
 
-from symgrad.autograd.bundles import Refused
 from symgrad.carriers import precise, symbolic
+from symgrad.graph.common import Refused
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
