@@ -8,8 +8,8 @@ import numpy as np
 from flint import acb, acb_mat, arb, arb_mat
 
 from symgrad.carriers.digits import Undecided
+from symgrad.carriers.lapack import hermitian_cells
 from symgrad.carriers.spectra import adjoint_of_cells, eigenvalues_of_numbers
-from symgrad.carriers.triangles import hermitian_cells
 
 __all__ = ["BALL_MATRICES"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.adding import added
+from symgrad.carriers.contracting import added
 from symgrad.carriers.duck import DuckArray, unbatchable
 from symgrad.system.frames import line_of, outer_frame
 

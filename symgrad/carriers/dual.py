@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import has_shape_of
-from symgrad.carriers.proxy import ValueProxy
 from symgrad.carriers.taylor import TaylorCarrier, with_defaults
 from symgrad.graph.op import REGISTRY, Op
 
@@ -33,10 +32,12 @@ class Thunk:
         self.function, self.args = function, args
 
 
-class Dual(ValueProxy):
+class Dual:
     """A value and its tangent, of one shape; the tangent may be batched where the value is not."""
 
     __slots__ = ("_value", "tangent")
+    __array_ufunc__ = None  # so that NumPy arrays use the operators of the dual value
+    __hash__ = None
 
     def __init__(self, value: Any, tangent: Any):
         self._value, self.tangent = value, tangent
@@ -53,6 +54,21 @@ class Dual(ValueProxy):
     def shape(self) -> Any:
         """The shape of the value."""
         return self.tangent.shape if type(self._value) is Thunk and type(self.tangent) is ndarray else self.value.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.value.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.value.size
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype."""
+        return self.value.dtype
 
     def numel(self) -> int:
         """The number of elements."""

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.carriers.reducing import centred, exponentials, norm, sum_of_squares
+from symgrad.carriers.reducing import centred, exponentials, norm, standardized, standardized_pull, sum_of_squares
 from symgrad.carriers.special.activations import SHRINK_BELOW, shrink_near_0
-from symgrad.carriers.standardizing import standardized, standardized_pull
 from symgrad.dtypes.exponents import has_predecessor
 
 __all__ = ["KERNELS", "Kernel"]

@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers import cofactors, elimination, spectra, triangles
+from symgrad.carriers import elimination, lapack, spectra
 from symgrad.carriers.batched import Batched, aligned_data
-from symgrad.carriers.lapack import cholesky, det, float64, inv, scipy_linalg, slogdet, solve
+from symgrad.carriers.lapack import cholesky, det, float64, hermitian_cells, inv, one_triangle, scipy_linalg, slogdet, solve
 from symgrad.carriers.recorded import Recorded
 from symgrad.carriers.spectra import is_number
-from symgrad.carriers.triangles import hermitian_cells, one_triangle
 from symgrad.errors import LinAlgError
 
 __all__ = ["MATRIX_WORDS", "of_arrays", "of_cells"]
@@ -349,4 +348,4 @@ def _cells_sign_of_det(cls: Any, a: Any) -> Any:
     return xp.sign(xp.determinant(cls.lift(a))).item()
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {**vars(spectra), **vars(elimination), **vars(cofactors), **vars(triangles), **globals()}
+FUNCTIONS: dict[str, Callable[..., Any]] = {**vars(spectra), **vars(elimination), **vars(elimination), **vars(lapack), **globals()}

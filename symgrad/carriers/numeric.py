@@ -55,16 +55,16 @@ from numpy import not_equal as ne
 from symgrad.carriers import recording as _recording  # noqa: F401  registers NumPy's functions
 from symgrad.carriers import structure
 from symgrad.carriers.batched import Batched, raw
-from symgrad.carriers.choosing import MANY, where
 from symgrad.carriers.convolving import of_arrays as _convolutions
 from symgrad.carriers.duck import DuckArray
-from symgrad.carriers.lengths import direction as direction
-from symgrad.carriers.lengths import hypot as hypot
+from symgrad.carriers.elementwise import MANY, where
+from symgrad.carriers.elementwise import WITH_RESIDUAL as WITH_RESIDUAL
+from symgrad.carriers.elementwise import direction as direction
+from symgrad.carriers.elementwise import hypot as hypot
 from symgrad.carriers.matrices import of_arrays as _matrix_functions
 from symgrad.carriers.recorded import Recorded, of_data, word
 from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
 from symgrad.carriers.resampling import of_arrays as _resampling
-from symgrad.carriers.residuals import WITH_RESIDUAL as WITH_RESIDUAL
 from symgrad.carriers.sinc import sinc_derivative
 from symgrad.carriers.special import SPECIAL_FUNCTIONS as _SPECIAL_FUNCTIONS
 from symgrad.carriers.special.elementary import corrected, product_error

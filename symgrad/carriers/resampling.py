@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.adding import ROWS
 from symgrad.carriers.batched import Batched
+from symgrad.carriers.contracting import ROWS
 from symgrad.layouts.resampling_weights import Tap, taps
 
 __all__ = ["of_arrays", "of_carrier"]

@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.coefficients import (
+from symgrad.carriers.taylor import (
     NUMBERS,
     Series,
+    TaylorCarrier,
     common_length,
     compositions,
     derivative_coefficients,
@@ -36,8 +37,8 @@ from symgrad.carriers.coefficients import (
     total,
     value,
     varies,
+    with_defaults,
 )
-from symgrad.carriers.taylor import TaylorCarrier, with_defaults
 from symgrad.dtypes.exponents import has_predecessor
 from symgrad.graph.op import REGISTRY, Op
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from symgrad.carriers.batched import raw
 from symgrad.carriers.recorded import word
-from symgrad.carriers.special.expansions import PI
-from symgrad.carriers.special.pieces import Pieces, piecewise
+from symgrad.carriers.special.pieces import PI, Pieces, piecewise
 
 __all__ = ["sinc_derivative"]
 

@@ -14,9 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.lapack import adjoint, eig, eigh, eigvalsh, float64, is_remembered, remembered, scipy_linalg, svd, svdvals
+from symgrad.carriers.lapack import (
+    adjoint,
+    eig,
+    eigh,
+    eigvalsh,
+    float64,
+    hermitian_cells,
+    is_remembered,
+    one_triangle,
+    remembered,
+    scipy_linalg,
+    svd,
+    svdvals,
+)
 from symgrad.carriers.structure import triu
-from symgrad.carriers.triangles import hermitian_cells, one_triangle
 from symgrad.errors import LinAlgError
 
 __all__ = ["NoExpression", "adjoint_of_cells", "eigenvalues_of_numbers", "is_number",

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.adding import added
 from symgrad.carriers.batched import Batched, batch, unbatch
-from symgrad.carriers.contracting import contract
+from symgrad.carriers.contracting import added, contract
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.recorded import Recorded
 

@@ -20,10 +20,10 @@ from symgrad.frameworks.differentiation_task import DifferentiationTask, NotChec
 from symgrad.graph.common import Refused
 from symgrad.proofs import formulas
 from symgrad.reference.accuracy import Accuracy, is_worse, worst_errors
-from symgrad.reference.differences import differences
 from symgrad.reference.exact import FULL, ComparedNumber, Exact, agreement
 from symgrad.reference.rigorous import carrier, enclosures
 from symgrad.reference.run import Run
+from symgrad.reference.sources import differences
 from symgrad.reference.template import NoFormula
 from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.reports.parts import label

@@ -19,9 +19,8 @@ from symgrad.dtypes.ulp import Ulp, ulp_of
 from symgrad.frameworks.calling import flat_names
 from symgrad.frameworks.levels import Levels, ShadowValues
 from symgrad.graph.domains import Domain, Interval
-from symgrad.reference.differences import MARGIN, VAGUE
-from symgrad.reference.rounding import RoundedEvaluation
-from symgrad.reference.sources import ReferenceNumber, ReferenceValues
+from symgrad.reference.accuracy import RoundedEvaluation
+from symgrad.reference.sources import MARGIN, VAGUE, ReferenceNumber, ReferenceValues
 from symgrad.reports.parts import first_line, label, message_of
 from symgrad.reports.report import Agreement, Finding
 from symgrad.sampling.domain_reader import domain_text

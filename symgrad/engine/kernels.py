@@ -9,8 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.choosing import MANY
 from symgrad.carriers.dual import Dual
+from symgrad.carriers.elementwise import MANY
 from symgrad.carriers.kernels import KERNELS, Kernel
 from symgrad.carriers.transforms import TRANSFORMS
 from symgrad.engine.operands import Lifted

@@ -8,7 +8,7 @@ from functools import partial
 from heapq import heapify
 from typing import Any
 
-from symgrad.carriers.triangles import as_the_caller_reads
+from symgrad.carriers.lapack import as_the_caller_reads
 from symgrad.engine.cotangents import MARK, Cotangents, Heap, send
 from symgrad.graph.modes import thread
 from symgrad.graph.node import CALLS, HOOKED, PACKED, PARTED, RELEASED, Node

@@ -21,7 +21,7 @@ from symgrad.frameworks.shadow import NoShadow, Shadow
 from symgrad.frameworks.supplied_derivatives import AutogradAdapter, NumpyAdapter
 from symgrad.frameworks.symgrad_adapter import SymgradAdapter
 from symgrad.frameworks.torch import TorchAdapter, TorchPair
-from symgrad.reference.differences import contract, differences
+from symgrad.reference.sources import contract, differences
 
 __all__ = ["Derivatives", "Levels", "ShadowValues", "adapter_of"]
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.coefficients import Series, value
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.guarding import guarded, has_nan
 from symgrad.carriers.series import SeriesCarrier
+from symgrad.carriers.taylor import Series, value
 from symgrad.engine.data import as_value
 from symgrad.engine.operands import NUMBERS
 from symgrad.engine.recording import core

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import precise
-from symgrad.carriers.triangles import hermitian_parts
+from symgrad.carriers.lapack import hermitian_parts
 from symgrad.engine.replay import replay
 from symgrad.errors import LinAlgError
 from symgrad.matrixcalc.evaluation import FLOATS, PRECISE, of_form, of_sum

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.adding import added
+from symgrad.carriers.contracting import added
 from symgrad.program.buffers import Blocks
 from symgrad.program.lowering import Lowered
 from symgrad.program.scalars import NAMES, literal

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.adding import ROWS
+from symgrad.carriers.contracting import ROWS
 from symgrad.program.lowering import FRESH, Lowered, LoweredOp
 from symgrad.program.program import LISTS, ArraySpec, Operand, has_operand
 from symgrad.program.scalars import NAMES

@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.algebra.limits import clock
 from symgrad.carriers import numeric
 from symgrad.carriers.digits import precision_restored
-from symgrad.carriers.triangles import hermitian_parts
+from symgrad.carriers.lapack import hermitian_parts
 from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.proofs.case import Case

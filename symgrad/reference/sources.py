@@ -13,12 +13,112 @@ import sympy
 from symgrad.algebra.ladder import MOST, movement, settle
 from symgrad.carriers import precise
 from symgrad.carriers.digits import Undecided, Undefined
-from symgrad.reference.differences import contract, differences
 from symgrad.reference.oracle import Oracle, slots
 from symgrad.reference.run import Run
 from symgrad.sampling.points import flat
 
-__all__ = ["DifferenceSource", "ExpressionSource", "RecordedSource", "Source", "ReferenceNumber", "ReferenceValues"]
+__all__ = ["DifferenceSource", "ExpressionSource", "MARGIN", "RATIO", "RecordedSource", "ReferenceNumber", "ReferenceValues", "STEPS", "Source",
+           "VAGUE", "contract", "differences", "extrapolated_derivative"]
+
+RATIO, STEPS = 3.0, 9
+NOISE = 4 * 2.0**-52  # the relative rounding error of the values
+MARGIN = 100.0  # a factor for the bounds, which are estimates
+VAGUE = 1e-3  # the relative bound above which a difference is not used for a decision
+
+
+def differences(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray, room: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The derivatives of a function of a vector by each coordinate, along a new first axis, and error bounds as of `extrapolated_derivative`.
+
+    No step in a coordinate is longer than `room`; a coordinate without room has an infinite bound.
+
+    >>> found, bound = differences(lambda x: np.sin(x[0]), np.array([1.0]))
+    >>> bool(abs(found[0] - np.cos(1.0)) <= bound[0] <= 1e-10)
+    True
+    """
+    found = []
+    for i in range(x.size):
+        longest = min(0.1 * max(abs(float(x[i])), 0.1), np.inf if room is None else float(room[i]))
+        h = max(longest, 0.0) * RATIO ** -np.arange(STEPS)
+        points = np.repeat(x[None], 1 + 2 * STEPS, 0)
+        points[:, i] += np.concatenate([[0.0], h, -h])
+        values = np.array([np.asarray(function(p), np.float64) for p in (points if longest > 0 else points[:1])])
+        if longest > 0:
+            found.append(extrapolated_derivative(values, points[:, i] - x[i]))
+        else:
+            found.append((np.full(values[0].shape, np.nan), np.full(values[0].shape, np.inf)))
+    return np.array([f for f, _ in found]), np.array([b for _, b in found])
+
+
+def extrapolated_derivative(values: np.ndarray, places: np.ndarray, size: Any = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """The derivatives at 0, with error bounds, of functions known at 0 and at decreasing steps on both sides.
+
+    Along its first axis `values` has the value at 0, those at the steps h, h/3, h/9, ..., and those at -h, -h/3, ...; `places` has the rounded
+    steps, and `size` is the size of the argument. Central differences are extrapolated to the step 0 (Ridders 1982), and the extrapolation
+    with the smallest change is used. The bound is that change or the effect of rounding, whichever is larger. It is infinite if the
+    quotients do not converge, as at a kink or where the function varies on the scale of the steps, and if a value is not finite.
+
+    >>> h = 0.1 / 3.0**np.arange(9)
+    >>> steps = np.concatenate([[0.0], h, -h])
+    >>> found, bound = extrapolated_derivative(np.sin(1 + steps), steps)
+    >>> bool(abs(found - np.cos(1.0)) <= bound <= 1e-10)
+    True
+    """
+    base, above, below = values[0], values[1:STEPS + 1], values[STEPS + 1:]
+    grain = _resolution(values) + _internal_rounding(above + below - 2 * base)
+    best, bound = np.full(base.shape, np.nan), np.full(base.shape, np.inf)
+    row: list[np.ndarray] = []
+    gaps, plain = [], []
+    for k in range(STEPS):
+        right, left = places[1 + k], places[1 + STEPS + k]
+        noise = NOISE * np.maximum(np.maximum(np.abs(above[k]), np.abs(below[k])), np.abs(base)) / right
+        new = [(above[k] - below[k]) / (right - left)]
+        noise = noise + NOISE * size * np.abs(new[0]) / right  # the argument is rounded
+        plain.append(new[0])
+        gaps.append(np.abs((above[k] - base) / right - (below[k] - base) / left))
+        for j, previous in enumerate(row):
+            new.append(new[j] + (new[j] - previous) / (RATIO ** (2 * j + 2) - 1))
+            moved = np.maximum(np.abs(new[j + 1] - new[j]), np.abs(new[j + 1] - previous)) + np.maximum(noise, grain / right)
+            better = moved < bound
+            best, bound = np.where(better, new[j + 1], best), np.where(better, moved, bound)
+        row = new
+    kink = (gaps[-1] > 0.2 * gaps[1]) & (gaps[-1] > 100 * noise)
+    apart = np.abs(plain[-1] - plain[-2]) > 0.3 * np.abs(plain[-2] - plain[-3]) + 4 * noise
+    off = np.min([np.abs(best - short) for short in row[:3]], axis=0)  # from the shortest steps, where the slope may be 0
+    elsewhere = ~(off <= 0.05 * np.abs(plain[-1]) + 4 * noise)  # as with long steps across many jumps
+    return best, np.where(kink | apart | elsewhere | ~np.isfinite(best), np.inf, bound)
+
+
+def _internal_rounding(second: np.ndarray) -> np.ndarray:
+    """An estimate of the rounding errors inside a function: the deviation of its second differences from those of a parabola or a kink.
+
+    Cancellation makes these errors larger than a rounding error of the value.
+    """
+    with np.errstate(invalid="ignore"):
+        apart = [np.max(np.abs(second[-3:] - second[-4:-1] / RATIO**power), axis=0) for power in (1, 2)]
+    return np.asarray(np.nan_to_num(np.fmin(*apart), nan=0.0, posinf=0.0))
+
+
+def _resolution(values: np.ndarray) -> np.ndarray:
+    """The resolution of the values if some are equal: the smallest gap between neighbours, as in tanh(x) + 1 near -18.
+
+    If all are equal, the resolution is that of numbers near 1.
+    """
+    in_order = np.concatenate([values[1:STEPS + 1], values[:1], values[:STEPS:-1]])
+    gaps = np.abs(np.diff(in_order, axis=0))
+    least = np.min(np.where(gaps > 0, gaps, np.inf), axis=0)
+    equal = (gaps == 0).any(axis=0) | (values[1:STEPS + 1] == values[STEPS + 1:]).any(axis=0)
+    return np.asarray(np.where(equal, np.where(np.isfinite(least), least, NOISE), 0.0))
+
+
+def contract(found: np.ndarray, direction: np.ndarray, all_axes: bool) -> np.ndarray:
+    """Derivatives by all coordinates, given along the first axis, contracted with a direction; with `all_axes`, along all axes but the last."""
+    if not all_axes:
+        return found.T @ direction
+    out = np.tensordot(direction, found, (0, 0))
+    while out.ndim > 1:
+        out = out @ direction
+    return out
+
 
 PART = sympy.Rational(1, 10**23)  # inputs are moved by 500 to 1000 times this part of their size
 

@@ -11,7 +11,7 @@ import ml_dtypes
 import mpmath
 import numpy as np
 
-from symgrad.carriers import numeric, residuals
+from symgrad.carriers import elementwise, numeric
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.symbolic.wide import Guard, trusted_sizes, with_guard
 from symgrad.system.restoring import workdps
@@ -71,7 +71,7 @@ def sigmoid(x: Any) -> Any:
 
 def _is_modest(x: Any) -> bool:
     """Whether exp(-x) is finite for every element of an array of floats."""
-    return type(x) is np.ndarray and x.ndim > 0 and x.dtype.kind == "f" and x.size > 0 and x.min() > -residuals.SAFE_EXPONENT.get(x.itemsize, 11.0)
+    return type(x) is np.ndarray and x.ndim > 0 and x.dtype.kind == "f" and x.size > 0 and x.min() > -elementwise.SAFE_EXPONENT.get(x.itemsize, 11.0)
 
 
 def sigmoids(x: Any) -> tuple[Any, Any]:
@@ -89,8 +89,8 @@ def tanh_and_slope(x: Any) -> tuple[Any, Any]:
     """tanh(x) and its derivative from one exponential."""
     if type(x) is not np.ndarray or not x.ndim or x.dtype.kind != "f":
         return numeric.tanh(x), numeric.sech_square(x)
-    y, r = residuals.tanh_and_complement(x)
-    return y, residuals.sech_square_of_complement(r)
+    y, r = elementwise.tanh_and_complement(x)
+    return y, elementwise.sech_square_of_complement(r)
 
 
 def power(x: Any, n: int) -> Any:

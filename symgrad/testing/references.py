@@ -24,11 +24,11 @@ from symgrad.formulas.programs import NamedNumber, apply_step, functions
 from symgrad.frameworks.calling import flat_names
 from symgrad.graph.modes import in_mode
 from symgrad.proofs.formulas import size_of
+from symgrad.reference.accuracy import RoundedEvaluation, Term, is_explained, overflows
 from symgrad.reference.elementary import derivative, evaluator
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.quotients import Reader
 from symgrad.reference.recorder import Box, RecordingCarrier
-from symgrad.reference.rounding import RoundedEvaluation, Term, is_explained, overflows
 from symgrad.reference.sources import OracleReferenceValues
 from symgrad.reference.tensors import is_active
 from symgrad.symbolic.texts import CONSTANTS

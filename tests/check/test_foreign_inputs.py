@@ -18,8 +18,7 @@ from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.calling import call_of
 from symgrad.frameworks.detection import framework_of, is_foreign
 from symgrad.graph.domains import POSITIVE, REAL, Domain, Interval
-from symgrad.reference.differences import differences
-from symgrad.reference.sources import ExpressionSource
+from symgrad.reference.sources import ExpressionSource, differences
 from symgrad.sampling.conditions import boundary_numbers
 from symgrad.sampling.domain_reader import domain_of, domain_text, domains_of, parse_domains, simple_number
 from symgrad.sampling.points import draw_points, edge_points

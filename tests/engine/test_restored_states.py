@@ -17,7 +17,7 @@ import pytest
 import symgrad as torch
 from symgrad import func, nn, visual
 from symgrad.algebra.limits import limited
-from symgrad.carriers import ball, digits, triangles
+from symgrad.carriers import ball, digits, lapack
 from symgrad.carriers.special import zeta
 from symgrad.frameworks import differentiation_task
 from symgrad.frameworks.files import load_file
@@ -50,7 +50,7 @@ def state():
                 tuple(map(id, m._parameters.values())), str(m.__dict__.get("device_ids"))) for m in model.modules()]
     groups = [(sorted(map(str, group)), tuple(map(id, group["params"]))) for group in optimizer.param_groups]
     return (modules, groups, id(optimizer.state), optimizer._stepping, scheduler._is_initial, owner.flag, mpmath.mp.prec, mpmath.mp.dps,
-            digits.context.prec, flint.ctx.prec, triangles._thread.parts, signal.getsignal(signal.SIGPROF), signal.getitimer(signal.ITIMER_PROF),
+            digits.context.prec, flint.ctx.prec, lapack._thread.parts, signal.getsignal(signal.SIGPROF), signal.getitimer(signal.ITIMER_PROF),
             signal.getsignal(signal.SIGINT), gc.isenabled(), parametrize._cache.depth, len(parametrize._cache.tensors), torch.get_default_dtype(),
             torch.is_grad_enabled(), np.geterr(), random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().numpy().tolist(),
             sys.getprofile(), list(sys.path))
@@ -73,7 +73,7 @@ def drawn():
 BLOCKS = {
     "restored": lambda: restored(lambda: setattr(owner, "flag", 3), lambda: setattr(owner, "flag", 4)), "changed": lambda: changed(owner, "flag", 4),
     "workdps": lambda: workdps(mpmath.mp, 77), "workprec": lambda: workprec(mpmath.mp, 77), "working precision": lambda: digits.working_precision(77),
-    "precision restored": digits.precision_restored, "precision of balls": lambda: ball.precision(77), "Hermitian parts": triangles.hermitian_parts,
+    "precision restored": digits.precision_restored, "precision of balls": lambda: ball.precision(77), "Hermitian parts": lapack.hermitian_parts,
     "no collection": collection_paused, "evaluation": lambda: tracing._evaluating(model), "scopes": lambda: tracing._scoped(model, recorder()),
     "cached": parametrize.cached, "limited": lambda: limited(100), "interrupts held": mapping._interrupts_held, "fork_rng": torch.random.fork_rng,
     "flag of a schedule": lambda: scheduler._flag("_is_initial"), "silence": silence.silence, "generators": differentiation_task.generators_restored,

@@ -12,8 +12,8 @@ from symgrad.carriers.digits import context
 from symgrad.carriers.special import zeta as numbers
 from symgrad.carriers.special.arb import arb_module
 from symgrad.carriers.special.table import SPECIAL
+from symgrad.carriers.special.zeta import by_sum
 from symgrad.carriers.special.zeta_formula import zeta_derivative
-from symgrad.carriers.special.zeta_sum import by_sum
 
 POINTS = [(1 + 2.0**-40, 0.3), (1.0001, 1e30), (1.01, 1e-30), (1.5, 1.0), (2.0, 300.5), (3.7, 0.9), (12.0, 17.3), (40.0, 39.0), (60.0, 0.5),
           (120.0, 100.0), (400.0, 1.7), (5000.0, 1.01)]

@@ -7,7 +7,7 @@ import pytest
 
 import symgrad
 from symgrad import func
-from symgrad.carriers.triangles import hermitian_parts
+from symgrad.carriers.lapack import hermitian_parts
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.domains import COMPLEX

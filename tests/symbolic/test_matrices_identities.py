@@ -9,7 +9,7 @@ import pytest
 import sympy
 
 import symgrad
-from symgrad.carriers.triangles import hermitian_parts
+from symgrad.carriers.lapack import hermitian_parts
 from symgrad.matrixcalc import matrix_gradient, matrix_hessian
 from tests.support.identities import IDENTITIES, SECTIONS
 

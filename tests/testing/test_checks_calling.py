@@ -11,7 +11,7 @@ import pytest
 
 import symgrad
 from symgrad.autograd import Function
-from symgrad.carriers.triangles import hermitian_parts
+from symgrad.carriers.lapack import hermitian_parts
 from symgrad.engine.recording import core
 from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending

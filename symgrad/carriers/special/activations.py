@@ -13,9 +13,8 @@ import numpy as np
 
 from symgrad.carriers.special.erfcx import scaled
 from symgrad.carriers.special.errors import bell, hermite
-from symgrad.carriers.special.expansions import PI
 from symgrad.carriers.special.normal import ndtr
-from symgrad.carriers.special.pieces import Pieces, horner, piecewise
+from symgrad.carriers.special.pieces import PI, Pieces, horner, piecewise
 from symgrad.layouts.indices import check_ordered
 
 __all__ = ["ROWS", "SHRINK_BELOW", "shrink_near_0"]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.cells import sinc_recurrence
-from symgrad.carriers.special.expansions import PI, Expansions
-from symgrad.carriers.special.pieces import Pieces, horner, piecewise, with_many_digits
+from symgrad.carriers.special.pieces import PI, Expansions, Pieces, horner, piecewise, with_many_digits
 
 __all__ = ["ROWS"]
 

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.cylinder_orders import is_covered, modified_of_real_order
-from symgrad.carriers.special.expansions import PI
-from symgrad.carriers.special.pieces import Pieces, piecewise
+from symgrad.carriers.special.pieces import PI, Pieces, piecewise
 from symgrad.system.restoring import workprec
 
 __all__ = ["LARGEST_ORDER", "ROWS", "by_order", "of_order", "power_series", "real", "second_kind"]

@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.choosing import where
+from symgrad.carriers.elementwise import where
 from symgrad.carriers.special.bessel import LARGEST_ORDER, by_order, of_order, power_series, second_kind
 from symgrad.carriers.special.cylinder_orders import is_covered, of_real_order
-from symgrad.carriers.special.expansions import PI
-from symgrad.carriers.special.pieces import Pieces, horner, piecewise, with_many_digits
+from symgrad.carriers.special.pieces import PI, Pieces, horner, piecewise, with_many_digits
 
 __all__ = ["ROWS"]
 

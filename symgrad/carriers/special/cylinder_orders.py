@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.expansions import Expansions
-from symgrad.carriers.special.pieces import horner, with_many_digits
+from symgrad.carriers.special.pieces import Expansions, horner, with_many_digits
 
 __all__ = ["is_covered", "modified_of_real_order", "of_real_order"]
 

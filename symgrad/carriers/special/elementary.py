@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.choosing import MANY
+from symgrad.carriers.elementwise import MANY
 from symgrad.layouts.indices import check_ordered
 
 __all__ = ["ROWS", "corrected", "product_error"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.arb import arb_module
-from symgrad.carriers.special.expansions import PI
+from symgrad.carriers.special.pieces import PI
 from symgrad.system.restoring import workprec
 
 __all__ = ["ROWS"]

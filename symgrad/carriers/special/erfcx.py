@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.expansions import PI, Expansions
-from symgrad.carriers.special.pieces import Pieces, piecewise
+from symgrad.carriers.special.pieces import PI, Expansions, Pieces, piecewise
 
 __all__ = ["ROWS", "of_positive", "scaled"]
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.expansions import BERNOULLI
-from symgrad.carriers.special.pieces import Pieces, piecewise
+from symgrad.carriers.special.pieces import BERNOULLI, Pieces, piecewise
 from symgrad.system.restoring import workprec
 
 __all__ = ["ROWS", "lgamma_digits", "psi_digits"]

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special import incomplete_gamma_digits as digits
-from symgrad.carriers.special.expansions import BERNOULLI, PI
 from symgrad.carriers.special.inverses import sources
+from symgrad.carriers.special.pieces import BERNOULLI, PI
 
 __all__ = ["ROWS"]
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.erfcx import of_positive, scaled
-from symgrad.carriers.special.expansions import PI
-from symgrad.carriers.special.pieces import Pieces
+from symgrad.carriers.special.pieces import PI, Pieces
 from symgrad.system.restoring import workprec
 
 __all__ = ["ROWS", "sources"]

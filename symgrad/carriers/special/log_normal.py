@@ -14,10 +14,9 @@ import numpy as np
 
 from symgrad.carriers.special.erfcx import scaled
 from symgrad.carriers.special.errors import bell
-from symgrad.carriers.special.expansions import PI, Expansions
 from symgrad.carriers.special.inverses import sources
 from symgrad.carriers.special.normal import above
-from symgrad.carriers.special.pieces import Pieces, piecewise
+from symgrad.carriers.special.pieces import PI, Expansions, Pieces, piecewise
 
 __all__ = ["ROWS"]
 

@@ -6,7 +6,7 @@ the module of arrays.
 
 from __future__ import annotations
 
-from symgrad.carriers.special.expansions import BERNOULLI
+from symgrad.carriers.special.pieces import BERNOULLI
 from symgrad.carriers.special.polynomials import FAMILIES
 from symgrad.carriers.special.printed_integrals import with_gammas
 

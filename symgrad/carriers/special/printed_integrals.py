@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from symgrad.carriers.special.expansions import BERNOULLI
+from symgrad.carriers.special.pieces import BERNOULLI
 
 __all__ = ["SHARED", "with_gammas"]
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.expansions import PI, Expansions
-from symgrad.carriers.special.pieces import with_many_digits
+from symgrad.carriers.special.pieces import PI, Expansions, with_many_digits
 
 __all__ = ["ROWS"]
 

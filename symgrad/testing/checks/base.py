@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from symgrad.carriers.triangles import hermitian_parts
+from symgrad.carriers.lapack import hermitian_parts
 from symgrad.frameworks.adapter import NotApplicable
 from symgrad.reports.streams import progress_bar
 from symgrad.testing.attack import Attack, Body, Check, When, run_at_example, user_example

@@ -9,7 +9,7 @@ import numpy as np
 from symgrad.frameworks.adapter import Array, Arrays, NotApplicable, is_active
 from symgrad.graph.domains import COMPLEX
 from symgrad.methods.extending import BUILT_IN
-from symgrad.reference.differences import RATIO, STEPS, extrapolated_derivative
+from symgrad.reference.sources import RATIO, STEPS, extrapolated_derivative
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import CHECKS, check
 from symgrad.testing.checks.comparing import Sides, agree, agree_at, as_double

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.dtypes.ulp import ulp_of
 from symgrad.frameworks.adapter import NotApplicable, is_active
-from symgrad.reference.differences import MARGIN, RATIO, STEPS, VAGUE, extrapolated_derivative
+from symgrad.reference.sources import MARGIN, RATIO, STEPS, VAGUE, extrapolated_derivative
 from symgrad.sampling.points import room_in
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import ORDINALS, check, differentiable

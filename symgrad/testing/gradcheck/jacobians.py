@@ -16,7 +16,7 @@ import numpy as np
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from symgrad.engine.tensor import Size, Tensor, wrap
-from symgrad.reference.differences import differences
+from symgrad.reference.sources import differences
 from symgrad.system.errorstate import quiet, quietly
 from symgrad.system.restoring import changed, restored
 
