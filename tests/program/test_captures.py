@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import datetime
 import decimal
 import functools
 import io
 import math
-import os
-import pathlib
-import random
-import secrets
 import sys
 import threading
 import time
 import types
-import uuid
 import warnings
 
 import numpy as np
@@ -96,23 +90,6 @@ def test_a_number_that_changes_before_the_pullback_is_an_error():
     z.mul_(2.0)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward()
-
-
-@pytest.mark.parametrize("read", [
-    time.time, time.perf_counter, lambda: datetime.datetime.now().microsecond, lambda: uuid.uuid4().int % 7, lambda: secrets.randbelow(9),
-    lambda: os.urandom(1)[0], random.random, lambda: random.gauss(0, 1), np.random.rand, lambda: np.random.normal(),
-    lambda: np.random.default_rng().normal(), lambda: float(open(__file__).read()[:0] or 1), lambda: os.path.exists(__file__),
-    lambda: len(os.listdir()), lambda: len(os.getcwd()), lambda: pathlib.Path(__file__).stat().st_size],  # noqa: SIM115  it is not opened
-    ids="time perf_counter now uuid secrets urandom random gauss rand normal default_rng open exists listdir getcwd stat".split())
-def test_clocks_and_random_numbers_from_outside_are_refused(read):
-    def f(x):
-        try:
-            return x.sum() * read()
-        except RuntimeError:
-            return x.sum()
-
-    with pytest.raises(Unrecordable, match="^f: .* (is called in|are drawn from) .*as an argument"):
-        symgrad.compile(f)(X)
 
 
 def test_a_branch_that_reads_no_clock_is_recorded():

@@ -1,7 +1,8 @@
 """What a function captures in a test: how it reads that, and how it changes; and a number in which all of it shows.
 
 `kinds.txt` has a block of Python for each kind of value that a function may capture (`KINDS`), of values that cannot be watched, so that
-`symgrad.compile` must say so (`REFUSED`), and of functions that change what they capture (`EFFECTS`). `blocks` reads such a file.
+`symgrad.compile` must say so (`REFUSED`), of functions that change what they capture (`EFFECTS`), of what surrounds them (`SURROUNDINGS`), and of
+clocks, random numbers and files (`OUTSIDE`).
 """
 
 from __future__ import annotations
@@ -126,4 +127,4 @@ def blocks(name: str) -> dict[str, dict[str, Kind]]:
     return groups
 
 
-KINDS, REFUSED, EFFECTS = blocks("kinds.txt").values()
+KINDS, REFUSED, EFFECTS, SURROUNDINGS, OUTSIDE = blocks("kinds.txt").values()
