@@ -5,9 +5,15 @@
 a name that is not in the protocol is an error in the rule.
 """
 
-from symgrad.carriers.convolving import CONVOLUTIONS
-from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.special import SPECIAL_FUNCTIONS
+
+CONVOLUTIONS = ("convolve", "convolve_input", "convolve_weight")
+MATRIX_WORDS = ("matrix_inverse", "solve_system", "solve_triangle", "cholesky_factor", "determinant", "log_abs_det", "sign_of_det",
+                "hermitian_eigenvalues", "hermitian_eigenvectors", "eigenvalue_gaps", "singular_values", "singular_vectors", "pseudo_inverse",
+                "qr_factors", "matrix_exponential", "eigenvalues", "eigenvectors", "ldl_factors", "regular", "row_exchanges", "hermitian_matrix",
+                "order_of_rows", "triangular_factors", "cofactors", "cofactors_along", "log_det_slope")
+# The modules of the numeric carrier that are imported when one of these functions is first computed
+LATER = {"special.arrays": SPECIAL_FUNCTIONS, "matrices": MATRIX_WORDS, "convolving": CONVOLUTIONS, "resampling": ("resample",)}
 
 ELEMENTWISE = (
     "add", "sub", "mul", "div", "neg", "indicator",

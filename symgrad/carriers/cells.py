@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from symgrad.carriers import CONVOLUTIONS, MATRIX_WORDS
 from symgrad.carriers.batched import Batched, raw
-from symgrad.carriers.convolving import CONVOLUTIONS
 from symgrad.carriers.convolving import of_carrier as _convolutions
-from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.matrices import of_cells as _matrix_functions
 from symgrad.carriers.resampling import of_carrier as _resampling
 from symgrad.carriers.structure import *  # noqa: F403  the functions that are not defined below

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers import CONVOLUTIONS, numeric
 from symgrad.carriers.batched import Batched, batch_size, data_of_members, highest_level
 
-__all__ = ["CONVOLUTIONS", "of_arrays", "of_carrier"]
+__all__ = ["of_arrays", "of_carrier"]
 
-CONVOLUTIONS = ("convolve", "convolve_input", "convolve_weight")
 CACHED = 1 << 20  # bytes of elements under the kernel that are multiplied at a time
 LARGE = 1 << 26  # bytes of those of one image, from which its places are divided
 Sizes = Sequence[int]
@@ -32,10 +32,10 @@ def of_carrier(xp: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
     return {name: bound(rule) for name, rule in zip(CONVOLUTIONS, (_convolve, _convolve_input, _convolve_weight))}
 
 
-def of_arrays(xp: Any) -> dict[str, Callable[..., Any]]:
-    """The words of the numeric carrier `xp`."""
+def of_arrays() -> dict[str, Callable[..., Any]]:
+    """The words of the numeric carrier."""
     rules = ((_convolve, _convolve_arrays), (_convolve_input, _convolve_input_of_arrays), (_convolve_weight, _convolve_weight_of_arrays))
-    return {name: _word(xp, *pair) for name, pair in zip(CONVOLUTIONS, rules)}
+    return {name: _word(numeric, *pair) for name, pair in zip(CONVOLUTIONS, rules)}
 
 
 def _word(xp: Any, general: Callable[..., Any], of_arrays: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers import numeric
+from symgrad.carriers import MATRIX_WORDS, numeric
 from symgrad.carriers.blocks import LIMIT, broadcast_block, compact
 from symgrad.carriers.convolving import of_carrier as _convolutions
-from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.resampling import of_carrier as _resampling
 from symgrad.carriers.sets import (
     MANY,

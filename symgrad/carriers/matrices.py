@@ -15,19 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers import elimination, lapack, spectra
+from symgrad.carriers import MATRIX_WORDS, elimination, lapack, spectra
 from symgrad.carriers.batched import Batched, aligned_data
 from symgrad.carriers.lapack import cholesky, det, float64, hermitian_cells, inv, one_triangle, scipy_linalg, slogdet, solve
 from symgrad.carriers.recorded import Recorded
 from symgrad.carriers.spectra import is_number
 from symgrad.errors import LinAlgError
 
-__all__ = ["MATRIX_WORDS", "of_arrays", "of_cells"]
+__all__ = ["of_arrays", "of_cells"]
 
-MATRIX_WORDS = ("matrix_inverse", "solve_system", "solve_triangle", "cholesky_factor", "determinant", "log_abs_det", "sign_of_det",
-                "hermitian_eigenvalues", "hermitian_eigenvectors", "eigenvalue_gaps", "singular_values", "singular_vectors", "pseudo_inverse",
-                "qr_factors", "matrix_exponential", "eigenvalues", "eigenvectors", "ldl_factors", "regular", "row_exchanges", "hermitian_matrix",
-                "order_of_rows", "triangular_factors", "cofactors", "cofactors_along", "log_det_slope")
 ARITIES = dict.fromkeys(MATRIX_WORDS, 1) | {"solve_system": 2, "solve_triangle": 2, "cofactors_along": 2}
 OF_VECTORS = ("eigenvalue_gaps", "order_of_rows")
 ROWS = 64  # up to which LAPACK, with its threads, takes longer than a loop over rows

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import importlib
 import math
-import sys
 from typing import Any
 
 import numpy as np
@@ -52,21 +51,18 @@ from numpy import less as lt
 from numpy import less_equal as le
 from numpy import not_equal as ne
 
+from symgrad.carriers import LATER as _LATER
 from symgrad.carriers import recording as _recording  # noqa: F401  registers NumPy's functions
 from symgrad.carriers import structure
 from symgrad.carriers.batched import Batched, raw
-from symgrad.carriers.convolving import of_arrays as _convolutions
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.elementwise import MANY, where
 from symgrad.carriers.elementwise import WITH_RESIDUAL as WITH_RESIDUAL
 from symgrad.carriers.elementwise import direction as direction
 from symgrad.carriers.elementwise import hypot as hypot
-from symgrad.carriers.matrices import of_arrays as _matrix_functions
 from symgrad.carriers.recorded import Recorded, of_data, word
 from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
-from symgrad.carriers.resampling import of_arrays as _resampling
 from symgrad.carriers.sinc import sinc_derivative
-from symgrad.carriers.special import SPECIAL_FUNCTIONS as _SPECIAL_FUNCTIONS
 from symgrad.carriers.special.elementary import corrected, product_error
 from symgrad.carriers.structure import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.structure import indicator
@@ -324,14 +320,10 @@ def strided_put(x: Any, piece: Any, geometry: Any) -> Any:
     return geometry.write(x, piece)
 
 
-globals().update(_matrix_functions())
-globals().update(_convolutions(sys.modules[__name__]))
-resample = _resampling(sys.modules[__name__])
-
-
 def __getattr__(name: str) -> Any:
-    """The special functions, whose modules are imported when the first of them is asked for."""
-    if name not in _SPECIAL_FUNCTIONS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals().update(importlib.import_module("symgrad.carriers.special.arrays").of_arrays())
-    return globals()[name]
+    """The functions of modules that are imported when one of them is first asked for."""
+    for module, names in _LATER.items():
+        if name in names:
+            globals().update(importlib.import_module(f"symgrad.carriers.{module}").of_arrays())
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.contracting import ROWS
 from symgrad.layouts.resampling_weights import Tap, taps
@@ -23,20 +24,20 @@ def of_carrier(carrier: Callable[[Any], Any]) -> Callable[..., Any]:
     return resample
 
 
-def of_arrays(xp: Any) -> Callable[..., Any]:
-    """The word of the numeric carrier `xp`."""
+def of_arrays() -> dict[str, Callable[..., Any]]:
+    """The word of the numeric carrier."""
     def resample(x: Any, specs: Sequence[Any], transposed: bool) -> Any:
         if type(x) is Batched:
             return x._with(resample(x.data, specs, transposed))
         if x.dtype.char in "eE":
             return resample(x.astype(np.float32), specs, transposed).astype(x.dtype)
         if type(x) is not np.ndarray:
-            return _along_each(xp, x, specs, transposed, lambda part, tap, shape: part * _turned(tap.floats, shape, x.dtype))
+            return _along_each(numeric, x, specs, transposed, lambda part, tap, shape: part * _turned(tap.floats, shape, x.dtype))
         for k, spec in enumerate(specs, x.ndim - len(specs)):
             x = x if spec is None else _along(x, k, *taps(spec, transposed))
         return x if any(spec is not None for spec in specs) else x.copy()
 
-    return resample
+    return {"resample": resample}
 
 
 def _turned(numbers: Any, shape: tuple[int, ...], dtype: Any = None) -> Any:

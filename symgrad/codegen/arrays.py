@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers import PROTOCOL, numeric
-from symgrad.carriers.matrices import MATRIX_WORDS
+from symgrad.carriers import MATRIX_WORDS, PROTOCOL, numeric
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.array_helpers import HELPERS, JAX_HELPERS, TORCH_HELPERS, in_torch
 from symgrad.codegen.languages import Jax, NumPy, SourcePrinter, Torch, short_name

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.carriers import PROTOCOL
-from symgrad.carriers.matrices import MATRIX_WORDS
+from symgrad.carriers import MATRIX_WORDS, PROTOCOL
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.carriers.structure import is_basic
 from symgrad.program.composites import COMPOSITE

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad.carriers import PROTOCOL, ball, precise
-from symgrad.carriers.matrices import MATRIX_WORDS
+from symgrad.carriers import MATRIX_WORDS, PROTOCOL, ball, precise
 from symgrad.frameworks.differentiation_task import DifferentiationTask
 from symgrad.graph.op import REGISTRY
 from symgrad.reference.recorder import RecordingCarrier

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad.carriers.matrices import MATRIX_WORDS
+from symgrad.carriers import MATRIX_WORDS
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.program.backends import has_compiler

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad.carriers.matrices import MATRIX_WORDS
+from symgrad.carriers import MATRIX_WORDS
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.arrays import COMMON
 from symgrad.codegen.languages import Jax, NumPy, Torch, short_name
