@@ -11,8 +11,8 @@ import numpy as np
 from symgrad.engine.data import as_value
 from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.engine.traced import FUNCTIONS, traced
-from symgrad.methods.numpy_functions import as_tensor, floats
+from symgrad.engine.traced import traced
+from symgrad.methods.numpy_ufuncs import FUNCTIONS_OF_NUMPY, as_tensor, floats, of_numpy
 from symgrad.system.errorstate import quietly
 
 
@@ -41,7 +41,8 @@ def _axis(axis: int, ndim: int) -> int:
     return axis % ndim
 
 
-def _take(a: Any, indices: Any, axis: Any = None, out: None = None, mode: str = "raise") -> Any:
+@of_numpy(np.take)
+def _take(a: Any, indices: Any, axis: Any, mode: str) -> Any:
     x, axis = _along(a, axis)
     return _taken(x, axis, np.take(np.arange(x.shape[axis]), _plain(indices), mode=mode))  # type: ignore[call-overload]
 
@@ -55,24 +56,20 @@ def _by_positions(function: Callable[..., Any]) -> Callable[..., Any]:
     return select
 
 
-def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
-    return _by_positions(np.repeat)(a, repeats, axis)
+of_numpy(np.repeat, names="a repeats axis")(_by_positions(np.repeat))
+of_numpy(np.delete, names="arr obj axis")(_by_positions(np.delete))
+of_numpy(np.compress)(lambda condition, a, axis=None: _by_positions(lambda places, wanted: np.compress(wanted, places))(a, condition, axis))
+of_numpy(np.extract)(lambda condition, arr: _by_positions(lambda places, wanted: places[wanted.ravel().astype(bool)])(arr, condition))
 
 
-def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
-    return _by_positions(np.delete)(arr, obj, axis)
-
-
-def _compress(condition: Any, a: Any, axis: Any = None, out: None = None) -> Any:
-    return _by_positions(lambda places, wanted: np.compress(wanted, places))(a, condition, axis)
-
-
-def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+@of_numpy(np.append)
+def _append(arr: Any, values: Any, axis: Any) -> Any:
     (x, at), (y, _) = _along(arr, axis), _along(values, axis)
     return traced.cat([x, y], at)
 
 
-def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+@of_numpy(np.insert)
+def _insert(arr: Any, obj: Any, values: Any, axis: Any) -> Any:
     """The elements and the new ones in one row, in the order that NumPy gives to their positions."""
     x, axis = _along(arr, axis)
     n, new = x.shape[axis], as_tensor(values)
@@ -89,22 +86,11 @@ def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return _taken(traced.cat([x, new], axis), axis, order)
 
 
-def _at_least(ndim: int) -> Callable[..., Any]:
-    function = FUNCTIONS[f"atleast_{ndim}d"]
-
-    def at_least(*arrays: Any) -> Any:
-        found = [function(as_tensor(a)) for a in arrays]
-        return found[0] if len(found) == 1 else tuple(found)
-
-    return at_least
-
-
 def _split(strict: bool) -> Callable[..., Any]:
-    def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-        x = as_tensor(ary)
-        axis = _axis(axis, x.ndim)
-        places = (np.split if strict else np.array_split)(np.arange(x.shape[axis]), indices_or_sections)
-        return [traced.narrow(x, axis, int(p[0]) if p.size else 0, p.size) for p in places]
+    def split(ary: Any, indices_or_sections: Any, axis: int) -> list[Any]:
+        axis = _axis(axis, ary.ndim)
+        places = (np.split if strict else np.array_split)(np.arange(ary.shape[axis]), indices_or_sections)
+        return [traced.narrow(ary, axis, int(p[0]) if p.size else 0, p.size) for p in places]
 
     return split
 
@@ -113,12 +99,16 @@ def _split_along(axis: int) -> Callable[..., Any]:
     split = _split(True)
 
     def along(ary: Any, indices_or_sections: Any) -> list[Any]:
-        x = as_tensor(ary)
-        if x.ndim <= axis and not (axis == 1 and x.ndim == 1):
+        if ary.ndim <= axis and not (axis == 1 and ary.ndim == 1):
             raise ValueError(f"{('vsplit', 'hsplit', 'dsplit')[axis]} only works on arrays of {(2, 1, 3)[axis]} or more dimensions")
-        return split(x, indices_or_sections, 0 if x.ndim == 1 else axis)
+        return split(ary, indices_or_sections, 0 if ary.ndim == 1 else axis)
 
     return along
+
+
+for _function, _split_of in {np.split: _split(True), np.array_split: _split(False), np.vsplit: _split_along(0), np.hsplit: _split_along(1),
+                             np.dsplit: _split_along(2)}.items():
+    of_numpy(_function)(_split_of)
 
 
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
@@ -136,6 +126,7 @@ def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
     return tuple(traced.broadcast_to(x, shape) for x in xs)
 
 
+@of_numpy(np.block)
 def _block(arrays: Any) -> Any:
     """Nested lists of blocks: the innermost are joined along the last axis, the outermost along the first of these."""
     def depth(part: Any) -> int:
@@ -155,7 +146,8 @@ def _block(arrays: Any) -> Any:
     return joined(arrays, 0)
 
 
-def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+@of_numpy(np.select)
+def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any) -> Any:
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
     out = as_tensor(default)
@@ -180,7 +172,8 @@ def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw:
     return out
 
 
-def _choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+@of_numpy(np.choose)
+def _choose(a: Any, choices: Any, mode: str) -> Any:
     xs = choices if isinstance(choices, Tensor) else [as_tensor(c) for c in choices]
     at = _plain(a)
     count = len(xs)
@@ -191,19 +184,21 @@ def _choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     return traced.squeeze(traced.gather(traced.stack(rows, 0), 0, traced.unsqueeze(places, 0)), 0)
 
 
-def _partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: None = None) -> Any:
+@of_numpy(np.partition)
+def _partition(a: Any, kth: Any, axis: Any, kind: str) -> Any:
     x, axis = _along(a, axis)
     return traced.gather(x, axis, wrap(np.argpartition(_plain(x), kth, axis, kind)))  # type: ignore[arg-type]
 
 
+@of_numpy(np.take_along_axis)
 def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     x, axis = _along(arr, axis)
     at, n = _plain(indices).astype(np.int64), x.shape[axis]
     return traced.take_along_dim(x, wrap(np.where((-n <= at) & (at < 0), at + n, at)), axis)
 
 
-def _unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None, *,
-            equal_nan: bool = True, sorted: bool = True) -> Any:
+@of_numpy(np.unique)
+def _unique(ar: Any, return_index: bool, return_inverse: bool, return_counts: bool, axis: Any, equal_nan: bool, sorted: bool = True) -> Any:
     """The distinct elements: each is the first one of its value, and gets its gradient."""
     x, at = _along(ar, axis)
     _, first, inverse, counts = np.unique(_plain(x), True, True, True, None if axis is None else at, equal_nan=equal_nan)
@@ -212,8 +207,8 @@ def _unique(ar: Any, return_index: bool = False, return_inverse: bool = False, r
     return (values, *rest) if rest else values
 
 
-def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, *,
-              device: Any = None) -> Any:
+@of_numpy(np.linspace)
+def _linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int) -> Any:
     start, stop = floats(start), floats(stop)
     parts = num - 1 if endpoint else num
     at = wrap(np.arange(num) / max(parts, 1))
@@ -239,13 +234,15 @@ def _assign(a: Tensor, index: Any, values: Any) -> None:
     a[index] = values if isinstance(values, Tensor) or np.ndim(values) == 0 else as_tensor(values)
 
 
-def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Any:
+@of_numpy(np.fill_diagonal, convert=lambda x: x)
+def _fill_diagonal(a: Any, val: Any, wrap: bool) -> Any:
     if wrap or not isinstance(a, Tensor):
         return NotImplemented
     _assign(a, np.diag_indices(min(a.shape), a.ndim), val)
     return None
 
 
+@of_numpy(np.put_along_axis, convert=lambda x: x)
 def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Any:
     if axis is None or not isinstance(arr, Tensor):
         return NotImplemented
@@ -294,19 +291,15 @@ NOT_DIFFERENTIABLE = (
     np.lexsort, np.argpartition, np.nanargmax, np.nanargmin, np.isin, np.iscomplex, np.isreal, np.isneginf, np.isposinf, np.triu_indices_from,
     np.tril_indices_from, np.diag_indices_from, np.histogram, np.histogram_bin_edges, np.result_type, np.can_cast, np.common_type,
     np.min_scalar_type, np.array_repr, np.array_str, np.array2string)
-ARRANGING: dict[Any, Callable[..., Any]] = {
+FUNCTIONS_OF_NUMPY.update({
     **{function: _on_values(function) for function in NOT_DIFFERENTIABLE},
     **{function: _histograms(function) for function in (np.histogram, np.histogram_bin_edges)},
-    np.isrealobj: lambda x: not x.is_complex(), np.take: _take, np.take_along_axis: _take_along_axis, np.repeat: _repeat, np.delete: _delete,
-    np.compress: _compress, np.extract: lambda condition, arr: _compress(np.ravel(_plain(condition)), arr), np.append: _append, np.insert: _insert,
-    **{getattr(np, f"atleast_{n}d"): _at_least(n) for n in (1, 2, 3)}, np.split: _split(True), np.array_split: _split(False),
-    np.vsplit: _split_along(0), np.hsplit: _split_along(1), np.dsplit: _split_along(2), np.meshgrid: _meshgrid,
-    np.broadcast_arrays: _broadcast_arrays, np.block: _block, np.select: _select, np.piecewise: _piecewise, np.choose: _choose,
-    np.partition: _partition, np.unique: _unique, np.linspace: _linspace, np.apply_along_axis: _apply_along_axis,
-    np.fill_diagonal: _fill_diagonal, np.put_along_axis: _put_along_axis, np.copyto: _copyto,
-    np.rot90: lambda m, k=1, axes=(0, 1): traced.rot90(as_tensor(m), k, tuple(axes)), np.fliplr: lambda m: traced.flip(as_tensor(m), (1,)),
-    np.flipud: lambda m: traced.flip(as_tensor(m), (0,)), np.copy: lambda a, order="K", subok=False: traced.clone(as_tensor(a)),
-    np.rollaxis: lambda a, axis, start=0: traced.movedim(as_tensor(a), axis, (start if start >= 0 else start + a.ndim) - (axis % a.ndim < (
-        start if start >= 0 else start + a.ndim))),
-    np.diagflat: lambda v, k=0: traced.diagflat(as_tensor(v), k),
-}
+    **{getattr(np, f"atleast_{n}d"): getattr(traced, f"atleast_{n}d") for n in (1, 2, 3)},
+    np.meshgrid: _meshgrid, np.broadcast_arrays: _broadcast_arrays, np.piecewise: _piecewise, np.apply_along_axis: _apply_along_axis,
+    np.copyto: _copyto})
+
+
+@of_numpy(np.rollaxis)
+def _rollaxis(a: Any, axis: int, start: int) -> Any:
+    start = start if start >= 0 else start + a.ndim
+    return traced.movedim(a, axis, start - (axis % a.ndim < start))

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers.duck import DuckArray
-from symgrad.dtypes.dtype import get_default_dtype
-from symgrad.engine.data import as_value, has_graph, operand_value
-from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.data import as_value
+from symgrad.engine.tensor import wrap
 from symgrad.engine.traced import traced
 from symgrad.graph import return_types
 from symgrad.methods.counting import searchsorted
+from symgrad.methods.numpy_ufuncs import FUNCTIONS_OF_NUMPY, as_tensor, floats, of_numpy
 from symgrad.methods.predicates import result_type
 from symgrad.ops.rules import every
 
 
-def as_tensor(x: Any) -> Any:
-    """A tensor of an array, of nested sequences, which may have Tensors, or of a number; a Tensor itself."""
-    if isinstance(x, Tensor):
-        return x
-    return traced.stack([as_tensor(each) for each in x]) if type(x) in (list, tuple) and has_graph(x) else wrap(operand_value(x))
-
-
-def floats(x: Any) -> Any:
-    """The numbers as floats, or complex."""
-    x = as_tensor(x)
-    return x if x.is_floating_point() or x.is_complex() else x.to(get_default_dtype())
-
-
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+@of_numpy(np.cross)
+def cross(a: Any, b: Any, axisa: int, axisb: int, axisc: int, axis: int | None) -> Any:
     """The cross product of vectors along an axis; of vectors of two elements its third component."""
     axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
-    a, b = traced.movedim(as_tensor(a), axisa, -1), traced.movedim(as_tensor(b), axisb, -1)
+    a, b = traced.movedim(a, axisa, -1), traced.movedim(b, axisb, -1)
     sizes = {a.shape[-1], b.shape[-1]}
     if not sizes <= {2, 3}:
         raise ValueError(f"incompatible dimensions for cross product (dimension must be 2 or 3), got {a.shape[-1]} and {b.shape[-1]}")
@@ -48,12 +37,14 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 # Sampled functions
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+@of_numpy(np.trapezoid)
+def trapezoid(y: Any, x: Any, dx: Any, axis: int) -> Any:
     """The integral by the trapezoidal rule."""
-    return traced.trapezoid(as_tensor(y), dx=dx, dim=axis) if x is None else traced.trapezoid(as_tensor(y), as_tensor(x), dim=axis)
+    return traced.trapezoid(y, dx=dx, dim=axis) if x is None else traced.trapezoid(y, x, dim=axis)
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+@of_numpy(np.interp)
+def interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -> Any:
     """The piecewise linear function through points, differentiable by all of `x`, `xp` and `fp`; at a point the derivative is that from the right."""
     x, xp, fp = map(floats, (x, xp, fp))
     if xp.ndim != 1 or fp.ndim != 1:
@@ -80,9 +71,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return out
 
 
-def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+@of_numpy(np.convolve)
+def convolve(a: Any, v: Any, mode: str) -> Any:
     """The convolution of two vectors."""
-    a, v = as_tensor(a), as_tensor(v)
     for x in (a, v):
         if x.ndim > 1:
             raise ValueError("object too deep for desired array")
@@ -95,6 +86,54 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     m = len(v)
     before, after = {"full": (m - 1, m - 1), "same": (m // 2, (m - 1) // 2), "valid": (0, 0)}[mode]
     return traced.matmul(traced.unfold(pad(a, (before, after)), 0, m, 1), traced.flip(v, (0,)))
+
+
+def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    x = floats(f)
+    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    if len(varargs) not in (0, 1, len(axes)):
+        raise TypeError("invalid number of arguments")
+    if edge_order not in (1, 2):
+        raise ValueError("'edge_order' greater than 2 not supported")
+    steps = [as_tensor(h) for h in (varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes))]
+    for d, h in zip(axes, steps):
+        if x.shape[d] < edge_order + 1:
+            raise ValueError("Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required.")
+        if h.ndim and h.numel() != x.shape[d]:
+            raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+    found = traced.gradient(x, spacing=steps, dim=tuple(axes), edge_order=edge_order)
+    return found[0] if len(found) == 1 else found
+
+
+@of_numpy(np.polyval)
+def _polyval(p: Any, x: Any) -> Any:
+    y = traced.zeros_like(x)
+    for coefficient in traced.unbind(as_tensor(p)):
+        y = y * x + coefficient
+    return y
+
+
+@of_numpy(np.correlate)
+def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    if len(v) > len(a) and mode != "full":
+        return NotImplemented
+    return convolve(a, traced.conj(traced.flip(v, (0,))), mode)
+
+
+@of_numpy(np.ediff1d)
+def _ediff1d(ary: Any, to_end: Any, to_begin: Any) -> Any:
+    x = traced.reshape(ary, (-1,))
+    ends = [None if part is None else traced.reshape(as_tensor(part), (-1,)).to(x.dtype) for part in (to_begin, to_end)]
+    parts = [part for part in (ends[0], x[1:] - x[:-1], ends[1]) if part is not None]
+    return traced.cat(parts, 0) if len(parts) > 1 else parts[0]
+
+
+@of_numpy(np.unwrap)
+def _unwrap(p: Any, discont: Any, axis: int, period: float) -> Any:
+    """The numbers plus multiples of the period, such that no difference is above half of it; the multiples are constants."""
+    x = floats(p)
+    value = np.asarray(x.detach().numpy())
+    return x + wrap(np.unwrap(value, discont, axis, period=period) - value)
 
 
 OWN = ("edge", "wrap", "reflect", "symmetric")
@@ -164,17 +203,35 @@ def _pairs(given: Any, ndim: int) -> list[Sequence[Any]]:
     return np.broadcast_to(np.array(given, object if given is None else None), (ndim, 2)).tolist()
 
 
+FUNCTIONS_OF_NUMPY.update({np.pad: pad, np.gradient: _gradient})  # of any number of arguments
+
+
+# Linear algebra
+
+of_matrices = functools.partial(of_numpy, convert=floats)
+# Of a function of `numpy.linalg` the op that computes it, and the names of NumPy's arguments with which it is called
+OPS = {
+    "cond": "linalg_cond x p", "matrix_power": "matrix_power a n", "svdvals": "linalg_svdvals x", "tensorsolve": "linalg_tensorsolve a b axes",
+    "tensorinv": "linalg_tensorinv a ind", "vector_norm": "linalg_vector_norm x ord axis keepdims", "cholesky": "cholesky a upper",
+    "eigh": "linalg_eigh a UPLO", "eigvalsh": "linalg_eigvalsh a UPLO",
+    **{name: f"linalg_{name} a" for name in ("inv", "det", "slogdet", "eig", "eigvals")},
+}
+for _name, _call in OPS.items():
+    _op, _, _names = _call.partition(" ")
+    of_matrices(getattr(np.linalg, _name), names=_names)(getattr(traced, _op))
+
+
+@of_matrices(np.linalg.solve)
 def _solve(a: Any, b: Any) -> Any:
     """The solution of a x = b; only `b` with one dimension is a vector."""
-    a, b = floats(a), floats(b)
     if b.ndim == 1:
         return traced.squeeze(traced.linalg_solve(a, traced.unsqueeze(b, -1)), -1)
     return traced.linalg_solve(a, traced.reshape(b, (*(1,) * (a.ndim - b.ndim), *b.shape)))
 
 
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+@of_matrices(np.linalg.norm)
+def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
     """The norm of vectors, or of matrices, by torch's rules for both."""
-    x = floats(x)
     if axis is None and ord is not None and x.ndim not in (1, 2):
         raise ValueError("Improper number of dimensions to norm.")
     several = axis is None and ord is not None and x.ndim > 1 or isinstance(axis, (tuple, list)) and len(axis) > 1
@@ -187,8 +244,8 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     return traced.linalg_matrix_norm(x, ord, (-2, -1) if axis is None else tuple(axis), keepdims)
 
 
-def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    a = floats(a)
+@of_matrices(np.linalg.svd)
+def _svd(a: Any, full_matrices: bool, compute_uv: bool, hermitian: bool) -> Any:
     if not hermitian:
         return traced.linalg_svd(a, full_matrices) if compute_uv else traced.linalg_svdvals(a)
     if not compute_uv:
@@ -200,9 +257,9 @@ def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian:
     return return_types.linalg_svd((u, s, traced.adjoint(u * signs)))
 
 
-def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+@of_matrices(np.linalg.lstsq)
+def _lstsq(a: Any, b: Any, rcond: Any) -> Any:
     """The least-squares solution, the sums of squared residuals, the rank and the singular values."""
-    a, b = floats(a), floats(b)
     columns = traced.unsqueeze(b, -1) if b.ndim == 1 else b
     found = traced.linalg_lstsq(a, columns, rcond=rcond if rcond is None or rcond >= 0 else float(np.finfo(float).eps), driver="gelsd")
     x = traced.squeeze(found.solution, -1) if b.ndim == 1 else found.solution
@@ -213,43 +270,29 @@ def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     return x, residuals, rank, found.singular_values
 
 
-def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+@of_matrices(np.linalg.pinv)
+def _pinv(a: Any, rcond: Any, hermitian: bool, rtol: Any) -> Any:
     given = rtol if rcond is None else rcond
-    return traced.linalg_pinv(floats(a), hermitian=hermitian, rtol=1e-15 if given is None else given)
+    return traced.linalg_pinv(a, hermitian=hermitian, rtol=1e-15 if given is None else given)
 
 
-def _qr(a: Any, mode: str = "reduced") -> Any:
+@of_matrices(np.linalg.qr)
+def _qr(a: Any, mode: str) -> Any:
     if mode not in ("reduced", "complete", "r"):
         return NotImplemented
-    found = traced.linalg_qr(floats(a), mode)
+    found = traced.linalg_qr(a, mode)
     return found.R if mode == "r" else found
 
 
-def _rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    return np.linalg.matrix_rank(as_value(as_tensor(A).detach()), tol, hermitian, **({} if rtol is None else {"rtol": rtol}))
+@of_numpy(np.linalg.matrix_rank)
+def _rank(A: Any, tol: Any, hermitian: bool, rtol: Any) -> Any:
+    return np.linalg.matrix_rank(as_value(A.detach()), tol, hermitian, **({} if rtol is None else {"rtol": rtol}))
 
 
-def _by(name: str) -> Callable[..., Any]:
-    """A function whose first argument is a matrix, and the others as torch's."""
-    function = getattr(traced, name)
-    return lambda a, *rest, **words: function(floats(a), *rest, **words)
-
-
-def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
-    return traced.linalg_vector_norm(floats(x), ord, axis, keepdims)
-
-
-MATRICES: dict[Any, Callable[..., Any]] = {
-    np.linalg.solve: _solve, np.linalg.norm: _norm, np.linalg.svd: _svd, np.linalg.lstsq: _lstsq, np.linalg.pinv: _pinv, np.linalg.qr: _qr,
-    np.linalg.matrix_rank: _rank, np.linalg.vector_norm: _vector_norm, np.linalg.cross: lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis=axis),
-    np.linalg.matrix_norm: lambda x, /, *, keepdims=False, ord="fro": _norm(x, ord, (-2, -1), keepdims),
-    np.linalg.svdvals: lambda x, /: traced.linalg_svdvals(floats(x)), np.linalg.matrix_transpose: lambda x, /: as_tensor(x).mT,
-    np.linalg.cond: lambda x, p=None: traced.linalg_cond(floats(x), p), np.linalg.matrix_power: _by("matrix_power"),
-    np.linalg.multi_dot: lambda arrays, *, out=None: traced.linalg_multi_dot([floats(a) for a in arrays]),
-    np.linalg.tensorsolve: lambda a, b, axes=None: traced.linalg_tensorsolve(floats(a), floats(b), axes),
-    np.linalg.tensorinv: lambda a, ind=2: traced.linalg_tensorinv(floats(a), ind),
-    np.linalg.diagonal: lambda x, /, *, offset=0: traced.diagonal(as_tensor(x), offset, -2, -1),
-    np.linalg.trace: lambda x, /, *, offset=0, dtype=None: traced.sum(traced.diagonal(as_tensor(x), offset, -2, -1), -1),
-    np.linalg.outer: lambda x1, x2, /: traced.outer(as_tensor(x1), as_tensor(x2)),
-    **{getattr(np.linalg, name): _by(f"linalg_{name}") for name in ("inv", "det", "slogdet", "cholesky", "eigh", "eigvalsh", "eig", "eigvals")},
-}
+of_matrices(np.linalg.matrix_norm)(lambda x, keepdims, ord: _norm(x, ord, (-2, -1), keepdims))
+of_numpy(np.linalg.multi_dot)(lambda arrays: traced.linalg_multi_dot([floats(a) for a in arrays]))
+of_numpy(np.linalg.cross)(lambda x1, x2, axis: cross(x1, x2, -1, -1, -1, axis))
+of_numpy(np.linalg.matrix_transpose)(lambda x: x.mT)
+of_numpy(np.linalg.diagonal)(lambda x, offset: traced.diagonal(x, offset, -2, -1))
+of_numpy(np.linalg.trace)(lambda x, offset: traced.sum(traced.diagonal(x, offset, -2, -1), -1))
+of_numpy(np.linalg.outer, names="x1 x2")(traced.outer)
