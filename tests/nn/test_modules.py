@@ -230,3 +230,44 @@ def test_a_parametrized_weight_is_differentiated_to_the_second_order():
     layer = parametrizations.weight_norm(nn.Linear(3, 2, bias=False))
     parametrization, originals = layer.parametrizations.weight[0], tuple(layer.parametrizations.weight.parameters())
     assert symgrad.autograd.gradgradcheck(lambda g, v: (parametrization(g, v) ** 3).sum(), originals)
+
+
+# Weights that are computed or pruned: what is ours alone
+
+
+@pytest.mark.parametrize("call", [
+    lambda p, m: p.l1_unstructured(m, "weight", 1.5), lambda p, m: p.random_unstructured(m, "weight", "half"),
+    lambda p, m: p.ln_structured(m, "bias", 1, 2, 0), lambda p, m: p.ln_structured(m, "weight", 3, 2, 0),
+    lambda p, m: p.random_structured(m, "weight", 1, 2), lambda p, m: p.remove(m, "weight"), lambda p, m: p.l1_unstructured(m, "no", 1),
+    lambda p, m: p.custom_from_mask(m, "weight", symgrad.tensor([1, 0])), lambda p, m: p.l1_unstructured(m, "weight", 1, symgrad.ones(3)),
+    lambda p, m: p.global_unstructured([(m, "weight")], p.L1Unstructured, [], amount=1),
+    lambda p, m: p.global_unstructured([(m, "weight")], p.LnStructured, amount=1, n=2)])
+def test_what_cannot_be_pruned_is_as_before(call):
+    layer, prune = nn.Linear(3, 2), nn.utils.prune
+    before = repr(layer.state_dict())
+    with pytest.raises((ValueError, TypeError, IndexError, AttributeError, RuntimeError, AssertionError)):
+        call(prune, layer)
+    assert repr(layer.state_dict()) == before and not prune.is_pruned(layer)
+
+
+def test_random_elements_and_slices_are_pruned():
+    layer, prune = nn.Linear(6, 20), nn.utils.prune
+    prune.random_structured(layer, "weight", 0.25, 0)
+    prune.random_unstructured(layer, "weight", 0.5)
+    assert layer.weight_mask.sum() == 45 and (layer.weight_mask.sum(1) == 0).sum() >= 5
+
+
+def test_an_orthogonal_weight_stays_as_it_was():
+    for shape in ((3, 3), (5, 2), (2, 5)):
+        layer = nn.Linear(*shape[::-1])
+        before = nn.init.orthogonal_(layer.weight).detach().clone()
+        parametrizations.orthogonal(layer)
+        assert symgrad.allclose(layer.weight, before)
+        layer.weight = -before
+        assert symgrad.allclose(layer.weight, -before)
+
+
+def test_a_normalization_without_a_bias_is_fused():
+    layer, norm, x = nn.Linear(2, 3, False), nn.BatchNorm1d(3, bias=False), symgrad.rand(4, 2)
+    norm(layer(x))
+    assert symgrad.allclose(nn.utils.fuse_linear_bn_eval(layer.eval(), norm.eval())(x), norm(layer(x)))

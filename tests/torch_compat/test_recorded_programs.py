@@ -12,7 +12,7 @@ TOLERANCES = {
     "autograd-orders": (1e-13,),
     "call_outputs": (1e-13,), "calls": (4e-16,), "containers": (4e-16,), "creation": PLACES, "function": (1e-15,), "function_graph": (1e-15,),
     "function_outputs": (1e-15,), "histories": (1e-15,), "hooks": (1e-15,), "lazy": (4e-16,), "losses": (1e-13,), "memory": (1e-12,), "mixed": PLACES,
-    "module_hooks": (4e-16,), "nn": (4e-16,),
+    "module_hooks": (4e-16,), "module_utils": (1e-9, 1e-10), "nn": (4e-16,),
     "parametrize": (1e-12,), "passes": (1e-13, 1e-15), "recomputation": (1e-14,), "saved": (1e-15,),
     "schedules": (1e-15,), "selection": PLACES, "surface": PLACES, "tensor_hooks": (1e-15,), "views": (1e-14,), "vmap": (1e-14, 2e-15),
     "vmap-shared": (1e-14, 5e-14),
