@@ -179,7 +179,6 @@ def test_gradients_are_the_derivatives_of_the_formula(name):
 
 @pytest.mark.parametrize("name", ["sine of product", "quotient", "tanh", "sigmoid", "exponentials"])
 def test_second_derivatives_are_the_derivatives_of_the_formula(name):
-    """By the recorded gradient, and by its pullback."""
     a, b = leaves(**POINT)
     out = FUNCTIONS[name](a, b)
     (first,) = autograd.grad(out, a, create_graph=True)

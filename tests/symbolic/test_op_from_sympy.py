@@ -382,7 +382,6 @@ def test_a_wrong_derivative_is_refused(monkeypatch):
 
 
 def test_code_without_stable_forms_fails_the_bound():
-    """Code without the stable forms exceeds the bound above."""
     from symgrad.symbolic.generating import generate
     naive = generate("naive", [x], [(exp(x) - 1) / x])
     got = float(naive(np.array([1e-9]))[0])

@@ -64,7 +64,6 @@ def found(attack, kind, condition, seed=0):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", OPS)
 def test_examples_fit_the_op(name, kind):
-    """Numbers in the domains; a cotangent of the value's shape; a tangent for each argument that is active; readable ones, far from 0."""
     attack = attack_on(name)
     try:
         examples = attack.examples(kind)
@@ -85,14 +84,12 @@ def test_examples_fit_the_op(name, kind):
 
 @pytest.mark.parametrize("name", ["pow", "mm"])
 def test_the_three_sets_of_tangents_differ(name):
-    """And the tangents of the arguments, and none is the cotangent, where there are enough elements to differ in."""
     for example in [e for e in edge_examples(attack_on(name), "points") if e.cotangent.size >= 6]:
         parts = [example.cotangent, *(t for s in example.tangents for t in s)]
         assert len({p.tobytes() for p in parts}) == len(parts)
 
 
 def test_shapes_of_each_kind():
-    """Points have numbers, vectors and matrices; a broadcast has arguments of several shapes, empty ones too; and so on."""
     attack = attack_on("maximum")
     shapes = {kind: {tuple(x.shape for x in e.xs) for e in attack.examples(kind)} for kind in KINDS}
     for kind in ("points", "low", "complex"):
@@ -105,7 +102,6 @@ def test_shapes_of_each_kind():
 
 
 def test_an_op_that_writes_to_its_arguments_does_not_change_those_of_another():
-    """Examples are shared by ops, their arrays are not."""
     first, second = Attack(REGISTRY["sin"]), Attack(REGISTRY["cos"])
     before = second.examples("points")
     for x in first.examples("points"):
@@ -119,7 +115,6 @@ def test_an_op_that_writes_to_its_arguments_does_not_change_those_of_another():
 
 @pytest.mark.parametrize("name", ON_ELEMENTS)
 def test_ordinary_numbers_are_on_all_sides_of_one(name):
-    """Where the domain is; in the examples that are always there and in those drawn."""
     attack = attack_on(name)
     for examples in (edge_examples(attack, "points"), random_examples(Attack(REGISTRY[name], profile="ci"), "points")):
         for i, numbers in enumerate(zip(*columns(examples))):
@@ -130,7 +125,6 @@ def test_ordinary_numbers_are_on_all_sides_of_one(name):
 
 @pytest.mark.parametrize("name", ["sin", "log", "atanh", "reciprocal", "acosh"])
 def test_every_edge_is_always_there(name):
-    """The zeros, the ends and holes of the domain by powers of two and by the next float, the tails."""
     attack = attack_on(name)
     numbers = [x for (x,) in columns(edge_examples(attack, "points"))]
     wanted = {"sin": [0.0, -0.0, 5e-324, -5e-324, 1e300, -1e300, 40.7], "log": [5e-324, 2.0**-26, 1e-300, 1e300], "reciprocal": [5e-324, -5e-324],
@@ -141,7 +135,6 @@ def test_every_edge_is_always_there(name):
 
 
 def test_a_formulas_kinks_and_poles_are_edges():
-    """With the floats next to them, in the argument where they are."""
     attack = Attack(lambda x, y: symgrad.abs(x - 3) / (y - 2.5), Claims(formula="abs(x - 3)/(y - 2.5)", domain={"y": "(2.5, inf)"}))
     points = columns(edge_examples(attack, "points"))
     for x in (3.0, math.nextafter(3, 4), math.nextafter(3, 2), 3 + 2.0**-26 * 3):
@@ -151,7 +144,6 @@ def test_a_formulas_kinks_and_poles_are_edges():
 
 
 def test_a_domain_with_many_holes_has_the_nearest_first():
-    """Of forty poles, what is next to the first of them is looked at."""
     poles = tuple((k + 0.5) * math.pi for k in range(-20, 20))
     attack = Attack(REGISTRY["tan"], Claims(domain=Domain("without poles", excluded=poles)))
     numbers = [x for (x,) in columns(edge_examples(attack, "points"))]
@@ -176,7 +168,6 @@ def test_several_arguments():
 
 
 def test_ties_are_drawn():
-    """Equal arguments, arguments equal in places, and neighbours."""
     pairs = [e.xs for e in Attack(REGISTRY["maximum"], profile="ci").examples("points")[-60:]]
     assert any(np.array_equal(x, y) and x.size > 1 and len(set(x.ravel().tolist())) > 1 for x, y in pairs)
     assert any((x == y).any() and not (x == y).all() for x, y in pairs)
@@ -184,7 +175,6 @@ def test_ties_are_drawn():
 
 
 def test_numbers_of_low_precision_are_exact_in_every_type():
-    """And of a moderate size."""
     for name in ("sin", "pow", "mm", "tan"):
         for example in attack_on(name).examples("low"):
             for x in example.xs:
@@ -208,7 +198,6 @@ def test_complex_numbers_of_each_kind():
 
 
 def test_special_points():
-    """Those claimed and those of the op; a pair brings the gradient agreed on; arrays are filled."""
     attack = Attack(REGISTRY["maximum"], Claims(special=((2.0, 2.0), ((3.0, 3.0), (0.5, 0.5)))))
     assert special_points(attack) == [((2.0, 2.0), None), ((3.0, 3.0), (0.5, 0.5)), ((0.0, 0.0), None), ((1.0, 1.0), None)]
     assert [tuple(map(float, e.xs)) for e in attack.examples("special")] == [(2.0, 2.0), (3.0, 3.0), (0.0, 0.0), (1.0, 1.0)]
@@ -223,7 +212,6 @@ def test_special_points():
 
 
 def test_arrays_in_every_arrangement():
-    """Ties, equal rows, zeros, sorted both ways, all equal, sizes mixed; both times, always and drawn."""
     attack = Attack(REGISTRY["cumprod"], profile="ci")
     for examples in (edge_examples(attack, "points"), random_examples(attack, "points")):
         xs = [e.xs[0] for e in examples]
@@ -238,7 +226,6 @@ def test_arrays_in_every_arrangement():
 
 
 def test_conditions_and_whole_numbers():
-    """Booleans have the dtype bool, and an integer domain has integers."""
     assert {x.dtype.kind for e in attack_on("where").examples("points") for x in e.xs[:1]} == {"b"}
     attack = Attack(symgrad.sin, Claims(domain="integer"))
     numbers = [x for (x,) in columns(attack.examples("points"))]
@@ -246,7 +233,6 @@ def test_conditions_and_whole_numbers():
 
 
 def test_an_op_that_always_raises_is_refused():
-    """With what it said."""
     def broken(x):
         raise RuntimeError("broken")
 
@@ -263,7 +249,6 @@ def test_a_framework_without_subnormals_is_given_none():
 
 
 def test_another_kind_is_refused():
-    """The message lists the kinds."""
     with pytest.raises(ValueError, match="no examples of the kind 'dots'; those are points, broadcast"):
         attack_on("sin").examples("dots")
     with pytest.raises(NotApplicable, match="no number of the type"):
@@ -274,7 +259,6 @@ def test_another_kind_is_refused():
 
 
 def test_a_strategy_draws_the_examples_of_the_checks():
-    """The bytes of a draft stand for the same example, in a search as in the list."""
     attack = attack_on("pow")
     plan = attacks.plan_of(attack, "points")
     simplest = attacks.decode_draft(plan, bytes(plan.size))
@@ -286,7 +270,6 @@ def test_a_strategy_draws_the_examples_of_the_checks():
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_failing_examples_shrink_to_simple_ones(seed):
-    """One number, small and whole, with 1 for the cotangent and the tangents."""
     example = found(attack_on("sin"), "points", lambda e: (e.xs[0] < -1).any(), seed)
     assert example.xs[0].shape == () and example.xs[0] == -2.0 and example.cotangent == 1.0 and all(s == (1.0,) for s in example.tangents)
     example = found(attack_on("maximum"), "points", lambda e: ((e.xs[0] == e.xs[1]) & (e.xs[0] > 0)).any(), seed)
@@ -299,7 +282,6 @@ def test_failing_examples_shrink_to_simple_ones(seed):
 
 @pytest.mark.sweep
 def test_a_seed_gives_the_same_examples_in_every_process():
-    """Whatever the hashes of that process are; another seed gives others."""
     program = ("import hashlib, symgrad; from symgrad.graph.op import REGISTRY; from symgrad.testing.attack import Attack\n"
                "d = hashlib.sha256()\n"
                "for name in ('pow', 'mm'):\n"
@@ -318,7 +300,6 @@ def test_a_seed_gives_the_same_examples_in_every_process():
 @hypothesis.settings(max_examples=3, deadline=None, database=None)
 @given(st.integers(0, 3))
 def test_examples_are_drawn_inside_a_users_own_test(seed):
-    """In another thread, and the same ones as outside."""
     plan = attacks.plan_of(attack_on("sin"), "points")
     assert hypothesis.currently_in_test_context()
     inside = attacks._search.__wrapped__(plan, seed, 5)
@@ -326,7 +307,6 @@ def test_examples_are_drawn_inside_a_users_own_test(seed):
 
 
 def test_exceptions_in_a_search_propagate_to_the_user():
-    """Also if the search runs in another thread."""
     def broken():
         raise KeyError("lost")
 
@@ -347,7 +327,6 @@ def test_exceptions_in_a_search_propagate_to_the_user():
 
 
 def test_ops_with_equal_domains_share_drawn_examples():
-    """Hypothesis draws once for both."""
     attacks._search.cache_clear()
     for name in ("sin", "cos", "atan"):
         Attack(REGISTRY[name]).examples("points")
@@ -355,7 +334,6 @@ def test_ops_with_equal_domains_share_drawn_examples():
 
 
 def test_combinations_of_edges():
-    """All of them where they are few, otherwise so many, spread over every edge."""
     assert sorted(edges._combined([[1.0, 2.0], [3.0, 4.0]])) == [(1.0, 3.0), (1.0, 4.0), (2.0, 3.0), (2.0, 4.0)]
     own = [[float(k) for k in range(30)], [float(k) for k in range(40)]]
     some = edges._combined(own)
@@ -364,7 +342,6 @@ def test_combinations_of_edges():
 
 
 def test_domains_of_all_kinds():
-    """Claimed in every form."""
     for given_domain in ("(0, 1]", (2, 3), domain_of("positive"), "nonzero", "{-1, 1}"):
         attack = Attack(symgrad.sin, Claims(domain=given_domain))
         for kind in ("points", "low", "complex", "scalars"):
@@ -374,7 +351,6 @@ def test_domains_of_all_kinds():
 
 
 def test_arguments_that_are_complex_numbers():
-    """Are drawn as such, other arguments of the op are not; the cotangent is complex where the value is."""
     attack = Attack(lambda z, a: z * z.conj() * a, Claims(domain={"z": COMPLEX, "a": POSITIVE}, elementwise=True))
     for example in attack.examples("points"):
         z, a = example.xs

@@ -13,19 +13,7 @@ from rich.console import Console
 
 from symgrad.testing import CheckFailure, check_op, check_pullback, check_value, shrinking
 from symgrad.testing.failure import Failure, OpReport, Result, Wrong, digits, exact_text
-from tests.support.failing import (
-    failure_of,
-    raises_above,
-    sine,
-    slope_below,
-    values,
-)
-
-
-@pytest.fixture(autouse=True)
-def time_enough(monkeypatch):
-    """The result does not depend on the load of the machine."""
-    monkeypatch.setattr(shrinking, "SECONDS", 60.0)
+from tests.support.failing import failure_of, raises_above, sine, slope_below, time_enough, values  # noqa: F401  one is a fixture
 
 
 def sample(wrong=None):
@@ -118,8 +106,6 @@ def test_a_failure_can_be_pickled():
 
 
 def test_the_difference_is_given_time_and_may_fail(monkeypatch):
-    from symgrad.testing import shrinking
-
     def slow(attack, wrong):
         x = sympy.Symbol("x")
         for n in range(10_000):

@@ -15,7 +15,7 @@ from symgrad.testing.checks.base import run
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 from symgrad.testing.shrinking import simplest_failure
-from tests.support.failing import (
+from tests.support.failing import (  # noqa: F401  one is a fixture
     body_check,
     failed,
     failure_of,
@@ -26,15 +26,9 @@ from tests.support.failing import (
     product_back,
     sine,
     slope_below,
+    time_enough,
     values,
 )
-
-
-@pytest.fixture(autouse=True)
-def time_enough(monkeypatch):
-    """The result does not depend on the load of the machine."""
-    monkeypatch.setattr(shrinking, "SECONDS", 60.0)
-
 
 # The simplest input
 
@@ -53,49 +47,38 @@ def test_two_arguments_become_simple_together():
     assert values(found) == [3.0, 1.0] and found.given["cotangent"].tolist() == 1.0
 
 
-def test_a_number_in_a_tail_becomes_a_round_one():
-    def far(attack, example):
-        if np.any(np.abs(example.xs[0]) > 71):
-            raise Wrong("far")
+def where(condition, op=sine, draws="points", **claims):
+    """The simplest failure of a check that refuses the arguments for which a condition holds."""
+    def body(attack, example):
+        if condition(*example.xs):
+            raise Wrong("this one")
 
-    def very_far(attack, example):
-        if np.any(np.abs(example.xs[0]) > 2000):
-            raise Wrong("very far")
-
-    def tiny(attack, example):
-        if np.any((np.abs(example.xs[0]) < 1e-20) & (example.xs[0] != 0)):
-            raise Wrong("tiny")
-
-    assert values(failed(far)) == [100.0] and values(failed(very_far)) == [1e4] and abs(values(failed(tiny))[0]) > 1e-100
-    (x,) = values(failed(far, domain=(-80, -3)))
-    assert -80 <= x < -71 and x.is_integer()
+    return failed(body, op, draws, **claims)
 
 
-def test_a_failure_of_arrays_keeps_the_smallest_array():
-    def equal_pair(attack, example):
-        if len(np.unique(example.xs[0])) < example.xs[0].size:
-            raise Wrong("two are equal")
+SIMPLEST = {
+    "above 71": (lambda x: np.any(np.abs(x) > 71), {}, [100.0]), "above 2000": (lambda x: np.any(np.abs(x) > 2000), {}, [1e4]),
+    "equal elements": (lambda x: len(np.unique(x)) < x.size, {}, [[1.0, 1.0]]), "more than four": (lambda x: x.size > 4, {}, [[1.0] * 5]),
+    "two axes": (lambda x: x.ndim > 1, {}, [[[1.0]]]), "positive": (lambda x: True, {"domain": "positive"}, [1.0]),
+    "empty": (lambda x: True, {"draws": "empty"}, [[]]), "below the axis": (lambda x: np.any(np.imag(x) < 0), {"draws": "complex"}, [-1j]),
+}
 
-    def long(attack, example):
-        if example.xs[0].size > 4:
-            raise Wrong("long")
 
-    def square(attack, example):
-        if example.xs[0].ndim > 1:
-            raise Wrong("two axes")
+@pytest.mark.parametrize("name", SIMPLEST)
+def test_the_simplest_input_has_round_numbers_and_few_elements(name):
+    condition, options, expected = SIMPLEST[name]
+    assert values(where(condition, **options)) == expected
 
-    assert values(failed(equal_pair)) == [[1.0, 1.0]]
-    assert values(failed(long)) == [[1.0] * 5]
-    assert values(failed(square)) == [[[1.0]]]
+
+def test_numbers_stay_in_their_domain():
+    for condition, domain, low, high in ((lambda x: np.any(np.abs(x) > 71), (-80, -3), -80, -71), (lambda x: True, (20, 30), 20, 30)):
+        (x,) = values(where(condition, domain=domain))
+        assert low <= x <= high and x.is_integer()
+    assert abs(values(where(lambda x: np.any((np.abs(x) < 1e-20) & (x != 0))))[0]) > 1e-100
 
 
 def test_shrinking_keeps_broadcasting():
-    def both(attack, example):
-        x, y = example.xs
-        if x.shape != y.shape and x.size > 1 and y.size > 1:
-            raise Wrong("both are spread")
-
-    found = failed(both, product, "broadcast", pullback=product_back)
+    found = where(lambda x, y: x.shape != y.shape and x.size > 1 and y.size > 1, product, "broadcast", pullback=product_back)
     x, y = found.inputs.values()
     assert x.shape != y.shape and max(x.size, y.size) <= 4 and set(x.ravel()) | set(y.ravel()) == {1.0}
     assert np.broadcast_shapes(x.shape, y.shape)
@@ -106,24 +89,6 @@ def test_matrices_are_shrunk_by_hypothesis_with_its_notes_on_reproduction():
     a, b = found.inputs.values()
     assert abs(a[0, 1]) > 1 and sum(len(repr(v)) for v in a.ravel().tolist()) <= 16 and np.all(found.given["cotangent"] == 1)
     assert "@reproduce_failure(" in found.seed and "@hypothesis.seed(0); seed=0" in found.seed
-
-
-def test_numbers_stay_in_their_domain():
-    def always_wrong(attack, example):
-        raise Wrong("always")
-
-    (x,) = values(failed(always_wrong, domain=(20, 30)))
-    assert 20 <= x <= 30 and x.is_integer()
-    assert values(failed(always_wrong, domain="positive")) == [1.0]
-    assert values(failed(always_wrong, draws="empty"))[0] == []
-
-
-def test_complex_numbers_become_simple():
-    def off_the_axis(attack, example):
-        if np.any(np.imag(example.xs[0]) < 0):
-            raise Wrong("below")
-
-    assert values(failed(off_the_axis, draws="complex")) == [-1j]
 
 
 def test_another_failure_is_not_the_same():
@@ -211,17 +176,12 @@ def test_inside_a_test_of_hypothesis_all_is_as_outside(n):
 
 def test_in_threads_all_is_as_outside():
     found = []
-    threads = [threading.Thread(target=lambda: found.append(failed(lambda a, e: attempt_below(e), sine))) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: found.append(where(lambda x: np.any(x < -1)))) for _ in range(3)]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
     assert [values(f) for f in found] == [[-2.0]] * 3
-
-
-def attempt_below(example):
-    if np.any(example.xs[0] < -1):
-        raise Wrong("below")
 
 
 def test_a_search_ends_in_time(monkeypatch):

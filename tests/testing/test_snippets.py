@@ -8,10 +8,10 @@ import sympy
 
 import symgrad
 from symgrad.graph.domains import POSITIVE, Domain, Interval
-from symgrad.testing import CheckFailure, check_linearity, check_pullback, check_pushforward, check_value, shrinking
+from symgrad.testing import CheckFailure, check_linearity, check_pullback, check_pushforward, check_value
 from symgrad.testing.failure import exact_text
 from symgrad.testing.snippets import SnippetCode
-from tests.support.failing import (
+from tests.support.failing import (  # noqa: F401  one is a fixture
     Cube,
     failure_of,
     loses_an_equal_pair,
@@ -25,14 +25,8 @@ from tests.support.failing import (
     sine,
     slope_below,
     tensors,
+    time_enough,
 )
-
-
-@pytest.fixture(autouse=True)
-def time_enough(monkeypatch):
-    """The result does not depend on the load of the machine."""
-    monkeypatch.setattr(shrinking, "SECONDS", 60.0)
-
 
 SNIPPETS = {
     "gradient": (check_pullback, (sine, slope_below), {"formula": "sin(x)", "domain": "real"}),

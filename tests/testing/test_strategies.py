@@ -60,7 +60,6 @@ def outside(xs, domain):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", DOMAINS)
 def test_every_number_that_can_be_drawn_lies_in_the_domain_and_is_one_of_the_type(name, dtype):
-    """All 16384 of a table, not a sample of them."""
     domain = domain_of(DOMAINS[name])
     numbers = table(domain, dtype)
     assert not outside(numbers, domain)
@@ -72,7 +71,6 @@ def test_every_number_that_can_be_drawn_lies_in_the_domain_and_is_one_of_the_typ
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", DOMAINS)
 def test_every_number_drawn_lies_in_the_domain_and_is_one_of_the_type(name, dtype):
-    """Also those that are no table's."""
     domain = domain_of(DOMAINS[name])
     for x in drawn(strategies.numbers(DOMAINS[name], dtype), 25):
         assert type(x) is float and x in domain and float(np.asarray(x, numpy_dtype(dtype))) == x
@@ -81,7 +79,6 @@ def test_every_number_drawn_lies_in_the_domain_and_is_one_of_the_type(name, dtyp
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", DOMAINS)
 def test_edges_lie_in_the_domain(name, dtype):
-    """They are numbers of the type, each once."""
     domain, numbers = domain_of(DOMAINS[name]), strategies.edges(DOMAINS[name], dtype)
     assert not outside(numbers, domain) and len({(x, math.copysign(1.0, x)) for x in numbers}) == len(numbers) > 0
     assert all(float(np.asarray(x, numpy_dtype(dtype))) == x for x in numbers)
@@ -89,7 +86,6 @@ def test_edges_lie_in_the_domain(name, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_edges_of_all_real_numbers(dtype):
-    """Both zeros, the smallest and the largest number of the type, the smallest with all digits, small whole numbers."""
     numbers, limits = strategies.edges(REAL, dtype), Floats(dtype)
     for x in (0.0, 1.0, 2.0, limits.largest, limits.normal, limits.smallest):
         assert x in numbers and -x in numbers
@@ -98,7 +94,6 @@ def test_the_edges_of_all_real_numbers(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_ends_and_holes_are_approached(dtype):
-    """By the next number of the type, and by powers of two."""
     digits, type_ = Floats(dtype).digits, numpy_dtype(dtype)
     below = float(np.nextafter(np.asarray(1.0, type_), np.asarray(0.0, type_)))
     closed, opened = strategies.edges((0, 1), dtype), strategies.edges(UNIT_OPEN, dtype)
@@ -110,14 +105,12 @@ def test_ends_and_holes_are_approached(dtype):
 
 
 def test_sizes_of_a_type():
-    """Subnormals are those of the type; nothing is larger than its largest number."""
     assert 5e-324 in strategies.edges(POSITIVE) and 5e-324 not in strategies.edges(POSITIVE, "float32")
     assert max(strategies.edges(REAL, "float16")) == 65504.0 and 2.0**-24 in strategies.edges(REAL, "float16")
     assert 2.0**-133 in strategies.edges(REAL, "bfloat16")
 
 
 def test_edges_are_drawn():
-    """Every one of an ordinary domain comes up in a table, and numbers of all kinds do."""
     for domain in (REAL, NONZERO, UNIT_OPEN, TAN):
         assert set(edge_numbers(domain)) <= set(table(domain).ravel().tolist())
     numbers = table(REAL).ravel()
@@ -129,7 +122,6 @@ def test_edges_are_drawn():
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(10))
 def test_numbers_shrink_to_simple_ones(seed):
-    """To 0, 1, small whole numbers and halves."""
     assert found(strategies.numbers(), seed=seed) == 0.0
     assert found(strategies.numbers(POSITIVE), seed=seed) == 1.0
     assert found(strategies.numbers(), lambda x: x < -1, seed) == -2.0
@@ -141,7 +133,6 @@ def test_numbers_shrink_to_simple_ones(seed):
 
 @pytest.mark.sweep
 def test_complex_numbers():
-    """Their real part lies in the domain, some of them are real, and they shrink."""
     for dtype, part in (("complex128", "float64"), ("complex64", "float32")):
         strategy = strategies.numbers(POSITIVE, dtype)
         for z in drawn(strategy, 30):
@@ -150,7 +141,6 @@ def test_complex_numbers():
 
 
 def test_invalid_domains_and_types_are_refused():
-    """With messages that say so."""
     for strategy in (strategies.numbers, strategies.edges):
         with pytest.raises(TypeError, match="^the domain is 3; expected a pair"):
             strategy(3)
@@ -161,7 +151,6 @@ def test_invalid_domains_and_types_are_refused():
 
 
 def test_types_may_be_symgrads_or_numpys():
-    """As in `symgrad.tensor`."""
     for dtype in (symgrad.float16, np.float16, np.dtype("float16"), "float16"):
         assert strategies.edges(REAL, dtype) == strategies.edges(REAL, "float16")
     assert strategies.edges(REAL, symgrad.bfloat16) == strategies.edges(REAL, "bfloat16")
@@ -169,7 +158,6 @@ def test_types_may_be_symgrads_or_numpys():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_neighbours(dtype):
-    """A step in a type's grid is NumPy's nextafter, over zero too."""
     grid, type_ = Floats(dtype), numpy_dtype(dtype)
     xs = np.array([0.0, 1.0, -1.0, grid.normal, -grid.smallest, 0.75 * grid.normal, 1.25])
     for up in (1, -1):
@@ -185,7 +173,6 @@ def test_neighbours(dtype):
 @pytest.mark.parametrize("dtype", [*DTYPES, "complex128", "complex64"])
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 2), (9, 11)], ids=str)
 def test_arrays_have_their_shape_and_type_and_lie_in_the_domain(shape, dtype):
-    """Also those with more elements than bytes are drawn for."""
     for domain in (UNIT_OPEN, domain_of(DOMAINS["union"])):
         for x in drawn(strategies.arrays(domain, shape, dtype), 15):
             assert x.shape == shape and x.dtype == numpy_dtype(dtype)
@@ -194,7 +181,6 @@ def test_arrays_have_their_shape_and_type_and_lie_in_the_domain(shape, dtype):
 
 @pytest.mark.sweep
 def test_arrays_of_drawn_shapes():
-    """A strategy for shapes, too."""
     assert found(strategies.arrays(shape=strategies.shapes(max_dims=2, max_side=2)), lambda x: x.ndim == 2).shape == (1, 1)
 
 
@@ -214,20 +200,17 @@ def test_shapes_are_tuples_lists_or_numbers_and_anything_else_is_refused():
 
 
 def test_arrays_of_truth_values():
-    """A boolean domain gives arrays of bool."""
     assert found(strategies.arrays(BOOLEAN, (3,)), lambda x: x.any()).dtype == bool
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_arrays_shrink(seed):
-    """Element by element."""
     assert np.array_equal(found(strategies.arrays(REAL, (2, 2)), seed=seed), np.zeros((2, 2)))
     x = found(strategies.arrays(REAL, (4,)), lambda x: x[2] < -1, seed)
     assert x[2] in (-2.0, -1.5) and np.count_nonzero(x) <= 2
 
 
 def test_arrays_have_ties_equal_rows_zeros_and_order():
-    """Each of which is found without being made by chance."""
     strategy = strategies.arrays(REAL, (3, 4))
     for condition in (lambda x: len(set(x.ravel())) == 1 and x[0, 0] > 5, lambda x: (x[0] == x[1]).all() and x[0, 0] != x[0, 1] and x[0, 2] > 2,
                       lambda x: (np.diff(x.ravel()) > 0).sum() > 6 and (np.diff(x.ravel()) >= 0).all(),
@@ -236,7 +219,6 @@ def test_arrays_have_ties_equal_rows_zeros_and_order():
 
 
 def test_tied_arrays():
-    """They are equal in places, in all or in none, and shrink to equal ones."""
     strategy = strategies.tied_arrays(NONZERO, 3, (4,))
     examples = drawn(strategy, 60)
     assert all(a.shape == b.shape == c.shape == (4,) and not outside((a, b, c), NONZERO) for a, b, c in examples)
@@ -250,7 +232,6 @@ def test_tied_arrays():
 
 
 def test_shapes():
-    """Within the limits, and small ones when shrunk."""
     for dims in range(4):
         assert found(strategies.shapes(), lambda s, dims=dims: len(s) == dims) == (1,) * dims
     assert found(strategies.shapes(min_side=0), lambda s: 0 in s) == (0,)
@@ -258,7 +239,6 @@ def test_shapes():
 
 
 def test_broadcastable_shapes():
-    """They broadcast; (), sides of 1 and 0 and missing first dimensions come up."""
     strategy = strategies.broadcastable_shapes(3, min_side=0)
     examples = drawn(strategy, 150)
     assert all(len(shapes) == 3 and len(np.broadcast_shapes(*shapes)) <= 3 for shapes in examples)
@@ -270,7 +250,6 @@ def test_broadcastable_shapes():
 
 
 def test_tangents():
-    """Readable, far from zero, exact in every type; complex ones have imaginary parts, some of them zero."""
     for dtype in (*DTYPES, "complex128"):
         for t in drawn(strategies.tangents((2, 3), dtype), 30):
             assert t.shape == (2, 3) and t.dtype == numpy_dtype(dtype)

@@ -201,7 +201,6 @@ def test_ranks_are_exact(data, rows, columns):
 
 @given(st.data(), st.sampled_from([1, 3.5, 1e3, 1e8, 1e12]))
 def test_condition_numbers_are_as_promised(data, condition):
-    """The singular values in sixty digits."""
     import mpmath
 
     drawn = data.draw(ill_conditioned(st.integers(2, 3), condition=condition))
