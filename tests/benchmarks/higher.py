@@ -1,4 +1,4 @@
-"""Derivatives of high order of exp(sin x tanh x²), elementwise: nested gradients, and all orders at once by Taylor coefficients."""
+"""Derivatives of high order of exp(sin x tanh x²): nested gradients, and all orders at once by Taylor coefficients; and a Laplacian by those."""
 
 import functools
 import math
@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 import symgrad
+from tests.benchmarks import fields
 from tests.benchmarks.table import compare, torch_one_thread
 
 ORDERS, SHAPES = range(1, 7), ((), (1000,))
@@ -73,3 +74,36 @@ def rows(timing):
                 yield compare(f"Taylor coefficients, NumPy by hand, order {order}, shape {shape}", "torch autograd.grad", hand, theirs, None, timing)
             ours = functools.partial(composed(symgrad.func.grad, symgrad, order), array)
             yield compare(f"nested grad, order {order}, shape {shape}", "torch autograd.grad", ours, theirs, 0.5, timing)
+
+
+ORDER, BARS = 6, {(): 0.03, (1000,): 0.08}
+
+
+def our_laplacian():
+    """The Laplacian of the network at every point, by one forward pass."""
+    from symgrad.func import calculus
+
+    w = [symgrad.tensor(a) for a in fields.weights()]
+    points = symgrad.tensor(fields.points())
+    transform = calculus.laplacian(lambda z: fields.network(symgrad, z, w)[:, 0], dim=-1)
+    return lambda: transform(points)
+
+
+def our_jet(shape):
+    """The derivatives of the first orders at a point, of which the last is compared."""
+    from symgrad.func import taylor
+
+    x = point(symgrad, shape).detach()
+    one, zero = symgrad.ones_like(x), symgrad.zeros_like(x)
+    series = [one] + [zero] * (ORDER - 1)
+    return lambda: taylor.jet(lambda z: function(symgrad, z), (x,), (series,))[1][-1]
+
+
+def jets(timing):
+    """The Laplacian beside torch's fastest route, and the jet beside torch's nested gradients."""
+    torch = torch_one_thread()
+    yield compare("Laplacian, 10-20-20-1, 100 points", "torch, its fastest route", our_laplacian(), torch and fields.laplacian_routes(torch), 0.15,
+                  timing)
+    for shape, bar in BARS.items():
+        theirs = torch and functools.partial(nested, torch, point(torch, shape), ORDER)
+        yield compare(f"jet, order {ORDER}, shape {shape}", "torch autograd.grad, nested", our_jet(shape), theirs, bar, timing)

@@ -37,7 +37,7 @@ are read in Python. A write through a view gives the base a new node, with the p
 ## Op by op
 
 A value and its gradient by `backward`, for one call of each op that torch has, with ten elements beside torch; and for elementwise ops and
-reductions with 100,000 elements beside functions written by hand with NumPy and SciPy (`tests/benchmarks/by_hand.py`). Those compute textbook
+reductions with 100,000 elements beside functions written by hand with NumPy and SciPy (`tests/benchmarks/by_hand.txt`). Those compute textbook
 formulas, without care for digits in the tails, for ties, or for NaN. `python -m tests.benchmarks --only ops --every` prints the row of each call,
 and `--section ops` writes this section alone.
 

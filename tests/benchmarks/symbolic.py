@@ -1,7 +1,12 @@
-"""The symbolic side: a check of a real function, formulas of long graphs, identities settled, and code made from formulas."""
+"""The symbolic side: a check of a real function, formulas of long graphs, identities settled, code made from formulas; and the testing kit."""
 
+import functools
+import os
 import statistics
+import subprocess
+import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import sympy
@@ -9,28 +14,30 @@ import sympy
 import symgrad
 from symgrad.methods.extending import _unregister
 from symgrad.symbolic.operations import op_from_sympy
+from symgrad.testing import check_op
 from tests.benchmarks.hessians import make
 from tests.benchmarks.table import Row, compare, spell
+from tests.support.claims import CASES, attack_on
 
-LONG = 10_000  # nodes
+LONG, SIZE = 10_000, 100_000  # nodes of a chain, elements of generated code
+STARTS = ("-p", "no:cacheprovider", "-q", "--no-header", "--collect-only", "-c", os.devnull, os.devnull)
+
+
+def timed(step, clock=time.perf_counter):
+    """The seconds of one call."""
+    start = clock()
+    step()
+    return clock() - start
 
 
 def median_seconds(step, timing):
     """The median time of one call, of a few: each takes seconds."""
-    times = []
-    for _ in range(1 if timing.block == 0 else 3):
-        start = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return statistics.median(timed(step) for _ in range(1 if timing.block == 0 else 3))
 
 
 def checked(timing):
     """Griewank's Helmholtz energy with ten components."""
-    function, point = make("helmholtz-10").of(symgrad, symgrad.tensor)
-    size = 3 if timing.block == 0 else 10
-    if size == 3:
-        function, point = make("helmholtz-3").of(symgrad, symgrad.tensor)
+    function, point = make("helmholtz-3" if timing.block == 0 else "helmholtz-10").of(symgrad, symgrad.tensor)
 
     def step():
         assert symgrad.check(function, point.tolist(), order=2, progress=False).ok
@@ -62,18 +69,13 @@ def identities(timing):
     """The time in which 95 of 100 statements of the corpus are settled."""
     from tests.support.identities import GENERAL
 
-    times = []
-    for case in [*GENERAL[0], *GENERAL[1]][::20 if timing.block == 0 else 1]:
-        start = time.perf_counter()
-        symgrad.identical(case.a, case.b, case.assumptions)
-        times.append(time.perf_counter() - start)
-    found = float(np.quantile(times, 0.95))
+    cases = [*GENERAL[0], *GENERAL[1]][::20 if timing.block == 0 else 1]
+    found = float(np.quantile([timed(functools.partial(symgrad.identical, case.a, case.b, case.assumptions)) for case in cases], 0.95))
     return Row("identical, 95% of the corpus within", "seconds", f"{found:.2f}", "0.20", spell(found))
 
 
 def generated(timing):
     """Code made by `op_from_sympy` beside NumPy by hand, at 100,000 elements."""
-
     for name, (ours, by_hand) in generated_against_hand().items():
         yield compare(f"op_from_sympy, {name}, 100,000 elements", "NumPy by hand", ours, by_hand, 1.5, timing)
 
@@ -86,53 +88,14 @@ def rows(timing):
     yield from generated(timing)
 
 
-SIZE = 100_000
-
-
-def softsign(x):
-    return x / (1 + np.abs(x))
-
-
-def softsign_slope(x):
-    return 1 / (1 + np.abs(x)) ** 2
-
-
-def gaussian(x):
-    return np.exp(-0.5 * x**2)
-
-
-def gaussian_slope(x):
-    return -x * np.exp(-0.5 * x**2)
-
-
-def logistic_loss(x, y):
-    return np.logaddexp(0.0, -x * y)
-
-
-def logistic_loss_slope(x, y):
-    return -y / (1 + np.exp(x * y))
-
-
-def swish(x):
-    return x / (1 + np.exp(-x))
-
-
 def swish_slope(x):
     s = 1 / (1 + np.exp(-x))
     return s * (1 + x * (1 - s))
 
 
-def planck(x, y):
-    return x**3 / np.expm1(x / y)
-
-
 def planck_slope(x, y):
     u = np.expm1(x / y)
     return 3 * x**2 / u - x**3 * np.exp(x / y) / (y * u**2)
-
-
-def sine_over(x):
-    return np.where(x == 0, 1.0, np.sin(x) / np.where(x == 0, 1.0, x))
 
 
 def sine_over_slope(x):
@@ -144,12 +107,12 @@ def sine_over_slope(x):
 x, y = sympy.symbols("x y", real=True)
 p, q = sympy.symbols("x y", positive=True)
 FORMULAS = {
-    "softsign": (x / (1 + sympy.Abs(x)), (x,), softsign, softsign_slope),
-    "gaussian": (sympy.exp(-x**2 / 2), (x,), gaussian, gaussian_slope),
-    "logistic loss": (sympy.log(1 + sympy.exp(-x * y)), (x, y), logistic_loss, logistic_loss_slope),
-    "swish": (x / (1 + sympy.exp(-x)), (x,), swish, swish_slope),
-    "planck": (p**3 / (sympy.exp(p / q) - 1), (p, q), planck, planck_slope),
-    "sin(x)/x": (sympy.sin(x) / x, (x,), sine_over, sine_over_slope),
+    "softsign": (x / (1 + sympy.Abs(x)), (x,), lambda x: x / (1 + np.abs(x)), lambda x: 1 / (1 + np.abs(x)) ** 2),
+    "gaussian": (sympy.exp(-x**2 / 2), (x,), lambda x: np.exp(-0.5 * x**2), lambda x: -x * np.exp(-0.5 * x**2)),
+    "logistic loss": (sympy.log(1 + sympy.exp(-x * y)), (x, y), lambda x, y: np.logaddexp(0.0, -x * y), lambda x, y: -y / (1 + np.exp(x * y))),
+    "swish": (x / (1 + sympy.exp(-x)), (x,), lambda x: x / (1 + np.exp(-x)), swish_slope),
+    "planck": (p**3 / (sympy.exp(p / q) - 1), (p, q), lambda x, y: x**3 / np.expm1(x / y), planck_slope),
+    "sin(x)/x": (sympy.sin(x) / x, (x,), lambda x: np.where(x == 0, 1.0, np.sin(x) / np.where(x == 0, 1.0, x)), sine_over_slope),
 }
 
 
@@ -167,3 +130,34 @@ def generated_against_hand():
             given = [points[i] for i in form.places]
             out[what] = (lambda form=form, given=given: form.code(*given)), (lambda hand=hand, points=points: hand(*points))
     return out
+
+
+def attacked(case, profile):
+    """The seconds of CPU time that all checks of one op with one tuple of parameters take."""
+    def step():
+        assert check_op(attack_on(*CASES[case], profile))
+
+    return timed(step, time.process_time)
+
+
+def start_of_pytest(*options):
+    """Seconds from the start of pytest to its end, with nothing to do."""
+    return timed(functools.partial(subprocess.run, [sys.executable, "-m", "pytest", *STARTS, *options], capture_output=True, check=False))
+
+
+def kit(timing):
+    """The median time of `check_op` at the default profile, the time for the whole registry at the profile of continuous integration, the plugin."""
+    quick = timing.block == 0
+    single = [k for k, (op, _) in enumerate(CASES) if op.kind == "elementwise" and op.differentiable]
+    single = [next(k for k in single if CASES[k][0].name == "exp")] if quick else single
+    attacked(single[0], "dev")
+    found = statistics.median(attacked(k, "dev") for k in single)
+    yield Row("check_op, profile dev, elementwise ops of the registry", "seconds", f"{found:.2f}", "1.50", spell(found))
+    cases = single if quick else range(len(CASES))
+    with ProcessPoolExecutor(2) as pool:
+        whole = timed(lambda: list(pool.map(attacked, cases, ["ci"] * len(cases))))
+    yield Row("the registry under attack, profile ci, two processes", "seconds", f"{whole:.0f}", "480")
+    pairs = [(start_of_pytest(), start_of_pytest("-p", "no:symgrad")) for _ in range(1 if quick else timing.rounds)]
+    cost = statistics.median(a - b for a, b in pairs)
+    ours, theirs = (statistics.median(side) for side in zip(*pairs))
+    yield Row("start of pytest with the plugin, unused", "without it", f"{cost:+.3f} s", "+0.05 s", spell(ours), spell(theirs))

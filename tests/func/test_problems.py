@@ -6,7 +6,7 @@ import pytest
 
 import symgrad
 from symgrad.func import hessian, hvp, vhp
-from tests.benchmarks import fields, higher, products, taylor
+from tests.benchmarks import fields, higher, products
 from tests.benchmarks.hessians import DENSE, Problem, factorization, hand_hessian, make
 from tests.benchmarks.table import agree
 
@@ -48,12 +48,12 @@ def test_the_physics_informed_loss_has_one_value_by_both_routes():
 def test_the_laplacian_is_the_trace_of_the_hessian():
     w = [symgrad.tensor(a) for a in fields.weights()]
     one = hessian(lambda z: fields.network(symgrad, z, w)[0])
-    agree(taylor.our_laplacian()(), np.array([np.trace(np.asarray(one(symgrad.tensor(z)))) for z in fields.points()]), 1e-11)
+    agree(higher.our_laplacian()(), np.array([np.trace(np.asarray(one(symgrad.tensor(z)))) for z in fields.points()]), 1e-11)
 
 
-@pytest.mark.parametrize("shape", taylor.BARS)
+@pytest.mark.parametrize("shape", higher.BARS)
 def test_the_last_derivative_of_a_jet_is_the_nested_gradient(shape):
-    agree(taylor.our_jet(shape)(), higher.nested(symgrad, higher.point(symgrad, shape), taylor.ORDER), 1e-11)
+    agree(higher.our_jet(shape)(), higher.nested(symgrad, higher.point(symgrad, shape), higher.ORDER), 1e-11)
 
 
 def test_a_product_with_the_weights_is_the_double_backward_and_is_symmetric():

@@ -68,8 +68,8 @@ def sorts_input():
 @wrong("saved input overwritten", "mutation", "the pullback leaves its result in the input it saved", formula="x**2")
 def overwrites_saved(m):
     def backward(ctx, g, x):
-        out, memory = 2 * g * x, x.detach().numpy()
-        if not m.is_grad_enabled() and memory.flags.writeable:
+        out = 2 * g * x
+        if not m.is_grad_enabled() and (memory := x.detach().numpy()).flags.writeable:
             memory[...] = out.numpy()
         return out
 
