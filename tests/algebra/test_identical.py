@@ -11,21 +11,27 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 from sympy import Abs, Function, I, Interval, Matrix, Max, Piecewise, Rational, S, cos, exp, log, sin, sqrt, tanh
+from sympy.codegen import cfunctions  # noqa: F401  the texts name it
 
 from symgrad.algebra import comparison, deciding
 from symgrad.algebra.evaluating import Evaluator
 from symgrad.algebra.identity import identical
 from symgrad.algebra.ranges import Range, points_in, ranges_of
+from symgrad.algebra.stable_functions import sigmoid, softplus  # noqa: F401  the texts name them
 from symgrad.algebra.stochastic import Arithmetic, Sample
 from symgrad.carriers.digits import Undecided
-from symgrad.graph.domains import BOOLEAN, COMPLEX, INTEGER, NONZERO, POSITIVE, REAL, UNIT_OPEN
+from symgrad.graph.domains import BOOLEAN, COMPLEX, INTEGER, NONZERO, POSITIVE, REAL, UNIT_OPEN  # noqa: F401  the texts name them
 from symgrad.sampling.domain_reader import Piece
 from tests.support.identities import ELEMENTARY, FALSE, TRUE
+from tests.support.lines import lines
 
 x, y = sympy.symbols("x y", real=True)
 p = sympy.Symbol("p", positive=True)
 n = sympy.Symbol("n", integer=True)
+N = sympy.Symbol("N", integer=True, nonnegative=True)
 z = sympy.Symbol("z", complex=True)
+t = sympy.Symbol("t")
+f = Function("f")
 GENEROUS = 20.0  # seconds, so that a busy machine changes no verdict
 TINY = Rational(1, 10**12)
 
@@ -233,13 +239,6 @@ def test_without_algebra_the_verdict_is_verified_with_the_number_of_points(monke
     assert "17 points" in found.reason
 
 
-def test_cancellation_is_not_a_difference():
-    """At x = 1000, 1 - tanh(x)² is 0 to any usual number of digits, and 1/cosh(x)² is not."""
-    far = {x: Interval(500, 1000)}
-    assert identical(1 - tanh(x) ** 2, 1 / sympy.cosh(x) ** 2, far)
-    assert identical(log(1 + exp(-x)), sympy.exp(-x), far).verdict == "refuted"
-
-
 # ---------------------------------------------------------------------- the answer
 
 
@@ -274,71 +273,32 @@ def test_the_same_seed_gives_the_same_answer():
 # ---------------------------------------------------------------------- arguments
 
 
-def test_numbers_floats_and_complex_numbers():
-    assert identical(2, 2.0).verdict == "proved"
-    assert identical(0.5 * x, x / 2).verdict == "proved"
+@pytest.mark.parametrize("verdict, a, b, assumptions", [(*line, "None")[:4] for line in lines("verdicts")])
+def test_verdicts(verdict, a, b, assumptions):
+    found = identical(*map(eval, (a, b, assumptions)))
+    assert found.verdict == verdict or verdict == "shown" and found, str(found)
+
+
+def test_a_float_is_the_number_that_it_is():
     found = identical(0.1 * x, x / 10)
     assert found.verdict == "refuted" and "binary" in found.reason and found.difference != 0
-    assert identical(1 + 2j, 1 + 2 * I).verdict == "proved"
-    assert identical(np.float64(0.25), Rational(1, 4)).verdict == "proved"
-    assert identical(sympy.pi, 3.141592653589793).verdict == "refuted"
 
 
-def test_conditions():
-    assert identical(x > 1, 1 < x).verdict == "proved"
-    assert identical((x > 0) & (y > 0), sympy.Min(x, y) > 0)
+def test_conditions_and_matrices_are_refuted_at_a_point_and_an_element():
     found = identical(x > 0, x >= 0)
     assert found.verdict == "refuted" and found.point == {x: 0} and found.values == (False, True)
-
-
-def test_arrays_and_matrices_elementwise():
-    a = Matrix([[sin(x) ** 2, x], [y, 1]])
-    b = Matrix([[1 - cos(x) ** 2, x], [y, 1]])
-    assert identical(a, b).verdict == "proved"
-    found = identical(a, b + Matrix([[0, 0], [TINY, 0]]))
-    assert found.verdict == "refuted" and found.index == (1, 0)
-    assert identical(sympy.Array([x, 2 * x]), np.array([x, x + x], dtype=object)).verdict == "proved"
     assert identical(Matrix([x - x, 0])).verdict == "proved"
-    assert identical(np.zeros((0, 3)), np.zeros((0, 3))).verdict == "proved"
+    found = identical(Matrix([[x, 0], [y, 1]]), Matrix([[x, 0], [y + TINY, 1]]))
+    assert found.verdict == "refuted" and found.index == (1, 0)
     with pytest.raises(ValueError, match=r"\(2, 1\) and \(3, 1\)"):
         identical(Matrix([x, y]), Matrix([x, y, x]))
 
 
-def test_unevaluated_derivatives_integrals_and_sums_are_evaluated():
-    assert identical(sympy.Derivative(sin(x), x), cos(x)).verdict == "proved"
-    assert identical(sympy.Integral(2 * x, (x, 0, y)), y**2).verdict == "proved"
-    k = sympy.Symbol("k", integer=True)
-    assert identical(sympy.Sum(x**k, (k, 0, 3)), 1 + x + x**2 + x**3).verdict == "proved"
-
-
-def test_functions_of_code_generation_and_stable_functions():
-    from sympy.codegen.cfunctions import expm1, hypot, log1p
-
-    from symgrad.algebra.stable_functions import sigmoid, softplus
-
-    assert identical(expm1(x), exp(x) - 1).verdict == "proved"
-    assert identical(log1p(exp(x)), log(1 + exp(x))).verdict == "proved"
-    assert identical(hypot(x, y), sqrt(x**2 + y**2)).verdict == "proved"
-    assert identical(softplus(x).diff(x), sigmoid(x)).verdict == "proved"
-    assert identical(softplus(x), log(1 + exp(-x))).verdict == "refuted"
-
-
-def test_undefined_functions_that_cancel_are_checked():
-    f, g = Function("f"), Function("g")
-    assert identical((f(x) + 1) ** 2, f(x) ** 2 + 2 * f(x) + 1).verdict == "proved"
-    found = identical(f(x), g(x) + f(y))
-    assert found.verdict == "not checkable" and "f" in found.reason and "g" in found.reason
-    assert identical(sympy.diff(f(x) * x, x), f(x) + x * f(x).diff(x)).verdict == "proved"
-
-
 def test_expressions_without_numbers_are_not_checkable():
-    unknown = sympy.Integral(exp(-Abs(sin(x)) ** x), (x, 0, y))
-    found = identical(unknown, 1, seconds=0.3)
-    assert found.verdict == "not checkable" and "Integral" in found.reason
-    found = identical(sympy.zoo, x)
-    assert found.verdict == "not checkable"
-    found = identical(1 / sympy.Add(x, -x, evaluate=False), x)
-    assert found.verdict == "not checkable" and "defined" in found.reason
+    for a, b, words in ((sympy.Integral(exp(-Abs(sin(x)) ** x), (x, 0, y)), 1, ("Integral",)), (f(x), Function("g")(x) + f(y), ("f", "g")),
+                        (1 / sympy.Add(x, -x, evaluate=False), x, ("defined",))):
+        found = identical(a, b, seconds=0.3)
+        assert found.verdict == "not checkable" and all(word in found.reason for word in words)
 
 
 @pytest.mark.parametrize("bad", ["x**2", b"x", "0"])
@@ -360,9 +320,6 @@ def test_other_objects_are_refused():
 # ---------------------------------------------------------------------- ranges of symbols
 
 
-t = sympy.Symbol("t")
-
-
 @pytest.mark.parametrize("given_range", [POSITIVE, Interval.open(0, S.Infinity), "positive", ["positive", "real"], {"positive": True}, Interval(1, 2),
                                          sympy.FiniteSet(1, Rational(5, 2)), S.Naturals, Interval(1, 2) + Interval(5, 6), sympy.Range(1, 9)])
 def test_assumptions_are_domains_sets_or_words(given_range):
@@ -371,26 +328,9 @@ def test_assumptions_are_domains_sets_or_words(given_range):
     assert identical(sqrt(t**2), -t, {t: given_range}).verdict == "refuted"
 
 
-def test_assumptions_are_combined_with_those_of_the_symbol():
-    assert identical(cos(sympy.pi * t) ** 2, 1, {t: INTEGER}).verdict == "proved"
-    assert identical(cos(sympy.pi * t), 1, {t: "even"}).verdict == "proved"
-    assert identical(cos(sympy.pi * t), 1, {t: "integer"}).verdict == "refuted"
-    assert identical(n, 2, {n: Interval.open(1, 3)}).verdict in ("proved", "verified")
-    assert identical(t**2, t, {t: BOOLEAN}).verdict in ("proved", "verified")
-    assert identical(Abs(t) / t, sympy.sign(t), {t: NONZERO}).verdict == "proved"
-    assert identical(sqrt(1 - t) * sqrt(1 + t), sqrt(1 - t**2), {t: UNIT_OPEN}).verdict == "proved"
-    assert identical(sqrt(t**2), Abs(t), {t: REAL}).verdict == "proved"
-    assert identical(sqrt(t**2), Abs(t), {t: COMPLEX}).verdict == "refuted"
-    assert identical(sqrt(t**2), Abs(t), {t: "complex"}).verdict == "refuted"
-    assert identical(sqrt(z**2), Abs(z), {z: "real"}).verdict == "proved"
-
-
 def test_an_empty_range_is_not_checkable():
     found = identical(x, x + 1, {x: S.EmptySet})
     assert found.verdict == "not checkable" and "range of x is empty" in found.reason
-    assert identical(p, p + 1, {p: "negative"}).verdict == "not checkable"
-    assert identical(x, x + 1, {x: Interval.open(1, 1)}).verdict == "not checkable"
-    assert identical(n, 0, {n: Interval(Rational(1, 4), Rational(3, 4))}).verdict == "not checkable"
 
 
 @pytest.mark.parametrize("assumptions", [{x: "large"}, {x: 3}, {"x": "positive"}, {x: sympy.ConditionSet(x, sin(x) > 0)}, {x + 1: "positive"}])
@@ -427,10 +367,3 @@ def test_too_little_time_gives_a_weaker_verdict_but_not_a_wrong_one():
     hard = sympy.expand((x + y + 1) ** 12)
     assert identical(hard, (x + y + 1) ** 12, seconds=0.001).verdict in ("verified", "proved")
     assert identical(hard + TINY, (x + y + 1) ** 12, seconds=0.001).verdict == "refuted"
-
-
-def test_enormous_exponents_are_handled():
-    assert identical(p ** (x + TINY), p**x).verdict == "refuted"
-    assert identical((p ** TINY) ** (10**12), p).verdict == "proved"
-    assert identical(x ** (10**9), x ** (10**9 + 1)).verdict == "refuted"
-    assert identical(exp(exp(exp(exp(x)))), 1).verdict == "refuted"

@@ -110,7 +110,6 @@ def test_conventions_are_those_of_sympy():
     for row, column in ((-1, 1), (-1, -1), (-1, -2), (-3, -5), (4, -1), (4, 5)):
         [value] = Evaluator([binomial(n, m)], [n, m]).at([Fraction(row), Fraction(column)], Arithmetic(30))
         assert value == int(binomial(row, column))
-    assert identical(sympy.bernoulli(N), sympy.bernoulli(N) + sympy.KroneckerDelta(N, 1) / 1000).verdict == "refuted"
 
 
 @pytest.mark.sampled(2)

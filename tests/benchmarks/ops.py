@@ -1,7 +1,7 @@
 """Every op by itself, value and gradient: with ten elements beside torch, with 100,000 beside NumPy by hand, and products of matrices.
 
 The calls are the usages in the declarations of the ops, with all arguments made beforehand; those of `nn.functional`, `linalg` and `fft` stand in
-texts below. In all of them `x` and `y` are vectors of ten numbers inside the domain, `a` and `b` matrices, `s` a symmetric positive definite one,
+`calls.txt`. In all of them `x` and `y` are vectors of ten numbers inside the domain, `a` and `b` matrices, `s` a symmetric positive definite one,
 `t` signs, `k` and `l` class numbers and `i` positions.
 """
 
@@ -10,6 +10,7 @@ import functools
 import re
 import statistics
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -20,29 +21,7 @@ from tests.benchmarks.by_hand import BY_HAND
 from tests.benchmarks.table import Row, compare, ratio, spell, torch_one_thread
 
 INTERVALS = ((-3.0, 3.0), (0.1, 3.0), (-0.9, 0.9), (0.1, 0.9), (1.1, 3.0), (0.1, 0.3))
-FUNCTIONAL = """
-relu6(x) leaky_relu(x) elu(x) celu(x) selu(x) gelu(x) gelu(x,approximate='tanh') silu(x) mish(x) softsign(x) softplus(x) softshrink(x) hardshrink(x)
-hardtanh(x) hardsigmoid(x) hardswish(x) tanhshrink(x) threshold(x,0.1,2.0) glu(x) softmin(x,dim=0) softmax(x,dim=0) log_softmax(x,dim=0)
-logsigmoid(x) normalize(x,dim=0) prelu(x,y[:1]) rrelu(x) linear(a,b) linear(a,b,y[:2]) cosine_similarity(a,b) pairwise_distance(a,b)
-mse_loss(x,y) mse_loss(x,y,reduction='none') l1_loss(x,y) smooth_l1_loss(x,y) huber_loss(x,y) kl_div(x,y) poisson_nll_loss(x,y)
-gaussian_nll_loss(x,y,y*y+1) hinge_embedding_loss(x,t) margin_ranking_loss(x,y,t) soft_margin_loss(x,t)
-multi_margin_loss(a,k) multilabel_margin_loss(a,l) multilabel_soft_margin_loss(a,b.sigmoid()) triplet_margin_loss(a,b,2*b)
-triplet_margin_with_distance_loss(a,b,2*b) cosine_embedding_loss(a,b,t[:2]) binary_cross_entropy(x.sigmoid(),y.sigmoid())
-binary_cross_entropy_with_logits(x,y.sigmoid()) nll_loss(a,k) cross_entropy(a,k) cross_entropy(a,b.softmax(1))
-""".split()
-LINALG = """
-cholesky(s) cholesky_ex(s).L cond(s) cross(s,2*s) det(s) diagonal(s) eigh(s)[0] eigh(s)[1] eigvalsh(s) inv(s) inv_ex(s)[0] lstsq(s,2*s).solution
-lu(s).U lu_factor(s)[0] lu_solve(*m.linalg.lu_factor(s),2*s) matrix_norm(s) matrix_norm(s,'nuc') matrix_norm(s,1) matrix_norm(s,2)
-multi_dot([s,2*s,3*s]) norm(x) norm(s) pinv(s) qr(s).R slogdet(s)[1] solve(s,2*s) solve_ex(s,2*s)[0] solve_triangular(s,2*s,upper=True)
-svd(s).S svdvals(s) tensorinv(s.reshape(3,3,1),1) tensorsolve(s.reshape(3,3,1),s[0]) vander(y) vecdot(a,b) vector_norm(x) vector_norm(x,3)
-householder_product(a.T,y[:2]) matmul(a,b.T) matrix_exp(s) matrix_power(s,3) eigvals(s).real eig(s)[0].real
-""".split()
-FFT = [f"{name}{more}({arg})" for more, arg in (("", "x"), ("2", "a"), ("n", "a")) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")]
-FURTHER = [*(f"m.nn.functional.{text}" for text in FUNCTIONAL), *(f"m.linalg.{text}" for text in LINALG), *(f"m.fft.{text}" for text in FFT),
-           "m.fft.fftshift(x)", "x[2:5]", "a[0]", "a[:,1]", "x[i]", "a[a>0]", "m.sum(x)", "m.mean(x)", "m.div(x,y)", "m.add(x,y)", "m.sub(x,y)",
-           "m.pow(x*x,y)", "m.pow(x,2)", "m.round(x)", "m.softplus(x)", "m.where(x>0,x,y)", "m.norm(x)", "m.norm(a,dim=1)", "m.clamp(x,min=0.5)",
-           "m.std(x)", "m.var(x)", "m.logsumexp(x,0)", "m.prod(x)", "m.amax(x,0)", "m.max(x)",
-           "m.cumsum(x,0)", "m.cumprod(x,0)", "m.median(x)", "m.sort(x).values", "m.nansum(x)", "m.cat([x,y])", "m.stack([x,y])", "x.split(5)"]
+FURTHER = Path(__file__).with_name("calls.txt").read_text(encoding="utf-8").split()  # of ops without a usage, and of operators
 
 
 class Call:

@@ -136,20 +136,7 @@ def recorded():
 
 
 README = Path(__file__).with_name("README.md")
-HEAD = """# The power of the checks
-
-`symgrad.testing` is measured on ops of which the truth is known: {wrong} that are wrong, each in one way, and {right} that are right and difficult.
-Each is attacked by `check_op` at the profile `dev`, a wrong one with {seeds} seeds, a right one with {few}. Beside it stands what the checkers of the
-frameworks say of the same ops, written again in torch and JAX: `gradcheck` and `gradgradcheck`, and `check_grads` of the orders 1 and 2 in both modes
-(in the one mode that a `custom_vjp` has), with their default tolerances, in float64, at one standard normal point for each of {seeds} seeds (moved
-into the domain). "–" stands where the framework cannot say the op, or where its checker has no notion of what is claimed.
-
-`python -m tests.power.measuring` measures all of this again and writes this file; `tests/power/test_power.py` holds it to the record in
-`measured.json` and attacks the ops with one seed in each run, and with all of them where `HYPOTHESIS_PROFILE` is `thorough`.
-
-{summary}
-
-"""
+HEAD = Path(__file__).with_name("head.md").read_text(encoding="utf-8")
 
 
 def _of(counts, k):

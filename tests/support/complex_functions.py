@@ -1,10 +1,9 @@
 """Real functions that are computed through complex numbers, each with a point: the lines of `corpus/complex_functions.txt`."""
 
-from pathlib import Path
-
 import numpy as np
 
 import symgrad
+from tests.support.lines import lines
 
 HAMILTONIAN = np.array([[0.5, 0.3 - 0.2j], [0.3 + 0.2j, -1.0]])
 FOURIER = np.exp(-2j * np.pi * np.outer(np.arange(3), np.arange(3)) / 3)
@@ -35,7 +34,5 @@ def pair(x):
 
 
 KNOWN = {**{name: getattr(symgrad, name) for name in symgrad.__all__}, **globals()}
-CASES = {}
-for _line in (Path(__file__).parent / "corpus" / "complex_functions.txt").read_text(encoding="utf-8").splitlines()[2:]:
-    _name, _arguments, _point, _value = _line.split(" | ")
-    CASES[_name] = (eval(f"lambda {_arguments}: {_value}", KNOWN), tuple(np.array(x) if isinstance(x, list) else x for x in eval(f"[{_point}]")))
+CASES = {name: (eval(f"lambda {arguments}: {value}", KNOWN), tuple(np.array(x) if isinstance(x, list) else x for x in eval(f"[{point}]")))
+         for name, arguments, point, value in lines("complex_functions")}

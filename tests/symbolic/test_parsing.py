@@ -1,5 +1,6 @@
 """Formulas and values are parsed with a whitelist: other text is an error with its position, and nothing is evaluated as Python."""
 
+import ast
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 import symgrad
 from symgrad.formulas.parsing import ParseError, parse, parse_values
 from symgrad.system.limits import LENGTH
+from tests.support.lines import lines
 
 NUMBERS = {
     "1+2*3": 7.0, "(1+2)*3": 9.0, "-2**2": -4.0, "2**-1": 0.5, "2**3**2": 512.0, "2^3": 8.0, "6/3/2": 1.0, "1-2-3": -4.0, "--3": 3.0, "+-3": -3.0,
@@ -17,21 +19,7 @@ NUMBERS = {
     "where(1 != 1, 3, 4)": 4.0, "sqrt(2)**2": math.sqrt(2) ** 2, " 1 +\n\t2 ": 3.0,
 }
 
-REFUSED = [
-    "__import__('os')", "__import__('os').system('echo')", "x.real", "x.__class__", "().__class__", "lambda x: x", "(lambda: 1)()", "[x for x in y]",
-    "{x: 1}", "x[y]", "[1, 2]", "x if y else z", "x and y", "not x", "x or y", "x := 1", "x = 1", "x; y", "x, y", "f'{x}'", "'x'", '"x"', "`x`",
-    "x @ y", "x // y",
-    "x % y", "x & y", "x | y", "~x", "x << 1", "x < y", "x == y", "1 < 2", "*x", "**x", "print(x)", "eval(x)", "exec(x)", "open(x)", "getattr(x, y)",
-    "sum(x)",
-    "pow(x, 2)", "eq(x, y)", "item(x)", "numpy(x)", "exp", "exp x", "x exp", "2x", "x 2", "x y", "2 3", "(x", "x)", "()", "exp()", "exp(x,)",
-    "exp(x, y)",
-    "hypot(x)", "exp(x=1)", "where(x, 1, 2)", "where(x > 0)", "where(x > 0, 1)", "where(1 < 2 < 3, 1, 2)", "where((x > 0), 1, 2)", "x +", "+", "* x",
-    "x ** ", "",
-    "   ", "1e999", "1/0", "0/0", "log(0)", "sqrt(-1)*x", "(-8)**(1/3)", "9**9**9**9", "x**9**9", "x**1001", "((x**100)**100)**100", "x\0", "x\\y",
-    "ｘ", "é", "x²",
-    "_x", "__x__", "True", "None", "import os", "class", "def", "yield x", "await x", "$x", "#", "x # y", "0x10", "1_000", "1j", "nan(", "1..2",
-    "1e", "e(2)", "pi()",
-]
+REFUSED = [ast.literal_eval(text) for (text,) in lines("refused_formulas")]
 
 
 @pytest.mark.parametrize("text", NUMBERS)
