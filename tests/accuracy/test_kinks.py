@@ -14,6 +14,7 @@ from symgrad.diagnose.kinks.kinks import kinks, note
 from symgrad.diagnose.kinks.switches import hull_distance
 from symgrad.frameworks.differentiation_task import DifferentiationTask
 from tests.support.functions import saving
+from tests.support.lines import lines
 
 where, amax, stack = symgrad.where, symgrad.amax, symgrad.stack
 
@@ -38,82 +39,20 @@ def branching(x):
     return 2 * x
 
 
-# The function, its inputs, the verdict, the returned gradient, and the limiting gradients.
-PROGRAMS = {
-    "relu(x) - relu(-x)": (identity, (0.0,), "outside", [0], [[1]]),
-    "10 x - 9 f2": (lambda x: 10 * x - 9 * identity(x), (0.0,), "outside", [10], [[1]]),
-    "of a nonlinear argument": (lambda x, y: identity(x.sin() * y.exp()), (0.0, 0.0), "outside", [0, 0], [[1, 0]]),
-    "three of them": (lambda x, y: identity(x) + identity(y) + identity(x + y), (0.0, 0.0), "outside", [0, 0], [[2, 2]]),
-    "abs": (abs, (0.0,), "inside", [0], [[-1], [1]]),
-    "abs squared": (lambda x: abs(x) * abs(x), (0.0,), "inside", [0], [[0]]),
-    "abs of a square": (lambda x: abs(x * x), (0.0,), "inside", [0], [[0]]),
-    "abs of a product": (lambda x, y: abs(x * y), (0.0, 0.0), "inside", [0, 0], [[0, 0]]),
-    "nested relu": (lambda x: x.relu().relu(), (0.0,), "inside", [0], [[0], [1]]),
-    "relu of abs": (lambda x: abs(x).relu(), (0.0,), "inside", [0], [[-1], [1]]),
-    "kinks in kinks": (lambda x, y: abs(abs(x) - abs(y)), (0.0, 0.0), "inside", [0, 0], [[-1, -1], [-1, 1], [1, -1], [1, 1]]),
-    "nested, outside": (lambda x, y: 2 * (x + y.relu()).relu() - abs(x + y.relu()), (0.0, 1.0), "inside", [1, 1], [[1, 1]]),
-    "nested and cancelling": (lambda x, y: identity(x + abs(y)), (0.0, 0.0), "outside", [0, 0], [[1, -1], [1, 1]]),
-    "narrow pieces": (lambda x, y: (x - y / 1024).relu() - (x - y / 512).relu(), (0.0, 0.0), "inside", [0, 0],
-                      [[0, 0], [0, 1 / 1024], [1, -1 / 1024], [-1, 1 / 512]]),
-    "a tie": (symgrad.maximum, (1.0, 1.0), "inside", [0.5, 0.5], [[0, 1], [1, 0]]),
-    "a tie with itself": (lambda x: symgrad.maximum(x, x), (1.0,), "inside", [1], [[1]]),
-    "a tie of one variable": (lambda x: symgrad.maximum(x, 2 * x), (0.0,), "inside", [1.5], [[1], [2]]),
-    "three tied": (amax, ([1.0, 1.0, 1.0, 0.0],), "inside", [1 / 3, 1 / 3, 1 / 3, 0], [[0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]]),
-    "tied curves": (lambda x: amax(stack([x.sin(), x, x.tan()])), (0.0,), "inside", [1], [[1]]),
-    "max of curves": (lambda x, y: amax(stack([x.sin() + y, x * y.exp(), y])), (0.0, 0.0), "inside", [2 / 3, 2 / 3], [[0, 1], [1, 0], [1, 1]]),
-    "smallest along an axis": (lambda a: symgrad.min(a, 1).values.sum(), ([[1.0, 1.0], [2.0, 3.0]],), "inside", [0.5, 0.5, 1, 0],
-                               [[0, 1, 1, 0], [1, 0, 1, 0]]),
-    "sorted": (lambda x: (symgrad.sort(x).values * symgrad.tensor([1.0, 2.0, 4.0])).sum(), ([2.0, 1.0, 1.0],), "inside", [4, 1, 2],
-               [[4, 1, 2], [4, 2, 1]]),
-    "the sum of sorted": (lambda x: symgrad.sort(x).values.sum(), ([2.0, 1.0, 1.0],), "inside", [1, 1, 1], [[1, 1, 1]]),
-    "median": (symgrad.median, ([1.0, 1.0, 2.0],), "inside", [0.5, 0.5, 0], [[0, 1, 0], [1, 0, 0]]),
-    "clamp": (lambda x: x.clamp(0, 1), (1.0,), "inside", [0], [[0], [1]]),
-    "clamp put right": (lambda x: x.clamp(0, 1) + x.clamp(1, 2), (1.0,), "outside", [0], [[1]]),
-    "a branch": (branching, (0.0,), "inside", [2], [[2], [3]]),
-    "where": (lambda x: where(x > 0, x, 0.1 * x), (0.0,), "inside", [0.1], [[0.1], [1]]),
-    "where at one point": (lambda x: where(x == 0, 0 * x, x), (0.0,), "outside", [0], [[1]]),
-    "elu": (lambda x: where(x > 0, x, x.expm1()), (0.0,), "inside", [1], [[1]]),
-    "x sign(x)": (lambda x: x * x.sign(), (0.0,), "inside", [0], [[-1], [1]]),
-    "floors that meet": (lambda x: (x - x.floor()) * (1 - (x - x.floor())), (1.0,), "inside", [1], [[-1], [1]]),
-    "hinge at the margin": (hinge, ([1.0, 1.0], 0.0), "inside", [0, 0, 0], [
-        [a - c, b, a + b + c] for a in (-1, 0) for b in (-1, 0) for c in (0, 1)]),
-    "l1": (lambda w: abs(w - symgrad.tensor([0.0, 1.0])).sum(), ([0.0, 3.0],), "inside", [0, 1], [[-1, 1], [1, 1]]),
-    "network of zeros": (network, (np.zeros((2, 2)), [0.0] * 2, np.zeros((2, 1)), [1.0]), "inside", [0] * 8 + [4], [[0] * 8 + [4]]),
-    "sqrt of a square": (lambda x: (x * x).sqrt(), (0.0,), "outside", [math.nan], [[-1], [1]]),
-    "power 1.5": (lambda x: abs(x) ** 1.5, (0.0,), "inside", [0], [[0]]),
-    "rounded to a kink": (lambda x: (0.30000000000000004 - (x + 0.2)).relu(), (0.1,), "outside", [0], [[-1]]),
-    "smooth": (lambda x: x.exp(), (0.0,), "inside", [1], [[1]]),
-    "beside a kink": (abs, (1e-30,), "inside", [1], [[1]]),
-}
-
-
 @pytest.mark.sampled(13)
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_verdict_and_limiting_gradients_of_a_program(name):
-    function, inputs, verdict, returned, gradients = PROGRAMS[name]
-    report = kinks(function, inputs=inputs)
+@pytest.mark.parametrize("name, verdict, returned, gradients, inputs, function", lines("kinks"))
+def test_verdict_and_limiting_gradients_of_a_program(name, verdict, returned, gradients, inputs, function):
+    report = kinks(eval(function), inputs=eval(inputs))
     assert report.verdict == verdict, str(report)
-    np.testing.assert_array_equal(report.returned, np.array(returned, float))
+    np.testing.assert_array_equal(report.returned, np.array(eval(returned), float))
     found = sorted((g + 0.0).tolist() for g in report.gradients)
-    np.testing.assert_allclose(found, sorted(gradients), rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(found, sorted(eval(gradients)), rtol=1e-14, atol=1e-14)
     assert report.inside is (verdict == "inside")
 
 
-UNDECIDED = {
-    "sign": (lambda x: x.sign() + x, (0.0,), "jumps between 0 and 1"),
-    "round": (lambda x: x.round(), (0.5,), "jumps between 0 and 1"),
-    "sqrt of abs": (lambda x: abs(x).sqrt(), (0.0,), "grow without bound"),
-    "sqrt": (lambda x: x.relu().sqrt() * x.sqrt(), (0.0,), "no finite value on some sides"),
-    "a cusp": (lambda x, y: identity(x) + y.relu() - (y - x * x).relu(), (0.0, 0.0), "no direction leads into"),
-    "a flat condition": (lambda x, y: where(x * x - y * y > 0, 3 * x, 5 * x) + 4 * identity(x), (0.0, 0.0), "do not distinguish its sides"),
-    "norm": (lambda x: symgrad.norm(x) + 3 * identity(x[0]), ([0.0, 0.0],), "for every direction"),
-}
-
-
-@pytest.mark.parametrize("name", UNDECIDED)
-def test_an_undecided_verdict_has_a_reason(name):
-    function, inputs, reason = UNDECIDED[name]
-    report = kinks(function, inputs=inputs)
+@pytest.mark.parametrize("name, reason, inputs, function", lines("undecided_kinks"))
+def test_an_undecided_verdict_has_a_reason(name, reason, inputs, function):
+    report = kinks(eval(function), inputs=eval(inputs))
     assert report.verdict == "undecided" and reason in report.reason and report.inside is None
 
 

@@ -7,6 +7,7 @@ import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import gradcheck, gradgradcheck
 from symgrad.testing.gradcheck.gradcheck import GradcheckError
+from tests.support.functions import function_of
 
 X = [[1.0, 2.0], [3.0, 4.0]]
 Z = [1 + 2j, 2 - 1j]
@@ -31,36 +32,24 @@ def failure(function, inputs, check=gradcheck, **options):
 
 
 WORST = "The largest disagreement is that of output 0[1, 1] with respect to input 0[1, 1]: numerical 8.000000000230045, analytical 12.0"
-
-
-def test_the_message_of_a_wrong_gradient(bad):
-    message = failure(bad, leaf(X))
-    assert message.startswith("Jacobian mismatch for output 0 with respect to input 0,") and message.endswith(WORST)
-    assert "numerical:tensor([[2.0000," in message and "analytical:tensor([[ 3.," in message
-
-
-def test_the_message_of_a_wrong_tangent(bad):
-    message = failure(bad, leaf(X), check_forward_ad=True, check_backward_ad=False)
-    assert message.startswith("Jacobian computed with forward mode mismatch for output 0 with respect to input 0,") and message.endswith(WORST)
-
-
-@pytest.mark.parametrize("options", [{}, {"check_forward_ad": True, "check_backward_ad": False}])
-def test_fast_mode_reports_whole_matrices(bad, options):
-    assert failure(bad, leaf(X), fast_mode=True, **options) == failure(bad, leaf(X), **options)
-
-
-COMPLEX = {
-    "backward": ({}, "While considering the imaginary part of complex outputs only, Jacobian mismatch for output 0"),
-    "forward": ({"check_forward_ad": True, "check_backward_ad": False}, "While considering the imaginary part of complex inputs only, Jacobian "),
+FORWARD = {"check_forward_ad": True, "check_backward_ad": False}
+MESSAGES = {
+    "backward": (X, {}, "Jacobian mismatch for output 0 with respect to input 0,"),
+    "forward": (X, FORWARD, "Jacobian computed with forward mode mismatch for output 0 with respect to input 0,"),
+    "backward, complex": (Z, {}, "While considering the imaginary part of complex outputs only, Jacobian mismatch for output 0"),
+    "forward, complex": (Z, FORWARD, "While considering the imaginary part of complex inputs only, Jacobian "),
 }
 
 
-@pytest.mark.parametrize("mode", COMPLEX)
+@pytest.mark.parametrize("mode", MESSAGES)
 @pytest.mark.parametrize("fast", [False, True])
-def test_the_message_of_complex_numbers(bad, mode, fast):
-    options, expected = COMPLEX[mode]
-    message = failure(bad, leaf(Z), fast_mode=fast, **options)
+def test_the_message_of_a_wrong_derivative(bad, mode, fast):
+    at, options, expected = MESSAGES[mode]
+    message = failure(bad, leaf(at), fast_mode=fast, **options)
     assert message.startswith(expected) and "\nThe largest disagreement is that of output 0[" in message
+    if at is X:
+        assert message.endswith(WORST) and message == failure(bad, leaf(X), **options)  # fast mode reports whole matrices
+        assert "numerical:tensor([[2.0000," in message and "analytical:tensor([[ 3.," in message
 
 
 def test_the_message_names_input_output_and_entry(bad):
@@ -124,7 +113,7 @@ def test_a_small_error_hides_below_the_tolerance_and_shows_above_it(declare):
 
 def function(forward, backward):
     """A Function of these two, which both take `ctx`."""
-    return type("Own", (autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}).apply
+    return function_of(forward, backward, "Own").apply
 
 
 def test_a_backward_that_is_random():
@@ -135,11 +124,8 @@ def test_a_backward_that_is_random():
     assert gradcheck(shaky, leaf([1.0]), nondet_tol=1e-6)
 
 
-def test_a_backward_that_ignores_its_cotangent():
+def test_a_backward_that_ignores_its_cotangent_or_has_another_shape():
     assert failure(function(lambda ctx, x: x.sum(), lambda ctx, g: symgrad.ones(2, 2)), leaf(X)) == "backward not multiplied by grad_output"
-
-
-def test_a_backward_of_another_shape():
     with pytest.raises(RuntimeError, match=r"gradient 1 must have the shape \[2, 2\], not \[3\]"):
         gradcheck(function(lambda ctx, x: x * 2, lambda ctx, g: symgrad.ones(3)), leaf(X))
 
@@ -231,19 +217,13 @@ def save(ctx, x):
     return x * x
 
 
-def test_a_function_with_a_wrong_backward():
-    wrong = function(save, lambda ctx, g: 3 * g * ctx.saved_tensors[0])
-    assert failure(wrong, leaf(X)).endswith(WORST)
+def test_functions_with_a_backward_that_is_wrong_ignores_its_input_or_reads_an_intermediate():
+    assert failure(function(save, lambda ctx, g: 3 * g * ctx.saved_tensors[0]), leaf(X)).endswith(WORST)
     assert gradcheck(function(save, lambda ctx, g: 2 * g * ctx.saved_tensors[0]), leaf(X))
-
-
-def test_a_function_whose_backward_ignores_its_input():
     forgetful = function(save, lambda ctx, g: 2 * g * ctx.saved_tensors[0].detach())
     assert gradcheck(forgetful, leaf(X))
     assert failure(forgetful, leaf(X), gradgradcheck).startswith("Jacobian mismatch for output 0 with respect to input 0,")
 
-
-def test_a_function_that_keeps_an_intermediate():
     def stash(ctx, x):
         ctx.square = x * x
         return ctx.square * x
@@ -280,12 +260,9 @@ def test_without_a_differentiable_output_the_differences_must_be_zero():
         assert failure(lambda x: x.detach() * 2, x, fast_mode=fast_mode) == "Numerical gradient for function expected to be zero"
 
 
-def test_integer_outputs_are_not_differentiated():
-    assert gradcheck(lambda x: (x * x, x.argmax(), x > 0), leaf(X), check_forward_ad=True)
-
-
-def test_captured_and_constant_inputs():
+def test_integer_outputs_and_captured_and_constant_inputs():
     x, w = leaf(X), tensor(X)
+    assert gradcheck(lambda x: (x * x, x.argmax(), x > 0), x, check_forward_ad=True)
     assert gradcheck(lambda y, n: y * w * n, (x, 2)) and gradcheck(lambda y, v: x * v, (x, w))
 
 
@@ -344,3 +321,68 @@ def test_given_cotangents():
     assert gradgradcheck(symgrad.exp, x, g) and gradgradcheck(symgrad.exp, x, (g,))
     assert gradgradcheck(lambda x: x.exp() * 2, x, gen_non_contig_grad_outputs=True)
     assert gradgradcheck(lambda z: z * z * z, leaf(Z), gen_non_contig_grad_outputs=True)
+
+
+# What it calls: undefined gradients, dual tensors, rules for tangents
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_all_gradients_undefined(fast):
+    def strict(x):
+        y = x.clone()
+        y.register_hook(lambda g: g * 1)
+        return y
+
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(strict, leaf([1.0]), fast_mode=fast)
+    assert str(caught.value).startswith("Expected backward function to handle undefined output grads. Without a gradient for any output it raised "
+                                        "TypeError")
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_forward_mode_calls_the_function_with_dual_tensors(fast):
+    forward_ad = symgrad.autograd.forward_ad
+    seen = []
+
+    def other_tangent(x, y):
+        seen.append((x.requires_grad, forward_ad._current_level))
+        if forward_ad._current_level >= 0:
+            primal, tangent = forward_ad.unpack_dual(y)
+            y = forward_ad.make_dual(primal, tangent * 1.1)
+        return x + y
+
+    inputs = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(other_tangent, inputs, check_forward_ad=True, fast_mode=fast)
+    assert str(caught.value).startswith("Jacobian computed with forward mode mismatch for output 0 with respect to input 1")
+    assert (False, 0) in seen
+
+
+@pytest.mark.parametrize(("needs", "options", "calls"), [
+    ((True, True), {}, 2), ((True, True), {"check_undefined_grad": True}, 6),
+    ((True, True), {"check_undefined_grad": True, "check_batched_forward_grad": True}, 12),
+    ((True, False), {"check_undefined_grad": True, "check_batched_forward_grad": True}, 5)])
+def test_how_often_a_rule_for_tangents_is_called(needs, options, calls):
+    class Counted(autograd.Function):
+        count = 0
+
+        @staticmethod
+        def forward(ctx, x, y):
+            return x.clone(), y.clone()
+
+        @staticmethod
+        def jvp(ctx, s, t):
+            Counted.count += 1
+            return s, t
+
+    inputs = [symgrad.tensor([0.5], requires_grad=need) for need in needs]
+    options = {"check_undefined_grad": False, **options}
+    assert gradcheck(Counted.apply, inputs, check_forward_ad=True, check_backward_ad=False, attack=False, **options)
+    assert Counted.count == calls
+
+
+def test_the_module_is_called_as_its_function(monkeypatch):
+    monkeypatch.setattr(autograd, "gradcheck", gradcheck)  # the import of the module replaces it
+    from symgrad.autograd.gradcheck import GradcheckError as error
+
+    assert error is GradcheckError and autograd.gradcheck(symgrad.tanh, leaf([0.5]), attack=False)

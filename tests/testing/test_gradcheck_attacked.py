@@ -14,17 +14,8 @@ import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import gradcheck, gradgradcheck
 from symgrad.testing.gradcheck.gradcheck import GradcheckError, GradcheckResult
-
-X = [[1.0, 2.0], [3.0, 4.0]]
-
-
-def leaf(data, **rest):
-    return tensor(data, requires_grad=True, **rest)
-
-
-def function(forward, backward, **more):
-    """A Function of these two, which both take `ctx`."""
-    return type("Own", (autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward), **more}).apply
+from tests.support.functions import function_of
+from tests.testing.test_gradcheck import X, function, leaf
 
 
 def saved(value):
@@ -118,8 +109,9 @@ def test_a_tangent_that_is_wrong_elsewhere():
         ctx.save_for_forward(x)
         return x * x
 
-    own = function(forward, lambda ctx, g: 2 * g * ctx.saved_tensors[0],
-                   jvp=staticmethod(lambda ctx, t: 2 * t * ctx.saved_for_forward[0] * (1 + (ctx.saved_for_forward[0] < -1))))
+    made = function_of(forward, lambda ctx, g: 2 * g * ctx.saved_tensors[0], "Own")
+    made.jvp = staticmethod(lambda ctx, t: 2 * t * ctx.saved_for_forward[0] * (1 + (ctx.saved_for_forward[0] < -1)))
+    own = made.apply
     assert gradcheck(own, leaf([0.5]))
     said = message(own, leaf([0.5]), check_forward_ad=True)
     assert said.startswith("Jacobian computed with forward mode mismatch away from the given inputs for output 0[0] with respect to input 0[0],")
