@@ -15,6 +15,7 @@ import symgrad
 from symgrad import autograd, func
 from symgrad.dtypes.ulp import ulp_of
 from symgrad.reference.accuracy import BOUNDS
+from tests.support.lines import lines
 from tests.support.second_order import jets
 
 F = symgrad.nn.functional
@@ -91,36 +92,7 @@ def two(rows, others):
 WEIGHTS = (0.25, 0.5, 0.125, 0.125)
 ROW = [2.0, -1.0, 0.25, 1.5]
 PAIRS = two(DOMINATED, [ROW])
-# name: the function, the formula, the points, and the size below which an element counts as that large
-FUNCTIONS = {
-    "norm": (lambda v: v.norm(), length, DOMINATED + LARGE_AND_SMALL, 0),
-    "norm_3": (lambda v: symgrad.norm(v, 3), p_length(3), DOMINATED + LARGE_AND_SMALL, 0),
-    "norm_4": (lambda v: symgrad.norm(v, 4), p_length(4), DOMINATED + LARGE_AND_SMALL, 0),
-    "hypot": (lambda v: symgrad.hypot(v[0], v[1]), lambda x: length(x[:2]), [x[:2] for x in DOMINATED + LARGE_AND_SMALL[:3]], 0),
-    "prod": (lambda v: v.prod(), product, FACTORS, 0),
-    "prod_of_columns": (lambda v: v.reshape(2, 2).prod(0).sum(), lambda x: x[0] * x[2] + x[1] * x[3], FACTORS, 0),
-    "cumprod": (lambda v: v.cumprod(0)[3], product, FACTORS, 0),
-    "logsumexp": (lambda v: v.logsumexp(0), log_sum, EXPONENTS, 1),
-    "logcumsumexp": (lambda v: v.logcumsumexp(0)[3], log_sum, EXPONENTS, 1),
-    "softmax": (lambda v: v.softmax(0)[1], lambda x: log_share(1)(x).exp(), EXPONENTS, 1),
-    "log_softmax": (lambda v: v.log_softmax(0)[0], log_share(0), EXPONENTS, 1),
-    "cross_entropy": (lambda v: F.cross_entropy(v[None], symgrad.tensor([WEIGHTS])),
-                      lambda x: -total([log_share(k)(x) * w for k, w in enumerate(WEIGHTS)]), EXPONENTS, 1),
-    "var": (lambda v: v.var(), lambda x: covariance(x, x), OFFSETS, 0),
-    "std": (lambda v: v.std(), lambda x: covariance(x, x).sqrt(), OFFSETS, 0),
-    "cov": (lambda v: symgrad.cov(v.reshape(2, -1))[0, 1], lambda x: covariance(*halves(x)), two(OFFSETS, [ROW]), 0),
-    "corrcoef": (lambda v: symgrad.corrcoef(v.reshape(2, -1))[0, 1],
-                 lambda x: covariance(*halves(x)) / (covariance(x[:4], x[:4]) * covariance(x[4:], x[4:])).sqrt(),
-                 two([*OFFSETS[:3], [1e160, 2e160, -1e150, 1.0]], [ROW]), 0),
-    "cosine_similarity": (lambda v: F.cosine_similarity(*halves(v), dim=0), lambda x: dot(*halves(x)) / (length(x[:4]) * length(x[4:])), PAIRS, 0),
-    "normalize": (lambda v: F.normalize(v, dim=0, eps=0.0)[0], lambda x: x[0] / length(x), DOMINATED + LARGE_AND_SMALL[:3], 0),
-    "renorm": (lambda v: symgrad.renorm(v.reshape(2, -1) * 2.0**120, 2, 0, 1e-3)[0, 1],  # torch adds 1e-7 to the norm, which counts for small ones
-               lambda x: x[1] * 2.0**120 / (length(x[:2]) * 2.0**120 + 1e-7) * 1e-3, DOMINATED, 0),
-    "dist": (lambda v: symgrad.dist(*halves(v)), distance, PAIRS, 0),
-    "pairwise_distance": (lambda v: F.pairwise_distance(*halves(v), eps=0.0), distance, PAIRS, 0),
-    "cdist": (lambda v: symgrad.cdist(*[row[None] for row in halves(v)])[0, 0], distance, PAIRS, 0),
-    "pdist": (lambda v: F.pdist(v.reshape(2, -1))[0], distance, PAIRS, 0),
-}
+FUNCTIONS, LOSSES = ({name: tuple(map(eval, fields)) for name, *fields in lines(table)} for table in ("functions_of_vectors", "losses_in_tails"))
 SHARES = {"logcumsumexp"}  # a number before two larger ones, each the peak of its time, would need a sum for each result
 
 
@@ -158,21 +130,6 @@ def losses(function, formula, point, size=0, shares=False):
             error = error_of(found, true[order][k], terms)
             if error > BOUNDS[order] and error > BOUNDS[order] * condition(formula, point, size, order, k):
                 yield order, k, found, mpmath.nstr(true[order][k], 17), error
-
-
-LOSSES = {
-    "binary_cross_entropy_with_logits": (lambda v: F.binary_cross_entropy_with_logits(v[:2], v[2:], reduction="sum"), lambda x: total(
-        [((a if a < 40 else -a).exp() + 1).log() + (0 if a < 40 else a) - a * t for a, t in zip(*halves(x))]), [
-            [40.0, -40.0, 0.25, 0.75], [300.0, -700.0, 1.0, 0.0], [1e-9, -1e-5, 0.5, 0.5]], 1),
-    "gaussian_nll_loss": (lambda v: F.gaussian_nll_loss(v[0], v[1], v[2]), lambda x: (x[2].log() + (x[0] - x[1]) ** 2 / x[2]) / 2,
-                          [[1.0, 1 + 1e-9, 1e-3], [1e8, 1e8 + 1, 2.0]], 0),
-    "poisson_nll_loss": (lambda v: F.poisson_nll_loss(v[0], v[1], full=True),
-                         lambda x: x[0].exp() - x[1] * x[0] + x[1] * x[1].log() - x[1] + (x[1] * 2 * mpmath.pi).log() / 2,
-                         [[-30.0, 5.0], [3.0, 1e5], [1.0, 1.5]], 0),
-    "kl_div": (lambda v: F.kl_div(v[0], v[1], reduction="sum"), lambda x: x[1] * (x[1].log() - x[0]), [[-1e-3, 0.999], [-700.0, 1e-300]], 0),
-    "logaddexp2": (lambda v: symgrad.logaddexp2(v[0], v[1]), lambda x: total([(a * mpmath.log(2)).exp() for a in x]).log() / mpmath.log(2),
-                   [[0.0, -40.0], [1000.3, 999.9], [-1e5, 3.0], [20.0, -60.0]], 1),
-}
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -9,6 +9,7 @@ from symgrad.func import factors, hessian
 from symgrad.func.factors import factored_hessian, hessian_factors
 from tests.benchmarks.hessians import hand_hessian, make
 from tests.support.functions import saving
+from tests.support.lines import lines
 
 rng = np.random.default_rng(0)
 
@@ -42,40 +43,7 @@ def held(operator, wanted):
         assert got.shape == right.shape and abs(got - right).max(initial=0.0) <= 64 * n * scale
 
 
-# name: the form that is found, the function, the arguments, argnums
-MODELS = {
-    "Poisson regression": ("X' D X", lambda w: (X @ w).exp().sum() - (Y[:, 0] * (X @ w)).sum(), (array(4),), 0),
-    "logistic regression, with an intercept": ("X' D X", lambda w, b: symgrad.nn.functional.softplus(X @ w + b).sum(), (array(4), array(1)), (0, 1)),
-    "least squares": ("X' D X", lambda w: ((X @ w - Y[:, 0]) ** 2).mean(), (array(4),), 0),
-    "a vector before a matrix": ("X' D X", lambda w: symgrad.logaddexp(w @ X.T, symgrad.zeros(20)).sum(), (array(4),), 0),
-    "cumulated": ("X' D X", lambda x: x.cumsum(0).exp().sum(), (0.1 * array(40),), 0),
-    "centred": ("X' D X", lambda x: ((x - x.mean()) ** 2).sum(), (array(40),), 0),
-    "total variation": ("X' D X", lambda x: ((x[1:] - x[:-1]) ** 2 + 0.1).sqrt().sum(), (array(30),), 0),
-    "several responses": ("A kron I", lambda w: ((X @ w - Y) ** 2).sum(), (array(4, 3),), 0),
-    "several weighted responses": ("blocks", lambda w: ((X @ w - Y) ** 4).sum(), (array(4, 3),), 0),
-    "matrix factorisation, the left factor": ("I kron A", lambda u: ((u @ B - 1.0) ** 2).sum(), (array(6, 3),), 0),
-    "matrix factorisation, the right factor": ("I kron A", lambda v: ((X - Y @ v.T) ** 2).sum(), (array(4, 3),), 0),
-    "a transposed argument": ("I kron A", lambda w: ((X @ w.permute(1, 0)) ** 2).sum(), (array(3, 4),), 0),
-    "a transposed argument, weighted": ("blocks", lambda w: ((X @ w.t()) ** 4).sum(), (array(3, 4),), 0),
-    "a transposed argument on the left": ("A kron I", lambda w: ((w.T @ B) ** 2).sum(), (array(3, 5),), 0),
-    "a transposed argument on the left, weighted": ("blocks", lambda w: ((w.T @ B) ** 4).sum(), (array(3, 5),), 0),
-    "a matrix times a vector": ("blocks", lambda w: ((w @ X[0]) ** 4).sum(), (array(3, 4),), 0),
-    "a vector times a matrix": ("A kron I", lambda w: ((X[0] @ w) ** 2).sum(), (array(4, 3),), 0),
-    "weighted factorisation": ("blocks", lambda u: ((u @ B).cos() * 2.0).sum(), (array(6, 3),), 0),
-    "ridge": ("J' S J", lambda w: (X @ w).exp().sum() + 0.5 * (w**2).sum(), (array(4),), 0),
-    "softmax regression": ("J' S J", lambda w: symgrad.logsumexp(X @ w, 1).sum(), (array(4, 3),), 0),
-    "a quadratic form": ("J' S J", lambda x: x @ (X.T @ X @ x), (array(4),), 0),
-    "separable plus one combination": ("diagonal plus low rank", lambda x: x.exp().sum() + symgrad.dot(A, x) ** 3, (array(40),), 0),
-    "separable plus some combinations": ("diagonal plus low rank", lambda x: x.exp().sum() + (B @ x).cos().prod(), (array(40),), 0),
-    "separable times a combination": ("diagonal plus low rank", lambda x: (x.exp() * symgrad.dot(A, x).sin()).sum(), (array(40),), 0),
-    "few combinations": ("J' S J", lambda x: (B @ x).exp().prod(), (array(40),), 0),
-    "banded": ("sparse", lambda x: (x[1:] * x[:-1] ** 2).sum(), (array(40),), 0),
-    "diagonal": ("sparse", lambda x: x.exp().sum(), (array(40),), 0),
-    "linear": ("zero", lambda x: (A * x).sum() + 1.0, (array(40),), 0),
-    "constant": ("zero", lambda x: symgrad.tensor(1.0), (array(5),), 0),
-    "linear in disguise": ("zero", lambda x: ((2.0 * x).reshape(8, 5).t() / 3.0 - 1.0).sum(), (array(40),), 0),
-    "nothing": ("products", lambda x: x.norm() * x.exp().sum(), (array(80),), 0),
-}
+MODELS = {name: (form, eval(function), eval(xs), eval(argnums)) for name, form, xs, argnums, function in lines("factored_hessians")}
 
 
 @pytest.mark.parametrize("name", MODELS)

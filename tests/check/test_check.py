@@ -9,6 +9,7 @@ import pytest
 import sympy
 
 import symgrad
+from tests.support.lines import lines
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 FUNCTIONS = {"anharmonic_oscillator": "ground_state", "black_scholes": "price", "burgers": "potential", "challenger": "negative_log_likelihood",
@@ -36,12 +37,8 @@ def test_the_examples_are_proved_or_verified(path):
     assert [e.order for e in report.errors] == [0, 1, 2] and all(e.within for e in report.errors) == (path.stem not in CANCELS), report
 
 
-PROVABLE = {
-    "product": lambda x, y: x * y, "quotient": lambda x, y: x / y, "polynomial": lambda x, y: 3 * x**3 - x * y**2 + 0.1 * y,
-    "elementary": lambda x, y: (x.sin() * y).exp() + y.log() * x.cos(), "hyperbolic": lambda x, y: (x * y).tanh() + x.cosh(),
-    "sigmoid": lambda x, y: (x * y).sigmoid(), "roots": lambda x, y: (x * x + y * y).sqrt() + x.rsqrt(),
-    "powers": lambda x, y: x**2.5 + y**-1.5, "numbers that floats round": lambda x, y: x / 3 + 0.1 / y + x**0.1 / 0.7,
-}
+FUNCTIONS_OF = {name: (names, eval(f"lambda {names}: {text}")) for name, names, text in lines("checked")}
+PROVABLE, ARRAYS = ({name: function for name, (given, function) in FUNCTIONS_OF.items() if given == names} for names in ("x, y", "x"))
 
 
 @pytest.mark.sampled(1)
@@ -50,19 +47,6 @@ def test_a_right_derivative_with_a_short_formula_is_proved(name):
     report = symgrad.check(PROVABLE[name], 0.7, 1.9, points=5)
     assert report.verdict == "proved", report
     assert report.counterexample is None and report.points.compared > 5 and report.points.digits >= 45
-
-
-ARRAYS = {
-    "softmax": lambda x: x.softmax(0), "logsumexp": lambda x: x.logsumexp(0), "norm": lambda x: x.norm(), "std": lambda x: x.std(),
-    "var": lambda x: x.var(),
-    "prod": lambda x: x.prod(), "matmul": lambda x: x.outer(x) @ x, "cumsum": lambda x: x.cumsum(0) ** 2, "amax": lambda x: x.amax() * x,
-    "relu": lambda x: x.relu() * x,
-    "where": lambda x: symgrad.where(x > 0.5, x**2, x.exp()), "clamp": lambda x: x.clamp(-1.0, 0.5) ** 2,
-    "einsum": lambda x: symgrad.einsum("i,j,k->ij", x, x, x),
-    "cat": lambda x: symgrad.cat([x[1:], x[:1] ** 2]), "sinc": lambda x: symgrad.sinc(x), "abs": lambda x: abs(x) * x,
-    "log_softmax": lambda x: x.log_softmax(0),
-    "index": lambda x: x[[0, 0, 2]] * x, "softplus": lambda x: symgrad.softplus(x, 0.3), "round": lambda x: x.round() * x + (x // 1) + x % 0.7,
-}
 
 
 @pytest.mark.sweep

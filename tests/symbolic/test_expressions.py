@@ -13,6 +13,7 @@ import sympy
 import symgrad
 from symgrad import autograd
 from symgrad.formulas.expressions import formula, names
+from tests.support.lines import lines
 
 x, y, z = sympy.symbols("x y z", real=True)
 POINT = {"x": 0.7, "y": 1.3}
@@ -145,24 +146,7 @@ def test_the_formula_of_where_is_piecewise():
 
 # The formula of a gradient
 
-FUNCTIONS = {
-    "product": lambda a, b: a * b + b**3,
-    "sine of product": lambda a, b: (a * b).sin() * b,
-    "quotient": lambda a, b: (a + 2 * b) / (1 + b * b),
-    "tanh": lambda a, b: (a * b + 0.5).tanh(),
-    "logarithm and root": lambda a, b: (1 + a * a).log() * (b * b + 2).sqrt(),
-    "exponentials": lambda a, b: symgrad.exp(a) - a.exp2() + (a * b).expm1() + symgrad.exp(-b * b),
-    "angle": lambda a, b: symgrad.atan2(a, 1 + b * b) + a.atan(),
-    "hyperbolic": lambda a, b: a.sinh() * b.cosh() + (a * b).asinh(),
-    "sigmoid": lambda a, b: a.sigmoid() + symgrad.softplus(a * b, beta=2.0) + symgrad.logsigmoid(b),
-    "logsumexp": lambda a, b: symgrad.logsumexp(symgrad.stack([a, b, a * b]), 0),
-    "softmax": lambda a, b: (symgrad.softmax(symgrad.stack([a, b]), 0) * symgrad.tensor([1.0, 3.0])).sum(),
-    "matrix product": lambda a, b: (symgrad.stack([a, b]).reshape(2, 1) @ symgrad.stack([b, a * b]).reshape(1, 2)).sum(),
-    "variance": lambda a, b: symgrad.stack([a, b, a * b, a - b]).var(),
-    "product of many": lambda a, b: symgrad.stack([a, b, a + b]).prod(),
-    "power": lambda a, b: (1 + a * a) ** (2 + b * b),
-    "length": lambda a, b: symgrad.hypot(1 + a * a, b),
-}
+FUNCTIONS = {name: eval(f"lambda a, b: {text}") for name, text in lines("formulas")}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -15,6 +15,7 @@ from symgrad import autograd, tensor
 from symgrad.autograd import gradcheck, gradgradcheck
 from symgrad.testing.gradcheck.gradcheck import GradcheckError, GradcheckResult
 from tests.support.functions import function_of
+from tests.support.lines import lines
 from tests.testing.test_gradcheck import X, function, leaf
 
 
@@ -191,23 +192,7 @@ def in_place(x):
 MASK = tensor(X) > 2.5
 TABLE = tensor([10.0, 20.0, 30.0, 40.0])
 LINEAR = symgrad.nn.Linear(2, 3)
-RIGHT = {
-    "kinks": lambda x: (x.abs(), x.relu(), x.clamp(0.5, 3.5)), "extremes": lambda x: (x.max(), x.amin(0), x.sort(1)[0], x.median()),
-    "domain ends": lambda x: (x.sqrt(), x.log(), (x / 5).asin()), "a root at 0": lambda x: (x * x).sqrt(),
-    "norms": lambda x: x.norm() + x.norm(dim=0).sum(),
-    "steps": lambda x: (x - 0.25).floor() * x, "jumps": lambda x: symgrad.where(x > 2.5, x.log(), x * 3), "a mask": lambda x: x[x > 2.5],
-    "a fixed mask": lambda x: x[MASK].exp(), "a branch": lambda x: x.sum() if x[0, 0] > 0 else x.prod(),
-    "another shape": lambda x: x[0] if x[0, 0] > 0 else x,
-    "made for some numbers": only_below, "a fixed seed": dropped, "an iteration": solved, "in place": in_place,
-    "stopped elsewhere": lambda x: symgrad.where(x < 6, x * x, (x * x).detach()),
-    "a rounded constant": function(saved(lambda x: x**3 / 3 * 2 / 2), lambda ctx, g: g * 0.9999999999999999 * ctx.saved_tensors[0] ** 2),
-    "arrays": function(by_numpy(np.sin), ours(lambda x: x.cos())), "cancellation": lambda x: (x.exp() - 1 - x) / x**2,
-    "huge": lambda x: (80 * x).exp().log(), "saturated": lambda x: (40 * x).softmax(0),
-    "a table": lambda x: TABLE[(x.detach().abs() + 0.5).long() % 4] * x,
-    "powers": lambda x: x**x, "a captured weight": lambda x: LINEAR(x).tanh(), "an index": lambda x: x[tensor([0, 1, 1])],
-    "views": lambda x: x.t().reshape(-1).view(4)[1:3].exp(),
-    "nothing": lambda x: x.detach() * 0 + x * 0, "constant elsewhere": lambda x: x.clamp(max=4.5), "prints": lambda x: (print("seen"), x * x)[1],
-}
+RIGHT = {name: eval(text) for name, text in lines("right_gradients")}
 
 
 @pytest.mark.sampled(2)

@@ -7,6 +7,7 @@ import pytest
 import symgrad
 from symgrad.testing.checks import CHECKS
 from tests.support import plugin_runs
+from tests.support.lines import lines
 from tests.support.plugin_runs import MARKED
 
 pytest_plugins = "pytester"
@@ -79,39 +80,13 @@ def test_the_list_of_checks(run):
     assert result.ret == 0 and [line.split()[0] for line in result.outlines] == list(CHECKS)
 
 
-BAD = {
-    "--symgrad-ops=no.such_module": "*there is no module 'no'; go to the folder it is in, or install it",
-    "--symgrad-ops=abc": "*abc has no ops; write @symgrad.testing.op(formula=...) above a function in it, or name one: --symgrad-ops abc:FUNCTION",
-    "--symgrad-ops=json": "*json is a package without ops of its own; name the modules in it *json.decoder, *; or name a function: *json:FUNCTION",
-    "--symgrad-ops=mine/ops.py:f": "*'mine/ops.py:f' is a file; name its module as Python imports it, such as mine.ops:f",
-    "--symgrad-ops=json:JSONEncoder": "*json:JSONEncoder is a class without apply; name a function, or an instance that can be called",
-    "--symgrad-ops=json:no_such": "*json has no 'no_such'; in it there are: *dumps*",
-    "--symgrad-ops=json:__name__": "*json:__name__ is of type str; name a function, or a class with apply",
-    "--symgrad-ops=__import__('os')": "*is not the name of a module; write MODULE or MODULE:NAME as Python imports it*",
-    "--symgrad-ops=if": "*'if' is not the name of a module*",
-    "--symgrad-ops=broken_module": "*importing broken_module raised ZeroDivisionError: *; python -c 'import broken_module' shows where",
-    "symgrad::json::no_such": "*json has no 'no_such'; in it there are: *dumps*",
-    "symgrad::json::dumps::valeu": "symgrad::json::dumps::valeu: there is no check 'valeu'; those are *value*",
-    "symgrad::json::dumps::value::more": "*is not the id of a test; those are symgrad::MODULE::NAME::CHECK",
-    "--symgrad-checks=valeu": "*there is no check 'valeu'; those are *value*",
-    "--symgrad-checks=,": "*no check is named; those are *value*",
-    "--symgrad-profile=slow": "*--symgrad-profile: invalid choice: 'slow'*",
-    "--symgrad-orders=4": "*--symgrad-orders: invalid choice: 4*",
-    "--symgrad-dtypes=float64,int": "*--symgrad-dtypes is 'float64,int'; expected names among float64, *",
-    "--symgrad-ulp=-1": "*--symgrad-ulp: invalid positive value: '-1'*",
-    "--symgrad-ulp=few": "*--symgrad-ulp: invalid positive value: 'few'*",
-    "--symgrad-seed=x": "*--symgrad-seed: invalid int value: 'x'*",
-    "--symgrad-report=no/such/folder/file.json": "*no/such/folder/file.json cannot be written; name a file in a folder that exists",
-}
-
-
-@pytest.mark.parametrize("option", BAD)
-def test_bad_input_is_a_usage_error_that_names_the_remedy(pytester, run, monkeypatch, option):
+@pytest.mark.parametrize("option, said", lines("plugin_options"))
+def test_bad_input_is_a_usage_error_that_names_the_remedy(pytester, run, monkeypatch, option, said):
     monkeypatch.setattr(sys, "path", list(sys.path))
     pytester.makepyfile(broken_module="1 / 0")
     result = run(option)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"*{BAD[option]}"])
+    result.stderr.fnmatch_lines([f"*{said}"])
     assert "Traceback" not in result.stderr.str() + result.stdout.str()
 
 
