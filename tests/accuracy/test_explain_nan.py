@@ -10,37 +10,14 @@ from rich.console import Console
 
 import symgrad
 from symgrad import func
-from symgrad.autograd import Function
 from symgrad.diagnose.nans import explain_nan
 from tests.support.functions import saving
 
 inf, nan, where = math.inf, math.nan, symgrad.where
 
 
-class Opaque(Function):
-    """A forward that leaves the graph, and a backward without a fault."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return symgrad.tensor(1 / x.numpy(force=True))
-
-    @staticmethod
-    def backward(ctx, g):
-        return -g / ctx.saved_tensors[0] ** 2
-
-
-class Logarithm(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return (x - 1).log()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g / (ctx.saved_tensors[0] - 1)
-
-
+Opaque = saving(lambda x: symgrad.tensor(1 / x.numpy(force=True)), lambda g, x: -g / x**2, "Opaque")  # whose forward leaves the graph
+Logarithm = saving(lambda x: (x - 1).log(), lambda g, x: g / (x - 1), "Logarithm")
 Divides = saving(lambda x: x * x, lambda g, x: 2 * g * x * x / x, "Divides")
 
 

@@ -93,31 +93,11 @@ def test_check_decides(name):
     assert report.verdict in ("proved", "verified"), report.reason
 
 
-class WrongTurn(autograd.Function):
-    """exp(i x) with the derivative exp(i x), which lacks the factor i."""
-
-    @staticmethod
-    def forward(ctx, x):
-        y = symgrad.exp(1j * x)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return (g * y.conj()).real
-
-
-# z³ whose backward lacks the conjugate: right for real numbers only.
+# exp(i x) with the derivative exp(i x), which lacks the factor i; z³ whose backward lacks the conjugate; |z| whose backward omits the imaginary part.
+WrongTurn = saving(lambda x: symgrad.exp(1j * x), lambda g, x: (g * symgrad.exp(1j * x).conj()).real, "WrongTurn")
 WithoutConjugate = saving(lambda z: z**3, lambda g, z: g * 3 * z**2, "WithoutConjugate")
-
-# |z| whose backward omits the imaginary part.
 RealPartOnly = saving(lambda z: z.abs(), lambda g, z: g * z.real / z.abs() + 0j, "RealPartOnly")
-
-# z³ with its gradient.
 RightCube = saving(lambda z: z**3, lambda g, z: g * (3 * z**2).conj(), "RightCube")
-
-
 WRONG = {
     "turn": lambda x: WrongTurn.apply(x).real,
     "conjugate": lambda x: WithoutConjugate.apply(x + 0.5j).imag,

@@ -159,67 +159,50 @@ def called(module, args, *rest):
 # Functions
 
 
+def function_of(torch, name, forward, backward):
+    return type(name, (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+
+
 def scaled(torch):
     """A Function of a tensor and a number."""
-    class Scaled(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, factor):
-            ctx.factor = factor
-            return x * factor
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        return x * factor
 
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * ctx.factor, None
-
-    return Scaled
+    return function_of(torch, "Scaled", forward, lambda ctx, grad: (grad * ctx.factor, None))
 
 
 def product(torch):
     """A Function of two tensors that saves both."""
-    class Product(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            ctx.save_for_backward(x, y)
-            return x * y
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
 
-        @staticmethod
-        def backward(ctx, grad):
-            x, y = ctx.saved_tensors
-            return grad * y, grad * x
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * y, grad * x
 
-    return Product
+    return function_of(torch, "Product", forward, backward)
 
 
 def answering(torch, answer, count=1):
     """A Function of one tensor (the sum with a constant, `count` times) whose backward returns what `answer` says."""
-    class Answering(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, *rest):
-            out = tuple(x + i for i in range(count))
-            return out if count > 1 else out[0]
+    def forward(ctx, x, *rest):
+        out = tuple(x + i for i in range(count))
+        return out if count > 1 else out[0]
 
-        @staticmethod
-        def backward(ctx, *grads):
-            return answer(ctx, *grads)
-
-    return Answering
+    return function_of(torch, "Answering", forward, lambda ctx, *grads: answer(ctx, *grads))
 
 
 def dirty(torch, mark=True, returned=True):
     """A Function that writes into its input."""
-    class Dirty(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            x.mul_(2)
-            if mark:
-                ctx.mark_dirty(x)
-            return x if returned else x + 0
+    def forward(ctx, x):
+        x.mul_(2)
+        if mark:
+            ctx.mark_dirty(x)
+        return x if returned else x + 0
 
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * 2
-
-    return Dirty
+    return function_of(torch, "Dirty", forward, lambda ctx, grad: grad * 2)
 
 
 # Modules

@@ -2,6 +2,7 @@
 
 import contextvars
 import functools
+import itertools
 import pickle
 import threading
 import time
@@ -19,6 +20,7 @@ from symgrad.ops.matrices import MATRIX
 from symgrad.testing import CheckFailure, check_determinism, check_errors, check_pickling, check_threads
 from symgrad.testing.checks.calling import by_name
 from tests.support.claims import CASES, name_of
+from tests.support.functions import function_of
 
 QUICK = {"elementwise": True, "shrink": False}
 RIGHT = QUICK | {"pullback": lambda g, x: 2 * x * g}
@@ -28,20 +30,15 @@ def square(x):
     return x * x
 
 
-class Every:
+def every(n):
     """The square, with an error in every n-th call."""
-
-    def __init__(self, n):
-        self.n, self.calls = n, 0
-
-    def __call__(self, x):
-        self.calls += 1
-        return x * x * (1 + 1e-9 * (self.calls % self.n == 0))
+    calls = itertools.count(1)
+    return lambda x: x * x * (1 + 1e-9 * (next(calls) % n == 0))
 
 
 def test_results_that_depend_on_the_number_of_calls():
     with pytest.raises(CheckFailure, match="the value is another"):
-        check_determinism(Every(17), **RIGHT)
+        check_determinism(every(17), **RIGHT)
 
 
 class Overwritten(Function):
@@ -57,27 +54,25 @@ class Overwritten(Function):
         return 2 * Overwritten.kept * g
 
 
-class Consumed(Function):
+def consumed():
     """The square, whose pullback changes its saved value."""
-
-    @staticmethod
     def forward(ctx, x):
         ctx.factor = 2.0
         ctx.save_for_backward(x)
         return x * x
 
-    @staticmethod
     def backward(ctx, g):
-        (x,) = ctx.saved_tensors
         ctx.factor += 1e-9
-        return (ctx.factor - 1e-9) * x * g
+        return (ctx.factor - 1e-9) * ctx.saved_tensors[0] * g
+
+    return function_of(forward, backward, "Consumed")
 
 
 def test_graphs_that_remember_too_little_or_too_much():
     with pytest.raises(CheckFailure, match="the gradient is another when the op was called with other arguments before the pullback"):
         check_determinism(Overwritten, **QUICK)
     with pytest.raises(CheckFailure, match="the gradient is another when one result is pulled back twice"):
-        check_determinism(Consumed, **QUICK)
+        check_determinism(consumed(), **QUICK)
 
 
 def test_random_numbers():
@@ -174,21 +169,13 @@ class Locked(Power):
         raise TypeError("not this one")
 
 
-class Result(np.ndarray):
-    def __new__(cls, x):
-        return np.asarray(x).view(cls)
-
+class Lossy(np.ndarray):
     def __reduce__(self):
-        raise TypeError("results stay here")
+        return np.zeros, (self.shape,)
 
 
 def losing(x):
-    return Lossy(x * x)
-
-
-class Lossy(Result):
-    def __reduce__(self):
-        return np.zeros, (self.shape,)
+    return np.asarray(x * x).view(Lossy)
 
 
 def test_pickling():
