@@ -10,19 +10,11 @@ from tests.power.power_entries import Entry, ruled, sine
 
 def of_tangent(forward, backward, tangent):
     """A `Function` of a forward `(*xs)`, a backward `(g, *xs)` and a pushforward `(*tangents, *xs)`."""
-    class Twin(torch.autograd.Function):
-        @staticmethod
-        def forward(*xs):
-            return forward(*xs)
-
+    class Twin(ruled(torch, forward, lambda ctx, g, *xs: backward(g, *xs))):
         @staticmethod
         def setup_context(ctx, inputs, output):
             ctx.save_for_backward(*inputs)
             ctx.save_for_forward(*inputs)
-
-        @staticmethod
-        def backward(ctx, g):
-            return backward(g, *ctx.saved_tensors)
 
         @staticmethod
         def jvp(ctx, *tangents):

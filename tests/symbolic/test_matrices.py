@@ -294,6 +294,5 @@ def test_unsupported_arguments_are_refused(error, message, call):
     p, q = symgrad.symbols("p q", [1.0, 2.0])
     given = {"A": named("A", 3, 2), "B": named("B", 3, 2), "x": named("x", 2), "p": p, "q": q,
              "unnamed": symgrad.tensor([1.0, 2.0], requires_grad=True)}
-    with pytest.raises((ValueError, TypeError), match=message) as raised:
+    with pytest.raises(eval(error), match=message):
         eval(call, globals() | given)
-    assert raised.type.__name__ == error
