@@ -100,9 +100,8 @@ _LATER = {
     "func": "vmap",
     "linalg": "lobpcg pca_lowrank svd_lowrank",
     "matrixcalc": "matrix_expr matrix_gradient matrix_hessian",
+    "nn.activations": "feature_dropout native_dropout",
     "nn.convolution": "convolution",
-    "nn.distances": "cdist",
-    "nn.dropout": "feature_dropout native_dropout",
     "nn.functional": """
         adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
         cosine_similarity max_pool1d max_pool1d_with_indices max_pool2d max_pool3d native_channel_shuffle pairwise_distance pdist pixel_shuffle
@@ -113,10 +112,10 @@ _LATER = {
         margin_ranking_loss poisson_nll_loss rrelu rrelu_ triplet_margin_loss""",
     "nn.normalization": "native_batch_norm native_group_norm native_layer_norm norm_except_dim",
     "nn.padding": "constant_pad_nd",
-    "nn.products": "embedding_renorm_",
+    "nn.products": "cdist embedding_renorm_",
     "nn.recurrent": "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
     "nn.sampling": "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d",
-    "optim.problems": "to_scipy",
+    "optim.models": "to_scipy",
     "proofs.prove": "prove",
     "reports.report": "Report",
     "scanning": "accuracy",

@@ -174,10 +174,9 @@ from symgrad.methods.surface import nonzero_static as nonzero_static
 from symgrad.methods.surface import put as put
 from symgrad.methods.surface import slice_copy as slice_copy
 from symgrad.methods.surface import unravel_index as unravel_index
+from symgrad.nn.activations import feature_dropout as feature_dropout
+from symgrad.nn.activations import native_dropout as native_dropout
 from symgrad.nn.convolution import convolution as convolution
-from symgrad.nn.distances import cdist as cdist
-from symgrad.nn.dropout import feature_dropout as feature_dropout
-from symgrad.nn.dropout import native_dropout as native_dropout
 from symgrad.nn.functional import adaptive_avg_pool1d as adaptive_avg_pool1d
 from symgrad.nn.functional import avg_pool1d as avg_pool1d
 from symgrad.nn.functional import bilinear as bilinear
@@ -231,6 +230,7 @@ from symgrad.nn.normalization import native_group_norm as native_group_norm
 from symgrad.nn.normalization import native_layer_norm as native_layer_norm
 from symgrad.nn.normalization import norm_except_dim as norm_except_dim
 from symgrad.nn.padding import constant_pad_nd as constant_pad_nd
+from symgrad.nn.products import cdist as cdist
 from symgrad.nn.products import embedding_renorm_ as embedding_renorm_
 from symgrad.nn.recurrent import gru as gru
 from symgrad.nn.recurrent import gru_cell as gru_cell
@@ -244,7 +244,7 @@ from symgrad.nn.sampling import affine_grid_generator as affine_grid_generator
 from symgrad.nn.sampling import grid_sampler as grid_sampler
 from symgrad.nn.sampling import grid_sampler_2d as grid_sampler_2d
 from symgrad.nn.sampling import grid_sampler_3d as grid_sampler_3d
-from symgrad.optim.problems import to_scipy as to_scipy
+from symgrad.optim.models import to_scipy as to_scipy
 from symgrad.proofs.prove import prove as prove
 from symgrad.public import tensor as tensor
 from symgrad.reports.report import Report as Report

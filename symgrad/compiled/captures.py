@@ -18,26 +18,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from symgrad.carriers.duck import Unrecordable
-from symgrad.compiled.classes import OCCASIONS, class_check, classes_of, described, put, shared_parts
+from symgrad.compiled import outside
 from symgrad.compiled.code import reads
 from symgrad.compiled.contents import MISSING, PLAIN, Check, Part, alike, cells_of, flattened, mapping_content
-from symgrad.compiled.kinds import State, is_library, kind_of, state_of
-from symgrad.compiled.outside import (
-    CHANGING,
-    STATES_OF_RANDOM_NUMBERS,
-    calls_outside,
-    library_states,
-    parts_of_libraries,
-    settings_of_libraries,
-    signs_of_effects,
-    tells,
-    unknown_module,
-    unseen,
-)
-from symgrad.compiled.unchanged import unchanged
+from symgrad.compiled.kinds import OCCASIONS, State, class_check, classes_of, described, is_library, kind_of, put, shared_parts, state_of
 from symgrad.dtypes import dtype
 from symgrad.engine.tensor import Tensor
-from symgrad.func.transformed import Transformed
+from symgrad.func.calling import Transformed
 from symgrad.graph.modes import thread
 from symgrad.graph.op import Op
 
@@ -79,25 +66,24 @@ class Captures:
         self._attributes = set[str]()  # those of the names that are names of attributes
         self._reached: list[tuple[Part, str]] = []  # all ways to values, each with its place
         self._uses: dict[str, dict[str, str]] = {}  # the attributes that reached code reads of what is an attribute itself, each with a place
-        self._unchanged: Callable[[], bool] | None = None  # made when all is found
         self._names_of_tensors: list[str] = []
         self._paths: dict[int, Read] = {}  # how a captured tensor is read
         self._classes: list[type] = []
         if function is not None:
             self.same.append((functools.partial(operator.getitem, dtype.__dict__, "_default"), dtype.get_default_dtype(), "the default dtype"))
             self._search([Part("", function), *[Part(name, x) for name, x in given]])
-            self._search([Part(name, x) for name, x in parts_of_libraries(self.objects, self.names)])
+            self._search([Part(name, x) for name, x in outside.parts_of_libraries(self.objects, self.names)])
             self._search(list(self._parts_of_tensors()))
-            if message := unseen(self._reached, self._uses, {name: self.names[name] for name in self._attributes}):
+            if message := outside.unseen(self._reached, self._uses, {name: self.names[name] for name in self._attributes}):
                 raise Unwatched(message)
             if "is_grad_enabled" in self.names:
                 self.same.append((lambda: thread.modes.grad, thread.modes.grad, "the grad mode"))
-            self.same += [(read, read(), name) for read, name in settings_of_libraries(self.objects, self.names)]
-            self.states += library_states(self.objects, self.names)
-            if not STATES_OF_RANDOM_NUMBERS.isdisjoint(self.names):
+            self.same += [(read, read(), name) for read, name in outside.settings_of_libraries(self.objects, self.names)]
+            self.states += outside.library_states(self.objects, self.names)
+            if not outside.STATES_OF_RANDOM_NUMBERS.isdisjoint(self.names):
                 self.same += [(state.read, before, f"the state of {name.lstrip('.')}") for state, before, name in self.states]
-            self.looks = calls_outside(self.objects, self.names) or tells(self.objects, self.names)
-            self.signs = not self.states and (self.signs or signs_of_effects(self._reached, self._uses, self.names))
+            self.looks = outside.calls_outside(self.objects, self.names) or outside.tells(self.objects, self.names)
+            self.signs = not self.states and (self.signs or outside.signs_of_effects(self._reached, self._uses, self.names))
             self._reached.clear()
             self._watch_classes()
 
@@ -133,7 +119,7 @@ class Captures:
             if kind is None:
                 unknown.append((part, needs, where))
                 continue
-            if where and (message := unknown_module(value, name, where)):
+            if where and (message := outside.unknown_module(value, name, where)):
                 raise Unwatched(message)
             if id(value) not in self.objects:
                 self.objects[id(value)] = value
@@ -236,7 +222,7 @@ class Captures:
             for name, line in names.items():
                 self.names.setdefault(name, f" in {f.__qualname__} (line {line} of {file})")
         self._attributes |= found.attributes.keys()
-        uses = {value: {name: f" in {f.__qualname__} (line {line} of {file})" for name, line in used.items() if own or name not in CHANGING}
+        uses = {value: {name: f" in {f.__qualname__} (line {line} of {file})" for name, line in used.items() if own or name not in outside.CHANGING}
                 for value, used in found.uses.items()}
         for (way, name), of_value in uses.items():
             if way == "attribute":
@@ -293,13 +279,6 @@ class Captures:
     def changed(self) -> str | None:
         """The name of a value that is not as it was; None if all but the tensors are."""
         name = ""
-        if self._unchanged is None:
-            self._unchanged = unchanged(self.same, self.checks, self.empty, [*zip(self.typed, self.types)])
-        try:
-            if self._unchanged():
-                return None
-        except (LookupError, AttributeError, ValueError, RuntimeError, TypeError):
-            pass
         try:
             for read, value, name in self.same:
                 now = read()

@@ -21,7 +21,7 @@ from symgrad.engine.tensor import Tensor
 
 __all__ = ["Check", "Snapshot", "MISSING", "PLAIN", "Part", "VALUES", "alike", "arguments_of", "array_content", "array_elements",
            "attribute_content", "attributes_of", "bits_of", "cache_content", "cache_parts", "cell_content", "cells_of", "elements_of",
-           "entries_of", "fields", "flattened", "function_check", "function_content", "is_python_class", "items_of", "mapping_content",
+           "entries_of", "fields", "flattened", "function_content", "is_python_class", "items_of", "mapping_content",
            "memory_content", "returned", "same_bits", "sequence_content", "set_content", "write_cell"]
 
 MISSING: Any = object()
@@ -258,12 +258,8 @@ def fields(*names: str) -> Callable[[Any], Iterator[Part]]:
 
 def function_content(f: types.FunctionType) -> Snapshot:
     """The code of a function, and the defaults of its arguments."""
-    return Snapshot(functools.partial(function_check, f, f.__code__, f.__defaults__, f.__kwdefaults__))
-
-
-def function_check(f: types.FunctionType, code: Any, defaults: Any, words: Any) -> str | None:
-    """The check of a function, which has no parts with names."""
-    return None if f.__code__ is code and f.__defaults__ is defaults and f.__kwdefaults__ is words else ""
+    code, defaults, words = f.__code__, f.__defaults__, f.__kwdefaults__
+    return Snapshot(lambda: None if f.__code__ is code and f.__defaults__ is defaults and f.__kwdefaults__ is words else "")
 
 
 def cells_of(f: types.FunctionType) -> Iterator[Part]:

@@ -23,39 +23,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.autograd.function import Function
 from symgrad.carriers.duck import Unrecordable
-from symgrad.compiled.contents import (
-    MISSING,
-    PLAIN,
-    VALUES,
-    Part,
-    Snapshot,
-    arguments_of,
-    array_content,
-    array_elements,
-    attribute_content,
-    attributes_of,
-    cache_content,
-    cache_parts,
-    cell_content,
-    elements_of,
-    entries_of,
-    fields,
-    function_content,
-    is_python_class,
-    items_of,
-    mapping_content,
-    memory_content,
-    returned,
-    sequence_content,
-    set_content,
-    write_cell,
-)
+from symgrad.compiled import contents
+from symgrad.compiled.contents import MISSING, Check, Part, Snapshot
 from symgrad.factories.generators import Generator
 from symgrad.graph.op import Op
 from symgrad.system.errorstate import run_quietly
 
-__all__ = ["Kind", "State", "is_library", "is_plain_object", "kind_of", "state_of"]
+__all__ = ["Kind", "OCCASIONS", "State", "class_check", "classes_of", "described", "is_library", "is_plain_object", "kind_of", "put", "shared_parts",
+           "state_of"]
+
 
 class State(NamedTuple):
     """The state of a source of random numbers."""
@@ -110,13 +88,13 @@ def is_library(module: str) -> bool:
 
 
 CONSTANT = Kind()
-OBJECT = Kind(attributes_of, attribute_content)
+OBJECT = Kind(contents.attributes_of, contents.attribute_content)
 
 
 def _with_attributes(kind: Kind) -> Kind:
     """The kind of instances of subclasses, which may have attributes as well."""
     def content(x: Any) -> Snapshot | None:
-        own, attributes = kind.content(x), attribute_content(x)
+        own, attributes = kind.content(x), contents.attribute_content(x)
         if own is None or attributes is None:
             return own or attributes
 
@@ -127,12 +105,11 @@ def _with_attributes(kind: Kind) -> Kind:
 
         return Snapshot(lambda: own.check() if (found := attributes.check()) is None else found, undo)
 
-    return Kind(lambda x: [*kind.parts(x), *attributes_of(x)], content)
-
+    return Kind(lambda x: [*kind.parts(x), *contents.attributes_of(x)], content)
 
 
 def _views(x: Any) -> Iterator[Part]:
-    yield from entries_of(dict(x))
+    yield from contents.entries_of(dict(x))
 
 
 def _proxy(x: Any) -> Snapshot:
@@ -167,36 +144,38 @@ def _rules(op: Op) -> Iterator[Part]:
         read = operator.attrgetter(name)
         if (rule := read(op)) is not None:
             yield Part(f".{name}", rule, functools.partial(read, op))
-    yield from [Part(".partials", rule, functools.partial(returned, rule)) for rule in op.partials if rule is not None]
+    yield from [Part(".partials", rule, functools.partial(contents.returned, rule)) for rule in op.partials if rule is not None]
 
 
 # The first entry of which a value is an instance is that of its kind; instances of a subclass have attributes, too.
 KINDS: tuple[tuple[Any, Kind], ...] = (
     (CONSTANTS, CONSTANT),
-    (VALUES, CONSTANT),
-    ((np.ndarray, np.memmap), Kind(array_elements, array_content)),
-    ((list, collections.deque), Kind(items_of, sequence_content)),
-    (tuple, Kind(items_of)),
-    (dict, Kind(entries_of, mapping_content)),
-    ((set, frozenset), Kind(elements_of, set_content)),
-    ((array.array, bytearray, memoryview), Kind(content=memory_content)),
-    (types.MethodType, Kind(fields("__self__", "__func__"))),
-    (types.FunctionType, Kind(content=function_content)),  # what its code reads is found by `Captures`
-    ((staticmethod, classmethod), Kind(fields("__func__"))),
-    (property, Kind(fields("fget"))),
-    (functools.partial, Kind(fields("func", "args", "keywords"))),
-    (functools._lru_cache_wrapper, Kind(cache_parts, cache_content)),
-    ((operator.attrgetter, operator.methodcaller), Kind(arguments_of)),
-    (types.CellType, Kind(lambda x: [Part("", cell_content(x), functools.partial(cell_content, x), functools.partial(write_cell, x), loose=True)])),
-    ((type({}.keys()), type({}.values()), type({}.items())), Kind(fields("mapping"))),
+    (contents.VALUES, CONSTANT),
+    ((np.ndarray, np.memmap), Kind(contents.array_elements, contents.array_content)),
+    ((list, collections.deque), Kind(contents.items_of, contents.sequence_content)),
+    (tuple, Kind(contents.items_of)),
+    (dict, Kind(contents.entries_of, contents.mapping_content)),
+    ((set, frozenset), Kind(contents.elements_of, contents.set_content)),
+    ((array.array, bytearray, memoryview), Kind(content=contents.memory_content)),
+    (types.MethodType, Kind(contents.fields("__self__", "__func__"))),
+    (types.FunctionType, Kind(content=contents.function_content)),  # what its code reads is found by `Captures`
+    ((staticmethod, classmethod), Kind(contents.fields("__func__"))),
+    (property, Kind(contents.fields("fget"))),
+    (functools.partial, Kind(contents.fields("func", "args", "keywords"))),
+    (functools._lru_cache_wrapper, Kind(contents.cache_parts, contents.cache_content)),
+    ((operator.attrgetter, operator.methodcaller), Kind(contents.arguments_of)),
+    (types.CellType, Kind(lambda x: [Part("", contents.cell_content(x), functools.partial(contents.cell_content, x),
+                                          functools.partial(contents.write_cell, x), loose=True)])),
+    ((type({}.keys()), type({}.values()), type({}.items())), Kind(contents.fields("mapping"))),
     (types.MappingProxyType, Kind(_views, _proxy)),
     (weakref.ref, Kind(lambda x: [Part("()", x(), x, loose=True)])),
     (contextvars.ContextVar, Kind(_value_in_context)),
-    (np.ufunc, Kind(lambda x: elements_of([y for y in gc.get_referents(x) if callable(y)]))),  # the function of np.frompyfunc
-    (C_FUNCTIONS, Kind(lambda x: [] if isinstance(getattr(x, "__self__", None), types.ModuleType) or x == run_quietly else fields("__self__")(x))),
+    (np.ufunc, Kind(lambda x: contents.elements_of([y for y in gc.get_referents(x) if callable(y)]))),  # the function of np.frompyfunc
+    (C_FUNCTIONS, Kind(lambda x: [] if isinstance(getattr(x, "__self__", None), types.ModuleType) or x == run_quietly else
+                       contents.fields("__self__")(x))),
     (Op, Kind(_rules)),
     (RANDOM, CONSTANT),  # drawing from one is seen by its state
-    (BaseException, Kind(lambda x: [part._replace(loose=True) for part in fields("args")(x)])),
+    (BaseException, Kind(lambda x: [part._replace(loose=True) for part in contents.fields("args")(x)])),
     (threading.local, Kind(_of_thread, _names_of_thread)),
     (types.SimpleNamespace, OBJECT),
     (NUMBERS, CONSTANT),
@@ -211,7 +190,7 @@ def is_plain_object(x: Any) -> bool:
 
 def kind_of(x: Any) -> Kind | None:
     """The kind of a value; None if it cannot be watched."""
-    if x is MISSING or type(x) in PLAIN:
+    if x is MISSING or type(x) in contents.PLAIN:
         return CONSTANT
     kind: Any = type(x)
     return _kind_of_type(kind)
@@ -224,13 +203,13 @@ def _kind_of_type(kind: type) -> Kind | None:
     constant = kind.__module__.partition(".")[0] in CONSTANT_MODULES and kind.__module__ != "mpmath.matrices.matrices"
     if constant or kind.__name__ in ("cython_function_or_method", "fused_cython_function"):
         return CONSTANT
-    native = [base for base in kind.__mro__ if not is_python_class(base) and base is not object]
+    native = [base for base in kind.__mro__ if not contents.is_python_class(base) and base is not object]
     for bases, found in KINDS:
         if issubclass(kind, bases):
             known = bases if isinstance(bases, tuple) else (bases,)
             if kind in known or found is OBJECT:
                 return found
-            return _with_attributes(found) if any(is_python_class(base) for base in kind.__mro__) else found
+            return _with_attributes(found) if any(contents.is_python_class(base) for base in kind.__mro__) else found
     return OBJECT if not native else None
 
 
@@ -247,3 +226,96 @@ def state_of(x: Any) -> State | None:
     if isinstance(bits, np.random.BitGenerator):
         return State(lambda: pickle.dumps(bits.state), lambda state: setattr(bits, "state", pickle.loads(state)))
     return None
+
+
+METHODS = ("forward", "backward", "vjp", "jvp", "vmap", "setup_context", "symbolic")  # methods of a `Function` that the library calls
+# methods that run when an instance is made, copied or removed, when a class is made, or when an instance is written as text; each group with names
+# that code has which does so, besides that of the class itself
+MAKING = ("__init__", "__new__", "__post_init__", "__init_subclass__", "__class_getitem__", "__set_name__", "__del__")
+COPYING = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__", "__copy__", "__deepcopy__")
+WRITING = ("__repr__", "__str__", "__format__")
+OCCASIONS = {MAKING: frozenset("type __class__ __new__ copy deepcopy replace evolve loads load".split()),
+             COPYING: frozenset("copy deepcopy replace dumps dump loads load pickle".split()),
+             WRITING: frozenset("repr str print format format_map ascii pformat pprint".split())}
+OCCASIONAL = frozenset(name for group in OCCASIONS for name in group)
+DESCRIBED = ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__")  # what functions and classes say about themselves
+
+
+def classes_of(value: Any) -> list[type]:
+    """The classes in which attributes of an object, or of a class, are looked up, without those of libraries."""
+    kind = type(value)
+    bases = (*value.__mro__, *kind.__mro__) if isinstance(value, type) else kind.__mro__
+    return [base for base in bases if not is_library(base.__module__)]
+
+
+def described(value: Any) -> Iterator[Part]:
+    """What a function or a class says about itself, if code has the names."""
+    for name in DESCRIBED:
+        read = functools.partial(_said, value, name)
+        yield Part(f".{name}", read(), read, attribute=name, loose=True, shared=True)
+
+
+def _said(value: Any, name: str) -> Any:
+    """One of these; MISSING for annotations that cannot be evaluated, and for a class without any, which would get an empty dictionary."""
+    if name == "__annotations__" and isinstance(value, type):
+        return value.__dict__.get(name, MISSING)
+    try:
+        return getattr(value, name, MISSING)
+    except NameError:
+        return MISSING
+
+
+def shared_parts(value: Any) -> Iterator[Part]:
+    """The attributes of a module, of a class, or of the class of an object: on which a program depends if code that it comes from has their names."""
+    if isinstance(value, types.ModuleType):
+        for name, x in list(value.__dict__.items()):
+            attribute = "__call__" if name == "__getattr__" else name  # which gives attributes that are not there
+            yield Part(f".{name}", x, functools.partial(operator.getitem, value.__dict__, name), functools.partial(put, value.__dict__, name),
+                       attribute, True, True)
+        return
+    if isinstance(value, type):
+        yield from described(value)
+    for base in classes_of(value):
+        for name, x in list(base.__dict__.items()):
+            inner = getattr(x, "fget", None) or getattr(x, "__func__", None) or getattr(x, "func", None) or x
+            if isinstance(inner, types.FunctionType):
+                called = name == "forward" or name.startswith("__") or name in METHODS and issubclass(base, Function)
+                called = called and (name not in OCCASIONAL or isinstance(value, type))  # code that has the class may make an object
+                if isinstance(x, classmethod) and name not in OCCASIONAL:
+                    yield Part("", value if isinstance(value, type) else type(value), attribute=name, shared=True)
+                yield Part(f".{name}", inner, attribute="__call__" if called else name, shared=True)
+            elif not name.startswith("__") and not isinstance(x, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+                yield Part(f".{name}", x, functools.partial(operator.getitem, base.__dict__, name), functools.partial(_set_on, base, name), name,
+                           shared=True)
+
+
+def _set_on(base: type, name: str, value: Any) -> None:
+    if value is MISSING:
+        type.__delattr__(base, name)
+    else:
+        type.__setattr__(base, name, value)
+
+
+def put(space: dict[str, Any], name: str, value: Any) -> None:
+    """Write a global variable, or delete one that was not there."""
+    if value is MISSING:
+        space.pop(name, None)
+    else:
+        space[name] = value
+
+
+def class_check(base: type, names: Any) -> Check:
+    """The check of what a class has under names."""
+    space = base.__dict__
+    own = [name for name in space if name in names or name in METHODS or name.startswith("__") and callable(space[name])]
+    before, count, order = [space[name] for name in own], len(space), base.__mro__
+
+    def check() -> str | None:
+        if len(space) != count or base.__mro__ is not order:
+            return ""
+        for name, x in zip(own, before):
+            if space[name] is not x and not contents.alike(x, space[name]):
+                return f".{name}"
+        return None
+
+    return check

@@ -303,4 +303,4 @@ def _has_state(value: Any, known: Any) -> bool:
     """Whether an object of the library draws or writes when it is called: dropout and batch norms in training, and optimizers."""
     if type(value).__module__.startswith(LIBRARIES[1]):
         return "step" in known
-    return getattr(value, "training", False) and (type(value).__module__ == f"{LIBRARIES[0]}dropout" or getattr(value, "track_running_stats", False))
+    return getattr(value, "training", False) and ("Dropout" in type(value).__name__ or getattr(value, "track_running_stats", False))

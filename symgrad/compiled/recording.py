@@ -14,7 +14,6 @@ import numpy as np
 
 from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.carriers.recorded import Recorded
-from symgrad.compiled.arguments import KEYS, Given, has_attributes, kinds_of_arguments, looks_of, properties_read
 from symgrad.compiled.captures import Captures, Unwatched
 from symgrad.compiled.effects import (
     LASTING,
@@ -29,7 +28,7 @@ from symgrad.compiled.effects import (
     watching_exceptions,
 )
 from symgrad.compiled.outside import looking
-from symgrad.compiled.variants import GUARDED, OUTPUT, Variant, swapping
+from symgrad.compiled.variants import GUARDED, KEYS, OUTPUT, Given, Variant, has_attributes, kinds_of_arguments, looks_of, properties_read, swapping
 from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import DEFAULT, in_mode, special, thread

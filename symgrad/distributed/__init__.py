@@ -13,53 +13,15 @@ Of torch's names those of its own servers are absent (stores, `torchrun`, remote
 and knows them.
 """
 
-from symgrad.distributed.collectives import (
-    Work,
-    all_gather,
-    all_gather_into_tensor,
-    all_gather_object,
-    all_reduce,
-    all_to_all,
-    all_to_all_single,
-    barrier,
-    broadcast,
-    broadcast_object_list,
-    gather,
-    gather_object,
-    irecv,
-    isend,
-    recv,
-    recv_object_list,
-    reduce,
-    reduce_scatter,
-    reduce_scatter_tensor,
-    scatter,
-    scatter_object_list,
-    send,
-    send_object_list,
-)
-from symgrad.distributed.communicators import ReduceOp
-from symgrad.distributed.groups import (
-    GroupMember,
-    ProcessGroup,
-    destroy_process_group,
-    get_backend,
-    get_global_rank,
-    get_group_rank,
-    get_process_group_ranks,
-    get_rank,
-    get_world_size,
-    group,
-    init_process_group,
-    is_available,
-    is_backend_available,
-    is_initialized,
-    is_mpi_available,
-    new_group,
-)
+from typing import TYPE_CHECKING
 
-__all__ = ["GroupMember", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce",
-           "all_to_all", "all_to_all_single", "barrier", "broadcast", "broadcast_object_list", "destroy_process_group", "gather", "gather_object",
-           "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group",
-           "init_process_group", "irecv", "is_available", "is_backend_available", "is_initialized", "is_mpi_available", "isend", "new_group", "recv",
-           "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "send_object_list"]
+from symgrad.distributed import collectives, groups
+from symgrad.distributed.collectives import *
+from symgrad.distributed.communicators import ReduceOp as ReduceOp
+from symgrad.distributed.groups import *
+from symgrad.system.lazy import other_names
+
+other_names(__name__, {__name__: "distributed_c10d"})  # torch's place for the functions
+
+if not TYPE_CHECKING:  # a list that is computed hides all names from mypy
+    __all__ = sorted(["ReduceOp", *collectives.__all__, *groups.__all__])

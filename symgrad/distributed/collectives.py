@@ -13,9 +13,9 @@ from symgrad.distributed.groups import member_of, rank_in
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.system.errorstate import quiet
 
-__all__ = ["Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "average", "barrier",
+__all__ = ["Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier",
            "broadcast", "broadcast_object_list", "gather", "gather_object", "irecv", "isend", "recv", "recv_object_list", "reduce", "reduce_scatter",
-           "reduce_scatter_tensor", "reducible", "scatter", "scatter_object_list", "send", "send_object_list"]
+           "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "send_object_list"]
 
 EXCHANGE = 32_001  # a tag that programs hardly use
 

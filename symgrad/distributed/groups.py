@@ -20,7 +20,7 @@ from symgrad.system.restoring import restored
 
 __all__ = ["GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks",
            "get_rank", "get_world_size", "group", "init_process_group", "is_available", "is_backend_available", "is_initialized", "is_mpi_available",
-           "member_of", "new_group"]
+           "new_group"]
 
 LAUNCHED = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS"  # variables in which `mpiexec` says how many processes it starts
 TIMEOUT = 1800.0  # seconds in which all processes must have started, as in torch

@@ -230,3 +230,20 @@ def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda
 
     with restored(restore) if enabled else contextlib.nullcontext():
         yield
+
+
+def generator_state() -> tuple[int, dict[str, Any]]:
+    """The state of the random generator, for `restored_generator`."""
+    return default_generator.initial_seed(), default_generator._bits.state
+
+
+@contextlib.contextmanager
+def restored_generator(state: tuple[int, dict[str, Any]] | None) -> Iterator[None]:
+    """Draw the same random numbers as from a saved state, and restore the generator at the end."""
+    if state is None:
+        yield
+        return
+    with fork_rng():
+        default_generator._source = state[0], default_generator.numpy
+        default_generator._bits.state = state[1]
+        yield

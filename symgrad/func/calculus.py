@@ -22,9 +22,9 @@ from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.func.calling import transform
 from symgrad.func.collapsed import CollapsedProgram, sums_of_second_derivatives
 from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, function_name, unshared_results
-from symgrad.func.transformed import transform
 from symgrad.func.transforms import as_result
 from symgrad.graph.modes import in_mode, thread
 from symgrad.program import passes

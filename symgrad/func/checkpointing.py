@@ -7,25 +7,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symgrad.autograd.engine import grad
-from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.factories.generators import generator_state, restored_generator
+from symgrad.func.calling import Transformed
 from symgrad.func.evaluation import RERUN, InputNode, function_name
-from symgrad.func.rules import (
-    Rule,
-    Some,
-    Tensors,
-    attach_node,
-    check_unwritten,
-    fresh_input,
-    generator_state,
-    nodes_before,
-    recording,
-    restored_generator,
-    rule_op,
-    tensor_at,
-)
-from symgrad.func.transformed import Transformed
+from symgrad.func.rules import Rule, Tensors, attach_node, check_unwritten, fresh_input, nodes_before, recording, rule_op, tensor_at
 from symgrad.graph.modes import thread
 from symgrad.graph.node import GRADIENT, IN_FORWARD, Node, next_sequence
 from symgrad.graph.order import upstream
@@ -117,9 +103,9 @@ class _CheckpointedBlock(Rule):
         return form.unflatten(leaves)
 
     def evaluate(self, tensors: Tensors) -> Tensors:
-        return self.rerun(tensors)[0]
+        return self.recorded(tensors)[0]
 
-    def rerun(self, tensors: Tensors) -> tuple[list[Tensor], list[Tensor]]:
+    def recorded(self, tensors: Tensors) -> tuple[list[Tensor], list[Tensor]]:
         """The recomputed outputs, recorded from gates at these tensors, and the gates."""
         check_unwritten(self.constants, self.since)
         gates, since = [fresh_input(t) for t in tensors], next_sequence()
@@ -144,20 +130,6 @@ class _CheckpointedBlock(Rule):
         if _operations_hash(outputs, since) != self.footprint:
             raise CheckpointError(f"checkpoint: {function_name(self.function)} computed with other operations or other shapes when it was called "
                                   f"again in backward; it must do the same each time, or be given determinism_check='none'")
-
-    def pullback(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
-        create = thread.modes.grad
-        again, gates = self.rerun(tensors)
-        asked = [g for g, need in zip(gates, needs) if need is not None]
-        pairs = [(y, c) for y, c in zip(again, cotangents) if c is not None and y.requires_grad]
-        found: Any = iter(grad([y for y, _ in pairs], asked, [c for _, c in pairs], create_graph=create, allow_unused=True) if pairs else ())
-        return [next(found, None) if need is not None else None for need in needs]
-
-    def pushforward(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
-        create = thread.modes.grad
-        again, gates = self.rerun(tensors)
-        starts = {g._node: t for g, t in zip(gates, tangents) if t is not None and g._node is not None}
-        return push(again, starts, create)
 
 
 def _is_new(y: Tensor, since: int) -> bool:

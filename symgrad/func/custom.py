@@ -15,6 +15,8 @@ from symgrad.engine.data import as_value
 from symgrad.engine.graph_breaks import explaining_arrays
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.factories.generators import generator_state, restored_generator
+from symgrad.func.calling import own_name
 from symgrad.func.evaluation import function_name
 from symgrad.func.rules import (
     Rule,
@@ -22,17 +24,14 @@ from symgrad.func.rules import (
     Tensors,
     attach_node,
     check_unwritten,
-    generator_state,
     in_vmap_levels,
     is_tracked,
     nodes_before,
     repeat_for_members,
-    restored_generator,
     rule_op,
     tensor_at,
     transpose_linear,
 )
-from symgrad.func.transformed import own_name
 from symgrad.graph.common import STOP
 from symgrad.graph.freed import Released
 from symgrad.graph.modes import thread

@@ -24,7 +24,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.recorded import Recorded
-from symgrad.engine.replay import push, pushforward
+from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read, verify_all
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, InputNode, unshared
@@ -115,8 +115,7 @@ class Derivative(Rule):
         self.program, self.by, self.direction, self.order = program, by, direction, order
         self.values = tuple([end.value for end in program.ends])
 
-    def _record(self, tensors: Tensors) -> tuple[list[Tensor], list[Tensor]]:
-        """The outputs as a recorded graph, from fresh input nodes; and these inputs."""
+    def recorded(self, tensors: Tensors) -> tuple[list[Tensor], list[Tensor]]:
         places = [fresh_input(t) for t in tensors]
         with recording(True):
             y = self.program.replay(places)
@@ -124,10 +123,10 @@ class Derivative(Rule):
                 along = [(x, wrap(v)) for x, v in zip(places, self.direction) if v is not None]
                 found = grad(y, [x for x, _ in along], create_graph=True, materialize_grads=True)
                 y = sum([(g * v).sum() for g, (_, v) in zip(found, along)], wrap(np.zeros_like(self.program.root.value)))
-            return places, list(grad(y, [places[i] for i in self.by], create_graph=True, materialize_grads=True))
+            return list(grad(y, [places[i] for i in self.by], create_graph=True, materialize_grads=True)), places
 
     def evaluate(self, tensors: Tensors) -> Tensors:
-        places, outputs = self._record(tensors)
+        outputs, places = self.recorded(tensors)
         close_inputs(places)
         return outputs if thread.modes.grad else [wrap(t._value) for t in outputs]
 
@@ -156,22 +155,13 @@ class Derivative(Rule):
         by = [i for i, need in enumerate(needs) if need is not None]
         found = self._differentiate(tensors, _at_positions(cotangents, self.by, len(self.values)), by)
         if found is None:
-            places, ys = self._record(tensors)
-            pairs = [(y, g) for y, g in zip(ys, cotangents) if g is not None]
-            found = list(grad([y for y, _ in pairs], [places[i] for i in by], [g for _, g in pairs], create_graph=thread.modes.grad,
-                              allow_unused=True))
-            close_inputs(places)
+            return super().pullback(tensors, outputs, cotangents, needs)
         each = dict(zip(by, found))
         return [each.get(i) for i in range(len(needs))]
 
     def pushforward(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
         known = self._differentiate(tensors, tangents, self.by)
-        if known is not None:
-            return known
-        places, ys = self._record(tensors)
-        found = push(ys, {x._node: t for x, t in zip(places, tangents) if t is not None}, thread.modes.grad)  # type: ignore[misc]
-        close_inputs(places)
-        return found
+        return super().pushforward(tensors, outputs, tangents) if known is None else known
 
 
 def _at_positions(parts: Some, places: Sequence[int], count: int) -> Some:

@@ -13,12 +13,12 @@ from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.generators import Generator, default_generator
+from symgrad.func.calling import transform
 from symgrad.func.collapsed import sums_of_second_derivatives
 from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, scalar_output
 from symgrad.func.second import gradient_tangents
 from symgrad.func.second import hessian_products as compressed
 from symgrad.func.sparsity import plan_hessian
-from symgrad.func.transformed import transform
 from symgrad.func.transforms import as_result, unbatch_units
 from symgrad.graph.modes import in_mode
 

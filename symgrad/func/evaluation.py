@@ -27,7 +27,7 @@ from symgrad.graph.node import GRADIENT, NAMED, TRACKED, TRANSFORMED, Node, all_
 from symgrad.graph.op import Op
 from symgrad.trees import LEAVES, Spec, flatten, names
 
-__all__ = ["RERUN", "Evaluation", "InputNode", "as_tensors", "between_nodes", "check_argnums", "detach_tree", "evaluate", "function_name",
+__all__ = ["RERUN", "Evaluation", "InputNode", "as_tensors", "between_nodes", "check_argnums", "evaluate", "function_name",
            "recording", "scalar_output", "unshared", "unshared_results"]
 
 LEAVES.update((Tensor, np.ndarray, np.float64, Batched, Recorded))
@@ -126,12 +126,6 @@ class Evaluation:
         found = [wrap(copied(t._value)) if t._node is None and not isinstance(t._value, DuckArray) else _as_result(t,
                                                                                                                  self.tracked) for t in self.outputs]
         return self.shape.unflatten(found)
-
-
-def detach_tree(tree: Any) -> Any:
-    """A tree with its tensors detached from every graph."""
-    leaves, form = flatten(tree)
-    return form.unflatten([wrap(t._value) if isinstance(t, Tensor) and t._node is not None else t for t in leaves])
 
 
 def _as_result(t: Tensor, tracked: bool) -> Tensor:

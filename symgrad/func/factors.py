@@ -1,4 +1,4 @@
-"""Hessians in factored form, from the affine part of a function and the second derivatives of the rest.
+"""Hessians in factored form, from the affine part of a function and the second derivatives of the rest; and plans, kept by signature of the graph.
 
 The recorded graph is cut where its affine part ends. With z = Jx + c the values there and g the rest of the function, f(x) = g(z), the Hessian is
 exactly JᵀSJ with S = ∂²g/∂z². S is sparse if the rest is a sum of functions of few values. So a generalised linear model has XᵀDX, a matrix
@@ -13,21 +13,79 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.func.calling import transform
 from symgrad.func.collapsed import is_linear
 from symgrad.func.evaluation import Evaluation, InputNode, evaluate, scalar_output
-from symgrad.func.plans import Plans
-from symgrad.func.sparsity import plan_jacobian
-from symgrad.func.transformed import transform
-from symgrad.func.transforms import jacobian_blocks, output_tangents
+from symgrad.func.second import HessianProgram, hessian_products, jacobian_products
+from symgrad.func.sparsity import plan_hessian, plan_jacobian
+from symgrad.func.transforms import jacobian_blocks
+from symgrad.graph.modes import thread
 from symgrad.graph.node import Node
+from symgrad.program import passes
+from symgrad.program.cache import has_signature, programs, signature_of
 
 if TYPE_CHECKING:
     from symgrad.func.linear import SymmetricOperator  # imports SciPy's sparse matrices
 
-__all__ = ["factored_hessian", "hessian_factors"]
+__all__ = ["Plans", "SignaturePlan", "factored_hessian", "hessian_factors"]
+
+
+class SignaturePlan:
+    """The entry of one signature: the plan once it was needed, the number of uses, and the recorded program from some use on."""
+
+    def __init__(self, recordable: bool = True) -> None:
+        self.recordable = recordable
+        self.key: Any = None  # of the entry in the library's cache; None if it is not there
+        self.plan: Any = None
+        self._uses: dict[int, int] = {}  # by the number of vectors, for a matrix is computed row by row or by its plan
+        self._programs: dict[int, Any] = {}  # False for a graph that cannot be recorded
+
+    def plan_for(self, ev: Evaluation, y: Tensor) -> Any:
+        """The plan for the Hessian."""
+        if self.plan is None or not self.plan.for_any_constants:
+            self.plan = plan_hessian(y._node, ev.nodes)
+        return self.plan
+
+    def products(self, ev: Evaluation, y: Tensor, count: int, seeds: Callable[[], Any]) -> Any:
+        """The products with `count` vectors that are fixed for this signature: from some use on by a recorded program, if that is small."""
+        if self.plan is not None and not self.plan.for_any_constants:
+            return hessian_products(ev, y, seeds(), None)
+        program = self._programs.get(count)
+        if program is None and self.recordable:
+            self._uses[count] = uses = self._uses.get(count, 0) + 1
+            if uses >= passes.RECORDING_USE:
+                fits = HessianProgram.fits(ev, y, count)
+                program = self._programs[count] = fits and passes.made(lambda: HessianProgram(ev, y, seeds())) or False
+                if program and self.key is not None:
+                    programs.put(self.key, self, sum([each.nbytes for each in self._programs.values() if each]))
+        return program.run(ev) if program else hessian_products(ev, y, seeds(), None)
+
+
+class Plans:
+    """The entries of one function's graphs in the library's cache: neither the sparsity pattern nor the steps depend on the numbers in a graph."""
+
+    def __init__(self) -> None:
+        self._newest: tuple[Any, SignaturePlan] | None = None  # the entry that most calls use
+
+    def of(self, ev: Evaluation, y: Tensor) -> SignaturePlan:
+        """The entry for the signature of a graph."""
+        if thread.modes.program is not None:  # its values are recorded, and this pass is a part of a larger program
+            return SignaturePlan(recordable=False)
+        newest = self._newest
+        if newest is not None and has_signature(newest[0], ev.nodes, ev.path, y._node):
+            return newest[1]
+        form = signature_of(ev.nodes, ev.path, y._node)
+        if form is None:
+            return SignaturePlan()
+        key = SignaturePlan, form
+        entry = programs.get(key)
+        if entry is None:
+            entry = programs.put(key, SignaturePlan())
+            entry.key = key
+        self._newest = form, entry
+        return entry
+
 
 MAX_DENSE_CUT = 64  # the most values at the cut for which S may be dense
 MAX_ENTRIES = 2**24  # the most entries of an explicit matrix; a larger one stays a product
@@ -184,7 +242,7 @@ def _linear_part(ev: Evaluation, node: Node) -> Any:
     alone = ev.with_outputs([wrap(node.value, node)])
     plan = plan_jacobian(node, ev.nodes)
     if plan.seeds is not None:
-        return MatrixMap(plan.recover(_map_columns(alone, plan.seeds)))
+        return MatrixMap(plan.recover(jacobian_products(alone, plan.seeds)))
     if node.value.size * at > MAX_ENTRIES:
         return LinearGraph(alone)
     (blocks,) = jacobian_blocks(alone, at <= node.value.size, None)
@@ -204,14 +262,3 @@ def _product(node: Node, starts: dict[Node, int]) -> tuple[Node, np.ndarray, boo
         if p in starts or turned:
             return p.parents[0] if turned else p, matrix if on_left else matrix.T, on_left != turned, on_left  # type: ignore[return-value]
     return None
-
-
-def _map_columns(alone: Evaluation, seeds: np.ndarray) -> np.ndarray:
-    """The products of a linear map with vectors over all elements of the inputs, which are the rows of `seeds`."""
-    level, at, tangents = new_level(), 0, []
-    for x in alone.inputs:
-        size = x.numel()
-        tangents.append(wrap(Batched(seeds[:, at:at + size].reshape((len(seeds), *x.shape)).astype(x._value.dtype, copy=False), level)))
-        at += size
-    (found,) = output_tangents(alone, tangents)
-    return np.asarray(numeric.unbatch(found._value, 0, level, len(seeds)).reshape(len(seeds), -1))

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import grad
 from symgrad.carriers.batched import Batched, batch, new_level, unbatch
 from symgrad.engine.data import as_value
 from symgrad.engine.graph_breaks import CONSTANTS
 from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.func.calling import own_name
 from symgrad.func.checkpointing import replace_known_nodes
 from symgrad.func.evaluation import function_name
 from symgrad.func.rules import (
@@ -36,12 +36,12 @@ from symgrad.func.rules import (
     fresh_input,
     in_vmap_levels,
     nodes_before,
+    pull_back,
     recording,
     rule_op,
     tensor_at,
     transpose_linear,
 )
-from symgrad.func.transformed import own_name
 from symgrad.func.transforms import grad as gradient
 from symgrad.graph.modes import DEFAULT, in_mode, thread
 from symgrad.graph.node import TRACKED, next_sequence
@@ -96,7 +96,7 @@ class _Root(Rule):
         gs = [wrap(np.zeros_like(x._value)) if g is None else g for g, x in zip(cotangents, outputs)]
         us = self.linear(True, outputs, tensors, gs)
         found, gates = self.record_residual(outputs, tensors)
-        out = _pull_back(found, [g if need is not None else None for g, need in zip(gates[len(outputs):], needs)], us)
+        out = pull_back(found, [g if need is not None else None for g, need in zip(gates[len(outputs):], needs)], us, True)
         close_inputs(gates)
         return out
 
@@ -118,21 +118,11 @@ class _Root(Rule):
         def residual(us: Tensors, given: Tensors) -> Sequence[Tensor]:
             found, gates = self.record_residual(given[:count], given[count:-count])
             with recording(True):
-                moved = _pull_back(found, gates[:count], us) if transpose else _push_forward(found, gates[:count], us)
+                moved = pull_back(found, gates[:count], us, True) if transpose else _push_forward(found, gates[:count], us)
                 close_inputs(gates)
                 return [b if c is None else c + b for c, b in zip(moved, given[-count:])]
 
         return _Root(residual, values, self.system, flipped).attach([*xs, *tensors, *right])
-
-
-def _pull_back(found: Sequence[Tensor], gates: Some, cotangents: Some) -> Some:
-    """The cotangents of the needed inputs of a recording."""
-    asked = [g for g in gates if g is not None]
-    pairs = [(y, c) for y, c in zip(found, cotangents) if c is not None and y.requires_grad]
-    if not asked or not pairs:
-        return [None] * len(gates)
-    out = iter(grad([y for y, _ in pairs], asked, [c for _, c in pairs], retain_graph=True, create_graph=thread.modes.grad, allow_unused=True))
-    return [None if g is None else next(out) for g in gates]
 
 
 def _push_forward(found: Sequence[Tensor], gates: Tensors, tangents: Some) -> Some:
@@ -141,7 +131,7 @@ def _push_forward(found: Sequence[Tensor], gates: Tensors, tangents: Some) -> So
         return push(found, {g._node: t for g, t in zip(gates, tangents) if t is not None and g._node is not None}, thread.modes.grad)
     except NotImplementedError:  # the recording has a function without a pushforward
         kept = [g if t is not None else None for g, t in zip(gates, tangents)]
-        return transpose_linear(lambda us: _pull_back(found, kept, us), found, tangents)
+        return transpose_linear(lambda us: pull_back(found, kept, us, True), found, tangents)
 
 
 class _System:
@@ -198,7 +188,7 @@ class _System:
             units.append(wrap(Batched(np.eye(n, x.numel(), -at).reshape((n, *x.shape)), level)))
             at += x.numel()
         with recording(False, True):
-            rows = _pull_back(found, gates[:count], units)
+            rows = pull_back(found, gates[:count], units, True)
         jacobian = np.concatenate([np.zeros((n, x.numel())) if r is None else np.reshape(unbatch(r._value, 0, level, n), (n, -1))
                                    for r, x in zip(rows, self.root.solution)], 1)
         if not np.isfinite(jacobian).all():
@@ -224,7 +214,7 @@ class _System:
             split = np.split(np.asarray(v, np.float64).ravel(), ends)
             parts = [wrap(part.reshape(x.shape).astype(x._value.dtype)) for part, x in zip(split, unknowns)]
             with recording(False, True):
-                moved = (_pull_back if transpose else _push_forward)(found, gates[:len(unknowns)], parts)
+                moved = (functools.partial(pull_back, retain=True) if transpose else _push_forward)(found, gates[:len(unknowns)], parts)
             return np.concatenate([np.zeros(x.numel()) if c is None else np.ravel(c._value) for c, x in zip(moved, unknowns)])
 
         if callable(self.method):

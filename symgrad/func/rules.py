@@ -21,21 +21,21 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.engine.inference import recorded
-from symgrad.engine.replay import pushforward
+from symgrad.engine.replay import push, pushforward
 from symgrad.engine.saved import changed, read_traced
 from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.factories.generators import default_generator, fork_rng
-from symgrad.func.evaluation import InputNode, _repeat_for_level, recording
+from symgrad.func.evaluation import RERUN, InputNode, _repeat_for_level, recording
 from symgrad.graph.classes import become
 from symgrad.graph.common import Bundle, OutputNode, OutputValues, Refused
 from symgrad.graph.modes import DEFAULT, UNCHANGED, in_mode, node_by_flags, special, thread
 from symgrad.graph.node import IN_FORWARD, INFERENCE, NAMED, TRACKED, Node, all_threads, node_class
 from symgrad.graph.op import Op
 
-__all__ = ["NoRuleFormula", "Rule", "attach_node", "check_unwritten", "close_inputs", "fresh_input", "generator_state", "in_vmap_levels",
-           "is_tracked", "nodes_before", "recording", "repeat_for_members", "restored_generator", "rule_op", "tensor_at", "transpose_linear"]
+__all__ = ["NoRuleFormula", "Rule", "attach_node", "check_unwritten", "close_inputs", "fresh_input", "in_vmap_levels",
+           "is_tracked", "nodes_before", "pull_back", "recording", "repeat_for_members", "rule_op", "tensor_at",
+           "transpose_linear"]
 
 Tensors = Sequence[Tensor]
 Some = Sequence[Tensor | None]
@@ -61,13 +61,25 @@ class Rule:
         """The outputs for given arguments."""
         raise NotImplementedError
 
+    def recorded(self, tensors: Tensors) -> tuple[Tensors, list[Tensor]]:
+        """The outputs, recorded from fresh input nodes for given arguments; and these inputs."""
+        inputs = [fresh_input(t) for t in tensors]
+        with recording(True):
+            return self.evaluate(inputs), inputs
+
     def pullback(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
-        """The cotangents of the arguments whose entry in `needs` is not None; recorded in grad mode."""
-        raise NotImplementedError
+        """The cotangents of the arguments whose entry in `needs` is not None; recorded in grad mode. Through what is recorded, if not overridden."""
+        found, inputs = self.recorded(tensors)
+        out = pull_back(found, [x if need is not None else None for x, need in zip(inputs, needs)], cotangents)
+        close_inputs(inputs)
+        return out
 
     def pushforward(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
-        """The tangents of the outputs; recorded in grad mode."""
-        raise NotImplementedError
+        """The tangents of the outputs; recorded in grad mode. Through what is recorded, if not overridden."""
+        found, inputs = self.recorded(tensors)
+        out = push(found, {x._node: t for x, t in zip(inputs, tangents) if t is not None}, thread.modes.grad)  # type: ignore[misc]
+        close_inputs(inputs)
+        return out
 
 
 @functools.cache
@@ -101,23 +113,6 @@ def _output_nodes(node: Node, count: int) -> list[Node]:
         return [node]
     nodes: list[Node] = [OutputNode(node, k) for k in reversed(range(count))]  # a pullback visits the newest first
     return nodes[::-1]
-
-
-def generator_state() -> tuple[int, dict[str, Any]]:
-    """The state of the random generator, for `restored_generator`."""
-    return default_generator.initial_seed(), default_generator._bits.state
-
-
-@contextlib.contextmanager
-def restored_generator(state: tuple[int, dict[str, Any]] | None) -> Iterator[None]:
-    """Draw the same random numbers as from a saved state, and restore the generator at the end."""
-    if state is None:
-        yield
-        return
-    with fork_rng():
-        default_generator._source = state[0], default_generator.numpy
-        default_generator._bits.state = state[1]
-        yield
 
 
 def in_vmap_levels(levels: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> contextlib.AbstractContextManager[None]:
@@ -173,10 +168,6 @@ def nodes_before(outputs: Sequence[Any], since: int) -> list[Node]:
 # The op of a rule, in every carrier
 
 
-def _as_list(x: Any, count: int) -> list[Any]:
-    return [x] if count == 1 else list(x)
-
-
 def _forward(xp: Any, tensors: Sequence[Any], rule: Rule) -> Any:
     """The value, from the arguments in any carrier."""
     if xp is numeric:
@@ -200,9 +191,9 @@ def tensor_at(node: Node) -> Tensor:
 
 
 def close_inputs(nodes: Some) -> None:
-    """Close input nodes after a recording, so that transforms do not treat their results as tracked."""
+    """Close input nodes after a recording, so that transforms do not treat their results as tracked; those of a call that is repeated stay open."""
     for t in nodes:
-        if t is not None and isinstance(t._node, InputNode):
+        if t is not None and isinstance(t._node, InputNode) and t._node.open is not RERUN:
             t._node.open = False
 
 
@@ -299,17 +290,23 @@ def transpose_linear(linear: Callable[[Tensors], Some], like: Sequence[Any], cot
 
     `like` has the shapes of the results, and None for results that are not needed.
     """
-    create = thread.modes.grad
     zeros = [None if x is None else fresh_input(repeat_for_members(wrap(np.zeros_like(x._value)))) for x in like]
     with recording(True):
         outputs = linear(zeros)  # type: ignore[arg-type]
-    pairs = [(y, g) for y, g in zip(outputs, cotangents) if y is not None and g is not None and y.requires_grad]
-    asked = [z for z in zeros if z is not None]
-    if not pairs or not asked:
-        return [None] * len(zeros)
-    found = iter(grad([y for y, _ in pairs], asked, [g for _, g in pairs], create_graph=create, allow_unused=True))
+    found = pull_back(outputs, zeros, cotangents)
     close_inputs(zeros)
-    return [None if z is None else next(found) for z in zeros]
+    return found
+
+
+def pull_back(outputs: Some, inputs: Some, cotangents: Some, retain: bool = False) -> Some:
+    """The cotangents of the inputs of a recording that are not None, by those of its outputs; recorded in grad mode."""
+    asked = [x for x in inputs if x is not None]
+    pairs = [(y, c) for y, c in zip(outputs, cotangents) if y is not None and c is not None and y.requires_grad]
+    if not asked or not pairs:
+        return [None] * len(inputs)
+    roots, weights = zip(*pairs)
+    found = iter(grad(roots, asked, weights, retain_graph=retain or None, create_graph=thread.modes.grad, allow_unused=True))
+    return [None if x is None else next(found) for x in inputs]
 
 
 def check_unwritten(values: Sequence[Any], since: int) -> None:

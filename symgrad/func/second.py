@@ -18,12 +18,12 @@ from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read, read_at, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, InputNode
-from symgrad.func.transforms import as_result, input_cotangents, unbatch_units
+from symgrad.func.transforms import as_result, input_cotangents, output_tangents, unbatch_units
 from symgrad.graph.modes import UNCHANGED, in_mode, special, thread
 from symgrad.graph.node import HOOKED, Node, all_threads
 from symgrad.program.passes import PassProgram, fits, recording
 
-__all__ = ["HessianProgram", "gradient_tangents", "hessian_products", "hooked_or_anomaly", "instrumented"]
+__all__ = ["HessianProgram", "gradient_tangents", "hessian_products", "hooked_or_anomaly", "instrumented", "jacobian_products"]
 
 Read = Callable[[Node], tuple[Any, tuple]]
 _carrier = functools.cache(DualCarrier)
@@ -132,6 +132,16 @@ def _selecting(y: Tensor) -> Any:
 def _are_units(seeds: Any) -> bool:
     """Whether vectors are the unit vectors in their order."""
     return seeds.shape == (len(seeds),) * 2 and np.count_nonzero(seeds) == len(seeds) and bool((seeds.diagonal() == 1).all())
+
+
+def jacobian_products(ev: Evaluation, seeds: Any, chunk_size: int | None = None) -> np.ndarray:
+    """The products of the Jacobian of one output with vectors over all elements of all inputs, which are the rows of `seeds`."""
+    out, step = [], chunk_size or max(len(seeds), 1)
+    for at in range(0, len(seeds), step):
+        tangents = _tangent_batches(ev, seeds[at:at + step], None)
+        (found,) = output_tangents(ev, [wrap(t) for t in tangents])
+        out.append(unbatch_units(ev, found, tangents[0])._value.reshape(tangents[0].count, -1))
+    return np.concatenate(out) if out else np.zeros((0, ev.outputs[0].numel()), ev.outputs[0]._value.dtype)
 
 
 def _tangent_batches(ev: Evaluation, rows: Any, unit: int | None) -> list[Batched]:

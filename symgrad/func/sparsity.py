@@ -22,9 +22,20 @@ from symgrad.carriers.sets import Dense, Dependence, Inputs, broadcast, constant
 from symgrad.engine.passes import pullback
 from symgrad.engine.tensor import wrap
 from symgrad.errors import FREED
-from symgrad.func.colouring import Colouring, colour_columns, colour_symmetric
-from symgrad.func.local_sparsity import is_steep, local_dependence
-from symgrad.func.patterns import MAX_PAIRS, MAX_TINY_INPUTS, Grid, SparsityPattern, entries, grids, pattern_name
+from symgrad.func.patterns import (
+    MAX_PAIRS,
+    MAX_TINY_INPUTS,
+    Colouring,
+    Grid,
+    SparsityPattern,
+    colour_columns,
+    colour_symmetric,
+    entries,
+    grids,
+    is_steep,
+    local_dependence,
+    pattern_name,
+)
 from symgrad.func.rules import Rule, close_inputs, fresh_input, in_vmap_levels, recording, tensor_at
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Node

@@ -28,9 +28,9 @@ from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.engine.unmoved import drops, plus_zeros_by_factors, stilled, unmoved, unmoved_by, without, zeros_of
-from symgrad.func.curves import coefficient_node
+from symgrad.func.calling import transform
 from symgrad.func.evaluation import Evaluation, evaluate, function_name, unshared_results
-from symgrad.func.transformed import transform
+from symgrad.func.recorded_series import coefficient_node
 from symgrad.graph.common import OutputNode, OutputValues
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import PACKED, Node, all_threads

@@ -17,11 +17,11 @@ from symgrad.engine.passes import pullback
 from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.func.calling import transform
 from symgrad.func.derivative import gradient_node
 from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, function_name, recording, scalar_output, unshared_results
 from symgrad.func.recorded_series import unobserved
 from symgrad.func.rules import in_vmap_levels, merged_levels
-from symgrad.func.transformed import transform
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import UNCHANGED, in_mode, thread
 from symgrad.trees import Spec, flatten, transpose

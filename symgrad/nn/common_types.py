@@ -1,27 +1,12 @@
 """Types of arguments that are one number, or one for each dimension, with torch's names."""
 
-from __future__ import annotations
-
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
-_scalar_or_tuple_any_t: TypeAlias = T | tuple[T, ...]
-_scalar_or_tuple_1_t: TypeAlias = T | tuple[T]
-_scalar_or_tuple_2_t: TypeAlias = T | tuple[T, T]
-_scalar_or_tuple_3_t: TypeAlias = T | tuple[T, T, T]
-_scalar_or_tuple_4_t: TypeAlias = T | tuple[T, T, T, T]
-_scalar_or_tuple_5_t: TypeAlias = T | tuple[T, T, T, T, T]
-_scalar_or_tuple_6_t: TypeAlias = T | tuple[T, T, T, T, T, T]
-_size_any_t: TypeAlias = _scalar_or_tuple_any_t[int]
-_size_1_t: TypeAlias = _scalar_or_tuple_1_t[int]
-_size_2_t: TypeAlias = _scalar_or_tuple_2_t[int]
-_size_3_t: TypeAlias = _scalar_or_tuple_3_t[int]
-_size_4_t: TypeAlias = _scalar_or_tuple_4_t[int]
-_size_5_t: TypeAlias = _scalar_or_tuple_5_t[int]
-_size_6_t: TypeAlias = _scalar_or_tuple_6_t[int]
-_size_any_opt_t: TypeAlias = _scalar_or_tuple_any_t[int | None]
-_size_2_opt_t: TypeAlias = _scalar_or_tuple_2_t[int | None]
-_size_3_opt_t: TypeAlias = _scalar_or_tuple_3_t[int | None]
-_ratio_2_t: TypeAlias = _scalar_or_tuple_2_t[float]
-_ratio_3_t: TypeAlias = _scalar_or_tuple_3_t[float]
-_ratio_any_t: TypeAlias = _scalar_or_tuple_any_t[float]
+_scalar_or_tuple_any_t: Any = T | tuple[T, ...]  # type: ignore[valid-type]
+_size_any_t, _size_any_opt_t, _ratio_any_t = (_scalar_or_tuple_any_t[of] for of in (int, int | None, float))
+for _n in range(1, 7):
+    _of = globals()[f"_scalar_or_tuple_{_n}_t"] = T | tuple[(T,) * _n]  # type: ignore[misc]
+    globals()[f"_size_{_n}_t"] = _of[int]
+    if _n in (2, 3):
+        globals()[f"_size_{_n}_opt_t"], globals()[f"_ratio_{_n}_t"] = _of[int | None], _of[float]

@@ -4,9 +4,6 @@ from typing import TYPE_CHECKING
 
 from symgrad.nn.activations import *
 from symgrad.nn.convolution import *
-from symgrad.nn.ctc import *
-from symgrad.nn.distances import *
-from symgrad.nn.dropout import *
 from symgrad.nn.likelihood import *
 from symgrad.nn.losses import *
 from symgrad.nn.multihead import *

@@ -16,9 +16,8 @@ from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
-from symgrad.nn.distances import pairwise_distance
-from symgrad.nn.reductions import difference, floating, loss, reduced, warn_about_sizes
-from symgrad.nn.validation import check_floating, check_indices, check_nonempty, check_shape
+from symgrad.nn.products import pairwise_distance
+from symgrad.nn.validation import check_floating, check_indices, check_nonempty, check_shape, difference, floating, loss, reduced, warn_about_sizes
 from symgrad.ops.rules import every, in_float32
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss",

@@ -11,7 +11,7 @@ from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import zeros
-from symgrad.nn.dropout import dropout
+from symgrad.nn.activations import dropout
 from symgrad.nn.padding import constant_pad_nd
 from symgrad.nn.products import scaled_dot_product_attention
 from symgrad.nn.validation import check_shape

@@ -11,10 +11,9 @@ from typing import Any
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.nn import functional
-from symgrad.nn.dropout import feature_dropout
+from symgrad.nn.activations import feature_dropout
 from symgrad.nn.normalization import native_batch_norm
-from symgrad.nn.reductions import reduced
-from symgrad.nn.validation import named
+from symgrad.nn.validation import named, reduced
 
 __all__ = ["adaptive_max_pool1d", "alpha_dropout", "alpha_dropout_", "batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
            "ctc_loss", "dropout", "dropout_", "embedding", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout_", "group_norm",

@@ -18,8 +18,8 @@ from symgrad.factories.random_tensors import rand
 from symgrad.graph.op import REGISTRY
 from symgrad.layouts.indices import first_outside
 from symgrad.layouts.resampling_weights import pooled_size
+from symgrad.nn.convolution import flat_index, largest_in_parts, largest_in_places, largest_in_windows, without_elements
 from symgrad.nn.validation import Sizes, check_dtypes, check_floating, check_indices, check_nonempty, check_shape, named, sizes
-from symgrad.nn.windows import flat_index, largest_in_parts, largest_in_places, largest_in_windows, without_elements
 from symgrad.ops.rules import in_float32
 
 __all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices",

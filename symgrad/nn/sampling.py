@@ -16,9 +16,9 @@ from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
+from symgrad.nn.convolution import flat_index
 from symgrad.nn.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from symgrad.nn.validation import check_dtypes, check_floating, check_nonempty, check_shape
-from symgrad.nn.windows import flat_index
 from symgrad.ops.rules import constant
 
 __all__ = ["affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]

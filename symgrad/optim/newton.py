@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from symgrad.autograd.modes import enable_grad
 from symgrad.engine.tensor import Tensor
-from symgrad.func.plans import Plans
+from symgrad.func.factors import Plans
 from symgrad.optim.declared import Declared
 from symgrad.optim.models import Model, checked, flat, of_loss, write
 from symgrad.optim.optimizer import Group

@@ -12,8 +12,8 @@ from symgrad.autograd.modes import no_grad
 from symgrad.dtypes.dtype import DTYPES
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
-from symgrad.nn.modules.batchnorm import _BatchNorm
 from symgrad.nn.modules.module import Module
+from symgrad.nn.modules.normalization import _BatchNorm
 from symgrad.optim.optimizer import Optimizer
 from symgrad.optim.scheduling import Rates, Schedule, for_each_group
 from symgrad.system.restoring import restored

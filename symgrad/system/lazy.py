@@ -1,4 +1,4 @@
-"""Names of a module that are imported on first access (PEP 562), so that the package starts without them."""
+"""Names of a module that are imported on first access (PEP 562), so that the package starts without them; modules with several names."""
 
 from __future__ import annotations
 
@@ -25,3 +25,17 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
         return sorted({*vars(sys.modules[package]), *homes})
 
     return __getattr__, __dir__
+
+
+def other_names(package: str, homes: Mapping[str, str]) -> None:
+    """Make modules known by further names in a package, by which they can be imported: `homes` maps each module to such names.
+
+    >>> import symgrad.optim.adam
+    >>> symgrad.optim.adam.Adam is symgrad.optim.Adam
+    True
+    """
+    for home, names in homes.items():
+        module = importlib.import_module(home)
+        for name in names.split():
+            sys.modules[f"{package}.{name}"] = module
+            vars(sys.modules[package]).setdefault(name, module)  # a function such as `weight_norm` stays

@@ -23,7 +23,7 @@ from symgrad.frameworks import differentiation_task
 from symgrad.frameworks.files import load_file
 from symgrad.nn.utils import parametrize
 from symgrad.optim import swa_utils
-from symgrad.optim._stateless import swap_in_optimizer_params_and_state
+from symgrad.optim.optimizer import swap_in_optimizer_params_and_state
 from symgrad.system.frames import PACKAGE
 from symgrad.system.restoring import changed, collection_paused, finished, restored, workdps, workprec
 from symgrad.testing import silence

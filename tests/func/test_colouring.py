@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgrad.func.colouring import _colour_in_rounds, _colour_sequentially, colour_columns, colour_symmetric
-from symgrad.func.patterns import SparsityPattern
+from symgrad.func.patterns import SparsityPattern, _colour_in_rounds, _colour_sequentially, colour_columns, colour_symmetric
 
 PATTERNS = st.integers(1, 14).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=40)))
 

@@ -8,7 +8,7 @@ import pytest
 
 import symgrad
 from symgrad import func, nn
-from symgrad.func.transformed import Transformed
+from symgrad.func.calling import Transformed
 from tests.support import mapped
 
 X = symgrad.tensor([1.0, 2.0])

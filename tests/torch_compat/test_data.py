@@ -29,7 +29,7 @@ from symgrad.utils.data import (
     default_collate,
     default_convert,
     get_worker_info,
-    processes,
+    workers,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:DataLoader. num_workers")  # more workers than cores
@@ -70,8 +70,8 @@ def children():
 def test_workers_keep_the_order(workers):
     batches = list(DataLoader(Examples(17, slow_first), 3, num_workers=workers))
     assert [i for numbers, _ in batches for i in numbers.tolist()] == list(range(17)) and len(batches[-1][0]) == 2
-    processes = {process for _, ids in batches for process in ids.tolist()}
-    assert len(processes) == workers and os.getpid() not in processes and not children()
+    workers = {process for _, ids in batches for process in ids.tolist()}
+    assert len(workers) == workers and os.getpid() not in workers and not children()
 
 
 def test_batches_in_the_order_of_their_arrival():
@@ -356,7 +356,7 @@ def test_an_interrupt_between_workers_leaves_none():
 def test_an_interrupt_at_any_line_while_workers_start_leaves_none():
     from tests.support.interrupts import Interrupted  # after the platforms without the packages that it needs
 
-    loader, folder = DataLoader(range(3), num_workers=2), str(Path(processes.__file__))
+    loader, folder = DataLoader(range(3), num_workers=2), str(Path(workers.__file__))
     for n in itertools.count(1):
         batches = []
         run = Interrupted(lambda batches=batches: batches.append(iter(loader)), n, folders=(folder,))
@@ -401,7 +401,7 @@ def test_an_interrupt_while_an_abandoned_iterator_is_finalized_leaves_no_process
     before, calls = sorted(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else [], []
     batches = iter(DataLoader(range(6), num_workers=2))
     next(batches)
-    owner = processes._Worker if line == "close" else multiprocessing.process.BaseProcess
+    owner = workers._Worker if line == "close" else multiprocessing.process.BaseProcess
     work = getattr(owner, line)
 
     def interrupted(*args):

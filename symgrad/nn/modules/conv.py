@@ -11,9 +11,8 @@ from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import empty
 from symgrad.nn import functional as F
 from symgrad.nn import init
-from symgrad.nn.modules.lazy import LazyModuleMixin
+from symgrad.nn.modules.declarations import LazyModuleMixin, _ntuple, _reverse_repeat_tuple
 from symgrad.nn.modules.module import Module
-from symgrad.nn.modules.utils import _ntuple, _reverse_repeat_tuple
 from symgrad.nn.parameter import Parameter
 from symgrad.nn.validation import Sizes
 

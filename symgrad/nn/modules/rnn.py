@@ -15,7 +15,7 @@ from symgrad.nn import init, recurrent
 from symgrad.nn.modules.declarations import shown_options
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
-from symgrad.nn.sequences import PackedSequence
+from symgrad.nn.recurrent import PackedSequence
 from symgrad.nn.validation import check_shape
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]

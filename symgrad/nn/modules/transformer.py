@@ -15,12 +15,11 @@ from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.nn import functional as F
 from symgrad.nn import init
-from symgrad.nn.modules.attention import MultiheadAttention
 from symgrad.nn.modules.container import ModuleList
-from symgrad.nn.modules.dropout import Dropout
 from symgrad.nn.modules.linear import Linear
 from symgrad.nn.modules.module import Module
 from symgrad.nn.modules.normalization import LayerNorm
+from symgrad.nn.modules.simple import Dropout, MultiheadAttention
 from symgrad.nn.multihead import added_mask
 
 __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]

@@ -1,15 +1,13 @@
 """Helpers for the parameters of a network and their gradients."""
 
-from symgrad.nn.utils import parametrizations, parametrize, prune, rnn, stateless
-from symgrad.nn.utils.clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
-from symgrad.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
-from symgrad.nn.utils.fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
-from symgrad.nn.utils.init import skip_init
-from symgrad.nn.utils.memory_format import convert_conv2d_weight_memory_format, convert_conv3d_weight_memory_format
-from symgrad.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
-from symgrad.nn.utils.weight_norm import remove_weight_norm, weight_norm
+from typing import TYPE_CHECKING
 
-__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "convert_conv2d_weight_memory_format",
-           "convert_conv3d_weight_memory_format", "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights",
-           "get_total_norm", "parameters_to_vector", "parametrizations", "parametrize", "prune", "remove_spectral_norm", "remove_weight_norm", "rnn",
-           "skip_init", "spectral_norm", "stateless", "vector_to_parameters", "weight_norm"]
+from symgrad.nn.utils import parameters, parametrizations, parametrize, prune
+from symgrad.nn.utils.parameters import *
+from symgrad.system.lazy import other_names
+
+other_names(__name__, {"symgrad.nn.utils.parameters": "clip_grad convert_parameters fusion init memory_format spectral_norm stateless weight_norm",
+                       "symgrad.nn.recurrent": "rnn"})
+
+if not TYPE_CHECKING:  # a list that is computed hides all names from mypy
+    __all__ = ["parametrizations", "parametrize", "prune", "rnn", "stateless", *parameters.__all__]

@@ -24,7 +24,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.factories.creation import ones_like, zeros_like
 from symgrad.factories.random_tensors import rand, rand_like
-from symgrad.nn.utils.convert_parameters import parameters_to_vector
+from symgrad.nn.utils.parameters import parameters_to_vector
 
 __all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer", "RandomStructured",
            "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned", "l1_unstructured", "ln_structured",
