@@ -28,8 +28,6 @@ from symgrad.func.calling import Transformed
 from symgrad.graph.modes import thread
 from symgrad.graph.op import Op
 
-__all__ = ["Captures", "Unwatched"]
-
 LARGEST = 4000  # values that are compared before each run
 UNSEEN = ("eval", "exec", "globals", "__import__")  # functions that read variables whose names the code does not have
 HEAP_TYPE = 1 << 9  # the flag of classes that Python code has made

@@ -9,8 +9,6 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["ELSEWHERE", "FILLED", "Reads", "Uses", "WRITTEN", "is_in_place", "reads"]
-
 CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST")  # before `is`, as in `x is None`
 DYNAMIC = ("getattr", "attrgetter", "methodcaller", "hasattr", "setattr", "delattr")
 FORMATTING = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE")

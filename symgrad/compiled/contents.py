@@ -19,11 +19,6 @@ import numpy as np
 from symgrad.dtypes.dtype import DType
 from symgrad.engine.tensor import Tensor
 
-__all__ = ["Check", "Snapshot", "MISSING", "PLAIN", "Part", "VALUES", "alike", "arguments_of", "array_content", "array_elements",
-           "attribute_content", "attributes_of", "bits_of", "cache_content", "cache_parts", "cell_content", "cells_of", "elements_of",
-           "entries_of", "fields", "flattened", "function_content", "is_python_class", "items_of", "mapping_content",
-           "memory_content", "returned", "same_bits", "sequence_content", "set_content", "write_cell"]
-
 MISSING: Any = object()
 LARGE = 1 << 16  # bytes of an array that is compared without a copy, which takes longer for fewer
 PLAIN = {int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented), range, slice, Decimal, fractions.Fraction, re.Pattern,

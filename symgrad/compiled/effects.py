@@ -26,9 +26,6 @@ from symgrad.system.restoring import collection_paused, restored
 from symgrad.trees import Spec as Form
 from symgrad.trees import flatten
 
-__all__ = ["HasEffects", "LASTING", "MayHaveEffects", "OwnError", "Raised", "effects_observed", "effects_undone", "is_own", "reaches_recorded",
-           "watching_exceptions"]
-
 DRAWS = "Unrecordable: random numbers, which would be the same in every run"
 WRITES = "a write into an argument or a captured tensor"
 SEED = "the seed of random numbers"

@@ -24,8 +24,6 @@ from symgrad.program.backends import BACKENDS
 from symgrad.program.program import Program
 from symgrad.trees import flatten
 
-__all__ = ["CompiledFunction", "compile", "differentiable"]
-
 
 class CompiledCall(Rule):
     """The rule of one call: the function runs again where its graph is needed, and the pullback of numbers is a program."""

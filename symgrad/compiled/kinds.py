@@ -31,9 +31,6 @@ from symgrad.factories.generators import Generator
 from symgrad.graph.op import Op
 from symgrad.system.errorstate import run_quietly
 
-__all__ = ["Kind", "OCCASIONS", "State", "class_check", "classes_of", "described", "is_library", "is_plain_object", "kind_of", "put", "shared_parts",
-           "state_of"]
-
 
 class State(NamedTuple):
     """The state of a source of random numbers."""

@@ -38,9 +38,6 @@ from symgrad.factories import random_tensors
 from symgrad.factories.generators import Generator, default_generator
 from symgrad.system.restoring import restored
 
-__all__ = ["CHANGING", "STATES_OF_RANDOM_NUMBERS", "calls_outside", "library_states", "looking", "parts_of_libraries", "settings_of_libraries",
-           "signs_of_effects", "tells", "unknown_module", "unseen"]
-
 CLOCKS = tuple(f for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "time_ns", "perf_counter_ns", "monotonic_ns",
                               "process_time_ns", "thread_time_ns", "localtime", "gmtime", "ctime") if (f := getattr(time, name, None)) is not None)
 FILES = (os.stat, os.lstat, os.listdir, os.scandir, os.getcwd, os.access, os.readlink)

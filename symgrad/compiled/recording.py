@@ -42,8 +42,6 @@ from symgrad.system.restoring import collection_paused, restored
 from symgrad.trees import Spec as Form
 from symgrad.trees import flatten
 
-__all__ = ["Specializer", "call_tree", "substituted"]
-
 number = itertools.count().__next__
 EFFECTS = 3  # recordings in which a function changes what it captures, or the program fails, after which it is not recorded again
 MOST_KEYS = 1000  # of calls that are remembered because of what the function has done in them

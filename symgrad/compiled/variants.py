@@ -25,8 +25,6 @@ from symgrad.system.locks import reentrant_lock
 from symgrad.trees import LEAF
 from symgrad.trees import Spec as Form
 
-__all__ = ["GUARDED", "Given", "KEYS", "OUTPUT", "Variant", "has_attributes", "kinds_of_arguments", "looks_of", "properties_read", "swapping"]
-
 FLOAT = ("float",)
 KEYS = {int, bool, str, bytes, type(None), DType}  # types of arguments that are equal only if they are the same to every computation
 MOST_ATTRIBUTES = 16

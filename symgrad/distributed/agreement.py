@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CallComparison", "Farewells", "HEAD", "MessageProbe", "Request", "described", "packed", "unpack"]
-
 HEAD = 256  # bytes before the elements of a message from one process to another
 
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from symgrad.distributed.agreement import HEAD, CallComparison, Farewells, MessageProbe, Request, described, packed, unpack
 
-__all__ = ["Alone", "Communicator", "OverMPI", "ReduceOp"]
-
 
 class ReduceOp(enum.Enum):
     """How the elements of all processes become one: their sum, mean, product, least, greatest, or their bits by and, or, exclusive or."""

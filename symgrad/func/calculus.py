@@ -31,8 +31,6 @@ from symgrad.program import passes
 from symgrad.program.cache import programs, signature_of
 from symgrad.trees import flatten
 
-__all__ = ["curl", "divergence", "laplacian", "value_and_laplacian"]
-
 Function = Callable[..., Any]
 Dim = int | Sequence[int] | None
 

@@ -23,8 +23,6 @@ from symgrad.graph.modes import in_mode, thread
 from symgrad.system.restoring import restored
 from symgrad.trees import LEAF, NOTHING, Spec, flatten, names
 
-__all__ = ["Transformed", "functional_call", "own_name", "stack_module_state", "transform", "vmap"]
-
 Exchange = list[tuple[dict[str, Any], str, Any]]
 
 

@@ -17,8 +17,6 @@ from symgrad.graph.node import GRADIENT, IN_FORWARD, Node, next_sequence
 from symgrad.graph.order import upstream
 from symgrad.trees import flatten, tree_map
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "in_segments", "metadata_of", "noop_context_fn", "replace_known_nodes"]
-
 OP = rule_op("Checkpoint")
 
 

@@ -32,8 +32,6 @@ from symgrad.graph.op import Op
 from symgrad.program.passes import PassProgram, fits, recording
 from symgrad.system.errorstate import computed_outside, quietly
 
-__all__ = ["CollapsedProgram", "is_linear", "sums_of_second_derivatives"]
-
 Read = Callable[[Node], tuple[Any, tuple]]
 # Ops that are linear in each of these arguments if the others are constant, with the positions of the arguments.
 LINEAR_ALONE = {"mul": (0, 1), "div": (0,)}

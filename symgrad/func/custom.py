@@ -38,9 +38,6 @@ from symgrad.graph.modes import thread
 from symgrad.graph.node import GRADIENT, IN_FORWARD, next_sequence
 from symgrad.trees import Spec, _branches, flatten, names, tree_map
 
-__all__ = ["custom_jvp", "custom_vjp", "stop_gradient"]
-
-
 _stop = core(STOP.but(differentiable=False, integers=True))
 
 

@@ -33,8 +33,6 @@ from symgrad.func.rules import Rule, Some, Tensors, attach_node, close_inputs, f
 from symgrad.graph.modes import thread
 from symgrad.graph.node import Node
 
-__all__ = ["Derivative", "ScalarGradient", "gradient_node"]
-
 _dual = DualCarrier(numeric)
 Direction = Sequence[Any]  # a vector for each end, None for zero
 

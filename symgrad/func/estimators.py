@@ -22,8 +22,6 @@ from symgrad.func.sparsity import plan_hessian
 from symgrad.func.transforms import as_result, unbatch_units
 from symgrad.graph.modes import in_mode
 
-__all__ = ["Eigenvalues", "Estimate", "extreme_eigenvalues", "hessian_diag", "hessian_operator", "hessian_trace"]
-
 Function = Callable[..., Any]
 MAX_BATCH_ELEMENTS = 2**22  # elements of a batch of tangents of the largest node, without chunk_size
 

@@ -27,9 +27,6 @@ from symgrad.graph.node import GRADIENT, NAMED, TRACKED, TRANSFORMED, Node, all_
 from symgrad.graph.op import Op
 from symgrad.trees import LEAVES, Spec, flatten, names
 
-__all__ = ["RERUN", "Evaluation", "InputNode", "as_tensors", "between_nodes", "check_argnums", "evaluate", "function_name",
-           "recording", "scalar_output", "unshared", "unshared_results"]
-
 LEAVES.update((Tensor, np.ndarray, np.float64, Batched, Recorded))
 
 

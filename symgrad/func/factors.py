@@ -28,9 +28,6 @@ from symgrad.program.cache import has_signature, programs, signature_of
 if TYPE_CHECKING:
     from symgrad.func.linear import SymmetricOperator  # imports SciPy's sparse matrices
 
-__all__ = ["Plans", "SignaturePlan", "factored_hessian", "hessian_factors"]
-
-
 class SignaturePlan:
     """The entry of one signature: the plan once it was needed, the number of uses, and the recorded program from some use on."""
 

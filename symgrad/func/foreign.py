@@ -16,8 +16,6 @@ from symgrad.func.custom import custom_vjp
 from symgrad.func.rules import NoRuleFormula, is_tracked
 from symgrad.trees import flatten
 
-__all__ = ["foreign"]
-
 
 class foreign(custom_vjp):
     """A decorator that makes an op of a function of arrays: of NumPy, SciPy or C, or of a solver of one's own.

@@ -27,8 +27,6 @@ from symgrad.func.transforms import (
 )
 from symgrad.trees import transpose
 
-__all__ = ["SparseProducts", "dense_matrix", "hessian", "hvp", "jacobian", "vhp"]
-
 
 class Jacobian(Transformed):
     """The Jacobian of a function as a function of the same arguments; `report` describes the last call."""

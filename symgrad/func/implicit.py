@@ -47,8 +47,6 @@ from symgrad.graph.modes import DEFAULT, in_mode, thread
 from symgrad.graph.node import TRACKED, next_sequence
 from symgrad.trees import flatten, tree_map
 
-__all__ = ["implicit_argmin", "implicit_fixed_point", "implicit_root"]
-
 Residual = Callable[[Tensors, Tensors], Sequence[Tensor]]  # of the unknowns and the parameters
 OP = rule_op("ImplicitRoot", reads_result=True)
 NO_FORMULA = ("implicit differentiation: a solution found by a solver has no formula and no Taylor series, only derivatives; nest grad, jvp or "

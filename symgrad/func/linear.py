@@ -20,8 +20,6 @@ from symgrad.func.second import gradient_tangents
 from symgrad.func.second import hessian_products as compressed
 from symgrad.func.transforms import input_cotangents, output_tangents
 
-__all__ = ["FactoredHessian", "Factors", "HessianOperator", "Kronecker", "LinearGraph", "MatrixMap", "Selection", "SymmetricOperator"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Factors:

@@ -25,9 +25,6 @@ from symgrad.carriers.guarding import not_finite, unselected
 from symgrad.carriers.sets import Dense, Dependence, Inputs, broadcast, union
 from symgrad.graph.node import Node
 
-__all__ = ["Colouring", "Grid", "SparsityPattern", "colour_columns", "colour_symmetric", "entries", "grids", "is_steep", "local_dependence",
-           "pattern_name"]
-
 Array = np.ndarray
 MAX_TINY_INPUTS = 16  # the most inputs for which only the number of colours decides whether a matrix is dense
 MIN_MASK = 1 << 16  # the size of a mask of positions that may always be scanned for entries

@@ -34,8 +34,6 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.program.cache import signature_of
 from symgrad.program.passes import PassProgram, fits, known_program, recording
 
-__all__ = ["Curve", "Walk", "coefficient_node", "curve_steps", "gradient_steps", "recorded_coefficients", "steps_of", "unobserved", "walk_of"]
-
 float64, ndarray = np.float64, np.ndarray
 OTHERS = TRACKED & ~TRANSFORMED  # the flags by which nodes on a plain path differ from others
 

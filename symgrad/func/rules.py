@@ -33,10 +33,6 @@ from symgrad.graph.modes import DEFAULT, UNCHANGED, in_mode, node_by_flags, spec
 from symgrad.graph.node import IN_FORWARD, INFERENCE, NAMED, TRACKED, Node, all_threads, node_class
 from symgrad.graph.op import Op
 
-__all__ = ["NoRuleFormula", "Rule", "attach_node", "check_unwritten", "close_inputs", "fresh_input", "in_vmap_levels",
-           "is_tracked", "nodes_before", "pull_back", "recording", "repeat_for_members", "rule_op", "tensor_at",
-           "transpose_linear"]
-
 Tensors = Sequence[Tensor]
 Some = Sequence[Tensor | None]
 

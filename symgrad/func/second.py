@@ -23,8 +23,6 @@ from symgrad.graph.modes import UNCHANGED, in_mode, special, thread
 from symgrad.graph.node import HOOKED, Node, all_threads
 from symgrad.program.passes import PassProgram, fits, recording
 
-__all__ = ["HessianProgram", "gradient_tangents", "hessian_products", "hooked_or_anomaly", "instrumented", "jacobian_products"]
-
 Read = Callable[[Node], tuple[Any, tuple]]
 _carrier = functools.cache(DualCarrier)
 

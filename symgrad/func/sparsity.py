@@ -42,8 +42,6 @@ from symgrad.graph.node import Node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.program.cache import programs
 
-__all__ = ["ColoringPlan", "Structure", "plan_hessian", "plan_jacobian"]
-
 
 @dataclass(frozen=True)
 class Structure:

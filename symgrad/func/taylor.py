@@ -38,9 +38,6 @@ from symgrad.graph.op import Op
 from symgrad.system.errorstate import computed_outside, quietly
 from symgrad.trees import LEAF
 
-__all__ = ["derivatives", "directional_derivatives", "jet"]
-
-
 MODERATE = 100  # the order up to which the factorials take less than half of the range of floats
 HIGHEST = 821  # the order up to which all factors between derivatives and coefficients are floats
 MAX_UNRELEASED_NODES = 64  # series are not released in graphs of at most this many nodes

@@ -26,9 +26,6 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import UNCHANGED, in_mode, thread
 from symgrad.trees import Spec, flatten, transpose
 
-__all__ = ["ONE_BY_ONE", "as_result", "concatenate_chunks", "grad", "grad_and_value", "input_cotangents", "jacfwd", "jacobian_blocks", "jacobians",
-           "jacrev", "jvp", "linearize", "output_tangents", "reshape_result", "unbatch_units", "unit_chunks", "vjp"]
-
 Function = Callable[..., Any]
 
 

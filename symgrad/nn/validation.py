@@ -14,9 +14,6 @@ from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.errors import TARGET_SIZE
 
-__all__ = ["Sizes", "check_dtypes", "check_floating", "check_indices", "check_nonempty", "check_shape", "difference", "floating", "loss", "named",
-           "reduced", "reduction_of", "sizes", "warn_about_sizes"]
-
 Sizes = int | Sequence[int]  # one size, or one for each dimension
 
 

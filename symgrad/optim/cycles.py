@@ -9,8 +9,6 @@ from typing import Any
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.scheduling import Rates, Schedule, check_optimizer, for_each_group, set_option, without_functions
 
-__all__ = ["CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR"]
-
 
 class _WithMomentum(Schedule):
     """A schedule in which the momentum of the optimizer, or its β₁, goes down where the learning rate goes up."""

@@ -12,8 +12,6 @@ from symgrad.dtypes.dtype import DTYPES, get_default_dtype
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer, required
 
-__all__ = ["Declared", "lerp", "number", "options_given", "scalar", "signature_of"]
-
 IGNORED = ("foreach", "fused", "capturable")  # they choose among kernels of torch; here there is one implementation
 SWITCHES: Group = {"foreach": None, "fused": None, "capturable": False, "maximize": False, "differentiable": False, "decoupled_weight_decay": False}
 SENTENCES = {

@@ -8,8 +8,6 @@ from symgrad.engine.tensor import Tensor
 from symgrad.optim.declared import Declared, lerp, number, scalar
 from symgrad.optim.optimizer import Group
 
-__all__ = ["ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"]
-
 
 class SGD(Declared):
     """p ← p - lr b, with b ← momentum b + (1 - dampening) g and g the gradient plus weight_decay p.

@@ -15,8 +15,6 @@ from symgrad.optim.models import flat, gradients, write
 from symgrad.optim.optimizer import Group
 from symgrad.system.errorstate import quietly
 
-__all__ = ["LBFGS"]
-
 
 class LBFGS(Declared):
     """Up to `max_iter` steps x ← x + t d along d = -H g in each call of `step`, with the inverse Hessian H of the last `history_size` changes.

@@ -11,8 +11,6 @@ from symgrad.engine.tensor import Tensor
 from symgrad.optim.declared import Declared, lerp, scalar
 from symgrad.optim.optimizer import Group
 
-__all__ = ["Adafactor", "Muon"]
-
 
 class Adafactor(Declared):
     """p ← p - α u / max(1, rms(u) / d), with u = g / √v and α = max(eps[1], rms(p)) min(lr, 1 / √n) in step n.

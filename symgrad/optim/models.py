@@ -20,8 +20,6 @@ from symgrad.func.transforms import input_cotangents
 from symgrad.system.errorstate import quietly
 from symgrad.trees import flatten, names
 
-__all__ = ["Model", "Problem", "flat", "gradients", "numbers", "of_loss", "to_scipy", "write"]
-
 ROWS = 64  # of a Hessian that are computed together where all of them would not fit
 
 

@@ -18,7 +18,6 @@ from symgrad.optim.models import Model, checked, flat, of_loss, write
 from symgrad.optim.optimizer import Group
 from symgrad.system.errorstate import quiet, quietly
 
-__all__ = ["Newton", "NewtonCG"]
 
 class _SecondOrder(Declared):
     """An optimizer with a quadratic model of the loss by all parameters together; `weight_decay` adds ½ weight_decay p² to the loss."""

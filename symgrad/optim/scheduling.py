@@ -15,8 +15,6 @@ from symgrad.optim.declared import options_given, signature_of
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.system.restoring import restored
 
-__all__ = ["ChainedScheduler", "LRScheduler", "ReduceLROnPlateau", "Schedule", "SequentialLR", "for_each_group", "set_option"]
-
 Rates = list[Any]
 
 _EPOCH = "step: epoch is deprecated, and takes the closed form of the schedule where there is one. Call step() once in each epoch"

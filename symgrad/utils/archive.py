@@ -21,8 +21,6 @@ from symgrad.layouts.devices import device
 if TYPE_CHECKING:
     import zipfile
 
-__all__ = ["STRUCTURE", "SUBCLASSES", "VERSION", "LoadError", "read", "stored_dtype"]
-
 STRUCTURE, VERSION = "structure.json", 1
 SUBCLASSES = ("Parameter", "Buffer")
 CHUNK = 2**20  # bytes that are read at once
@@ -73,6 +71,7 @@ def read(stream: IO[bytes]) -> Any:
 
 
 def check(condition: bool, words: str) -> None:
+    """Raise LoadError unless what holds for every file holds for this one."""
     if not condition:
         raise LoadError(f"load: the file is damaged: {words}")
 

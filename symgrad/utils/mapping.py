@@ -15,8 +15,6 @@ from typing import Any
 from symgrad.reports.streams import Progress, progress_bar
 from symgrad.system.restoring import restored
 
-__all__ = ["map"]
-
 LONG, REFRESH = 2.0, 0.2  # seconds after which a bar is shown, and between its changes
 CHUNKS = 16  # for each worker, so that none is idle for long at the end
 

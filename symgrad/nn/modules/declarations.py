@@ -11,8 +11,6 @@ from symgrad.engine.tensor import Tensor
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import UninitializedParameter, is_lazy
 
-__all__ = ["LazyModuleMixin", "OfFunction", "consume_prefix_in_state_dict_if_present", "module_of", "shown_options"]
-
 
 class OfFunction(Module):
     """A module that calls a function with its inputs and with parameters of the same names."""

@@ -14,8 +14,6 @@ from symgrad.engine.tensor import Tensor
 from symgrad.graph.handles import Hook, RemovableHandle, add_hook
 from symgrad.nn.parameter import Parameter, is_lazy
 
-__all__ = ["StateMixin", "WrappedHook", "_IncompatibleKeys"]
-
 EXTRA = "_extra_state"
 
 

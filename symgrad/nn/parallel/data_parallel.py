@@ -16,8 +16,6 @@ from symgrad.layouts.devices import check_cpu
 from symgrad.nn.modules.module import Module
 from symgrad.system.locks import cores
 
-__all__ = ["DataParallel", "data_parallel", "gather", "scatter", "scatter_kwargs"]
-
 
 def scatter(inputs: Any, target_gpus: int | Sequence[Any], dim: int = 0) -> list[Any]:
     """Nested arguments split along `dim` of their tensors into parts for so many devices, or for these; other values are in every part.

@@ -18,8 +18,6 @@ from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import UninitializedParameter
 from symgrad.system.restoring import changed
 
-__all__ = ["DistributedDataParallel"]
-
 FIRST, MEGABYTE = 1 << 20, 1 << 20  # bytes of the first bucket, which is reduced while most of the pullback is still to come
 
 

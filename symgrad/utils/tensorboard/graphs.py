@@ -13,8 +13,6 @@ from symgrad.utils.tensorboard.media import protocol
 from symgrad.visual.formulas import formula, text_of
 from symgrad.visual.tracing import CONSTANT, Vertex
 
-__all__ = ["graph_definition"]
-
 PRODUCER = 22  # the version of TensorFlow's graph format
 
 

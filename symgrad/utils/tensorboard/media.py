@@ -18,8 +18,6 @@ import numpy as np
 
 from symgrad.engine.tensor import Tensor
 
-__all__ = ["Media", "array_of", "as_bytes", "as_pixels", "hyperparameters", "png", "protocol", "write_embedding"]
-
 COLUMNS = 8  # pictures in a row of several
 TYPES = {"float16": "DT_HALF", "float32": "DT_FLOAT", "float64": "DT_DOUBLE", "int8": "DT_INT8", "int16": "DT_INT16", "int32": "DT_INT32",
          "int64": "DT_INT64", "uint8": "DT_UINT8", "uint16": "DT_UINT16", "bool": "DT_BOOL", "complex64": "DT_COMPLEX64",

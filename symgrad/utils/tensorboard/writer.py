@@ -15,8 +15,6 @@ import numpy as np
 
 from symgrad.utils.tensorboard.media import Media, array_of, hyperparameters, protocol, write_embedding
 
-__all__ = ["SummaryWriter"]
-
 SMALLEST, LARGEST, GROWTH = 1e-12, 1e20, 1.1  # of TensorFlow's bins for histograms
 
 
