@@ -58,12 +58,6 @@ def _input_size(ev: Evaluation) -> int:
     return sum(x.numel() for x in ev.inputs)
 
 
-def _split_rows(ev: Evaluation, rows: np.ndarray) -> list[np.ndarray]:
-    """Vectors over all elements of all inputs, one in each row, as arrays of the inputs' shapes."""
-    ends = np.cumsum([0, *(x.numel() for x in ev.inputs)])
-    return [rows[:, a:b].reshape((len(rows), *x.shape)).astype(x._value.dtype, copy=False) for a, b, x in zip(ends, ends[1:], ev.inputs)]
-
-
 def _random_source(generator: Any, seed: int | None, caller: str) -> np.random.Generator:
     """The NumPy generator of a call."""
     if generator is not None and seed is not None:
@@ -88,7 +82,7 @@ def _vectors_and_products(ev: Evaluation, y: Tensor, rows: np.ndarray, chunk_siz
     step = _batch_size(ev, len(rows), chunk_size)
     for at in range(0, len(rows), step):
         level = new_level()
-        vectors = [Batched(part, level) for part in _split_rows(ev, rows[at:at + step])]
+        vectors = [Batched(part, level) for part in ev.split(rows[at:at + step])]
         products = gradient_tangents(ev, y, [wrap(v) for v in vectors])
         yield [wrap(v.data) for v in vectors], [unbatch_units(ev, h, v) for h, v in zip(products, vectors)]
 
@@ -145,7 +139,7 @@ def _exact_diag(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[list
         plan = plan_hessian(y._node, ev.nodes)
         if not plan.dense:
             found = plan.recover(compressed(ev, y, plan.seeds, _batch_size(ev, plan.colours, chunk_size))).diagonal()
-            return [wrap(part[0]) for part in _split_rows(ev, found[None])], plan.colours
+            return [wrap(part[0]) for part in ev.split(found[None])], plan.colours
     out = []
     for j, x in enumerate(ev.inputs):
         size, parts = x.numel(), []
@@ -229,7 +223,7 @@ def _exact_trace(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[Ten
     step, total = _batch_size(ev, n, chunk_size), None
     for at in range(0, n, step):
         rows, level = np.eye(min(step, n - at), n, at), new_level()
-        (s,) = sums_of_second_derivatives(ev, [wrap(Batched(part, level)) for part in _split_rows(ev, rows)], None, level, len(rows))
+        (s,) = sums_of_second_derivatives(ev, [wrap(Batched(part, level)) for part in ev.split(rows)], None, level, len(rows))
         if s is not None:
             with in_mode(grad=ev.tracked):
                 total = s if total is None else total + s
@@ -324,6 +318,6 @@ def extreme_eigenvalues(func: Function, argnums: Any = 0, *, count: int = 1, whi
             order = np.argsort(values)
             values, basis = values[order], basis[:, order]
         ev = operator.evaluation
-        return Eigenvalues(wrap(values), ev.form.unflatten([wrap(part) for part in _split_rows(ev, basis.T)]) if vectors else None)
+        return Eigenvalues(wrap(values), ev.form.unflatten([wrap(part) for part in ev.split(basis.T)]) if vectors else None)
 
     return transformed

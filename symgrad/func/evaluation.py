@@ -113,6 +113,11 @@ class Evaluation:
         between, path, wanted, _ = between_nodes([y._node for y in outputs], self.nodes)
         return dataclasses.replace(self, outputs=outputs, between=between, path=path, wanted=wanted)
 
+    def split(self, x: Any) -> list[Any]:
+        """Vectors over all elements of the inputs, along the last axis, as arrays of the shapes and dtypes of the inputs."""
+        parts = np.split(x, np.cumsum([t.numel() for t in self.inputs])[:-1], -1)
+        return [part.reshape((*x.shape[:-1], *t.shape)).astype(t._value.dtype, copy=False) for part, t in zip(parts, self.inputs)]
+
     def detach(self, tree: Any) -> Any:
         """The tensors as results of the transform: detached from its graph unless tracked, in memory without other references."""
         leaves, form = flatten(tree)

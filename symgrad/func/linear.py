@@ -16,9 +16,8 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation
-from symgrad.func.second import gradient_tangents
-from symgrad.func.second import hessian_products as compressed
-from symgrad.func.transforms import input_cotangents, output_tangents
+from symgrad.func.second import gradient_tangents, hessian_products, jacobian_products
+from symgrad.func.transforms import input_cotangents
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,21 +59,11 @@ class HessianOperator(SymmetricOperator):
         self._output, self._chunk_size = y, chunk_size
 
     def _matvec(self, x: np.ndarray) -> np.ndarray:
-        return np.concatenate([t._value.reshape(-1) for t in gradient_tangents(self.evaluation, self._output,
-                                                                               _split_vector(self.evaluation, np.reshape(x, -1)))])
+        tangents = [wrap(part) for part in self.evaluation.split(np.reshape(x, -1))]
+        return np.concatenate([t._value.reshape(-1) for t in gradient_tangents(self.evaluation, self._output, tangents)])
 
     def _matmat(self, x: np.ndarray) -> np.ndarray:
-        return compressed(self.evaluation, self._output, np.ascontiguousarray(x.T, dtype=self.dtype), self._chunk_size).T
-
-
-def _split_vector(ev: Evaluation, x: np.ndarray, level: int | None = None) -> list[Tensor]:
-    """A vector over all elements of the inputs as tensors of their shapes; the rows of a matrix as batches of these."""
-    out, at = [], 0
-    for each in ev.inputs:
-        part = x[..., at:at + each.numel()].reshape((*x.shape[:-1], *each.shape)).astype(each._value.dtype, copy=False)
-        out.append(wrap(part if level is None else Batched(part, level)))
-        at += each.numel()
-    return out
+        return hessian_products(self.evaluation, self._output, np.ascontiguousarray(x.T, dtype=self.dtype), self._chunk_size).T
 
 
 # Linear maps of all elements of the inputs, applied to the columns of a matrix
@@ -177,9 +166,7 @@ class LinearGraph:
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         """J x."""
-        level = new_level()
-        (found,) = output_tangents(self._ev, _split_vector(self._ev, np.ascontiguousarray(x.T), level))
-        return np.asarray(numeric.unbatch(found._value, 0, level, x.shape[1])).reshape(x.shape[1], -1).T
+        return jacobian_products(self._ev, np.ascontiguousarray(x.T)).T
 
     def transpose(self, z: np.ndarray) -> np.ndarray:
         """Jᵀ z."""

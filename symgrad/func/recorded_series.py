@@ -325,7 +325,8 @@ def coefficient_node(ev: Evaluation, y: Tensor, paths: Sequence[Sequence[Tensor]
     if found is None:
         return None
     walk = Walk(*found)
-    given = [[c if f == 1 else c / f for c, f in zip(_without_trailing_zeros(path), factors)] for path in paths]
+    rows = [without_trailing_zeros([c._value for c in path]) or [path[0]._value] for path in paths]
+    given = [[c if f == 1 else c / f for c, f in zip(row, factors)] for row in rows]
     rule = Curve(walk, len(factors), given, factors)
     values = rule.coefficients()
     if values is None:
@@ -333,9 +334,8 @@ def coefficient_node(ev: Evaluation, y: Tensor, paths: Sequence[Sequence[Tensor]
     return attach_node(_op, rule, [wrap(end.value, end) for end in walk.ends], [wrap(np.zeros_like(y._value) if v is None else v) for v in values])
 
 
-def _without_trailing_zeros(path: Sequence[Tensor]) -> list[Any]:
-    """The values of coefficients without trailing zeros, except the first."""
-    values = [c._value for c in path]
-    while len(values) > 1 and not values[-1].any():
-        values.pop()
-    return values
+def without_trailing_zeros(path: list[Any]) -> list[Any]:
+    """Coefficients without trailing zeros, so that a polynomial of low degree is propagated as one."""
+    while path and (not path[-1].any() if type(path[-1]) is np.ndarray else isinstance(path[-1], np.generic) and path[-1] == 0):
+        path.pop()
+    return path

@@ -144,9 +144,8 @@ def jacobian_products(ev: Evaluation, seeds: Any, chunk_size: int | None = None)
 
 def _tangent_batches(ev: Evaluation, rows: Any, unit: int | None) -> list[Batched]:
     """Vectors over all elements as a batch of tangents for each input; `unit` is the number of the first if they are consecutive unit vectors."""
-    ends, level = np.cumsum([0, *(x.numel() for x in ev.inputs)]), new_level()
-    return [Batched(rows[:, a:b].reshape((len(rows), *x.shape)).astype(x._value.dtype, copy=False), level, unit if len(ev.inputs) == 1 else None)
-            for a, b, x in zip(ends, ends[1:], ev.inputs)]
+    level = new_level()
+    return [Batched(part, level, unit if len(ev.inputs) == 1 else None) for part in ev.split(rows)]
 
 
 def _join_rows(found: Sequence[Any], count: int) -> np.ndarray:

@@ -74,7 +74,9 @@ class ColoringPlan:
     for_any_constants = True
 
     def __init__(self, shape: tuple[int, int], pattern: SparsityPattern | None = None, colouring: Colouring | None = None):
-        self.shape, self._pattern, self._colouring = shape, pattern, colouring
+        self.shape = shape
+        self._pattern: Any = pattern
+        self._colouring: Any = colouring
 
     @property
     def dense(self) -> bool:
@@ -98,12 +100,10 @@ class ColoringPlan:
 
     @functools.cached_property
     def _places(self) -> np.ndarray:
-        assert self._colouring is not None and self._pattern is not None
         return self._colouring.places(self._pattern)
 
     @functools.cached_property
     def _layout(self) -> tuple[np.ndarray, np.ndarray]:
-        assert self._pattern is not None
         starts = self._pattern.starts
         return self._pattern.columns.astype(starts.dtype, copy=False), starts
 
@@ -112,7 +112,6 @@ class ColoringPlan:
         """The sparse matrix with its indices only."""
         from scipy.sparse import csr_array
 
-        assert self._pattern is not None
         out = csr_array((np.zeros(self._pattern.nonzeros), *self._layout), shape=self.shape)
         out.has_canonical_format = True
         return out
@@ -152,7 +151,6 @@ class ColoringPlan:
 
     @functools.cached_property
     def _flat(self) -> np.ndarray:
-        assert self._pattern is not None
         return self._pattern.rows.astype(np.int64) * self.shape[1] + self._pattern.columns
 
     def __repr__(self) -> str:

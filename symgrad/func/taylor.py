@@ -30,7 +30,7 @@ from symgrad.engine.traced import traced
 from symgrad.engine.unmoved import drops, plus_zeros_by_factors, stilled, unmoved, unmoved_by, without, zeros_of
 from symgrad.func.calling import transform
 from symgrad.func.evaluation import Evaluation, evaluate, function_name, unshared_results
-from symgrad.func.recorded_series import coefficient_node
+from symgrad.func.recorded_series import coefficient_node, without_trailing_zeros
 from symgrad.graph.common import OutputNode, OutputValues
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import PACKED, Node, all_threads
@@ -212,13 +212,6 @@ def _check_single_tensor(x: Any, name: str, caller: str) -> None:
                         f"their own")
 
 
-def _without_trailing_zeros(path: list[Any]) -> list[Any]:
-    """Coefficients without trailing zeros, so that a polynomial of low degree is propagated as one."""
-    while path and (not path[-1].any() if type(path[-1]) is np.ndarray else isinstance(path[-1], np.generic) and path[-1] == 0):
-        path.pop()
-    return path
-
-
 def _factors(order: int, caller: str) -> list[float]:
     """The derivatives of orders 1 to `order` over the coefficients: k! / sᵏ for the parameter t = s τ of the path.
 
@@ -247,7 +240,7 @@ def _propagated_coefficients(func: Callable[..., Any], primals: Sequence[Any], s
             return ev, [unshared_results(ev, found, [c for row in given for c in row])]
         paths = [[x, *_divided(row, factors)] for x, row in zip(ev.inputs, given)]
     else:
-        paths = [[x._value, *quietly(_divided, _without_trailing_zeros([c._value for c in row]), factors)] for x, row in zip(ev.inputs, given)]
+        paths = [[x._value, *quietly(_divided, without_trailing_zeros([c._value for c in row]), factors)] for x, row in zip(ev.inputs, given)]
     known = _propagate(ev, paths, order, caller)
     ends = [known[y._node].terms[1:] if y._node in known else () for y in ev.outputs]
     xp = ev.xp

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from symgrad.arguments import check_option
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.scheduling import Rates, Schedule, check_optimizer, for_each_group, set_option, without_functions
 
@@ -138,8 +139,7 @@ class OneCycleLR(_WithMomentum):
         self._schedule_phases = [dict(zip(("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum"), phase)) for phase in phases]
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"OneCycleLR: pct_start is {pct_start}; it must be a float in [0, 1]")
-        if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"OneCycleLR: anneal_strategy is {anneal_strategy!r}; give 'cos' or 'linear'")
+        check_option("OneCycleLR", "anneal_strategy", anneal_strategy, ("cos", "linear"), ValueError)
         self._anneal_func_type = anneal_strategy
         largest = for_each_group("max_lr", optimizer, max_lr)
         if last_epoch == -1:

@@ -57,10 +57,7 @@ class Model:
 
     def product(self, v: np.ndarray) -> np.ndarray:
         """The product of the Hessian with a vector."""
-        pairs, at = [], 0
-        for g in self._of_gradient.outputs:
-            pairs.append((g, wrap(v[at:at + g.numel()].reshape(g.shape).astype(g._value.dtype))))
-            at += g.numel()
+        pairs = [(g, wrap(part)) for g, part in zip(self._of_gradient.outputs, self._evaluation.split(v))]
         return self._joined(input_cotangents(self._of_gradient, pairs, True))
 
 

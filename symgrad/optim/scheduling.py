@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from symgrad.arguments import check_option
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.declared import options_given, signature_of
 from symgrad.optim.optimizer import Group, Optimizer
@@ -344,10 +345,8 @@ class ReduceLROnPlateau(LRScheduler):
         self._reset()
 
     def _choose(self, mode: str, threshold: float, threshold_mode: str) -> None:
-        if mode not in ("min", "max"):
-            raise ValueError(f"ReduceLROnPlateau: mode is {mode!r}; give 'min' or 'max'")
-        if threshold_mode not in ("rel", "abs"):
-            raise ValueError(f"ReduceLROnPlateau: threshold_mode is {threshold_mode!r}; give 'rel' or 'abs'")
+        check_option("ReduceLROnPlateau", "mode", mode, ("min", "max"), ValueError)
+        check_option("ReduceLROnPlateau", "threshold_mode", threshold_mode, ("rel", "abs"), ValueError)
         self.mode_worse = float("inf") if mode == "min" else -float("inf")
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
 

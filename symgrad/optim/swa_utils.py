@@ -8,6 +8,7 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any
 
+from symgrad.arguments import check_option
 from symgrad.autograd.modes import no_grad
 from symgrad.dtypes.dtype import DTYPES
 from symgrad.engine.tensor import Tensor
@@ -171,8 +172,7 @@ class SWALR(Schedule):
                  last_epoch: int = -1):
         for rate, group in zip(for_each_group("swa_lr", optimizer, swa_lr), optimizer.param_groups):
             group["swa_lr"] = rate
-        if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"SWALR: anneal_strategy is {anneal_strategy!r}; give 'cos' or 'linear'")
+        check_option("SWALR", "anneal_strategy", anneal_strategy, ("cos", "linear"), ValueError)
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"SWALR: anneal_epochs is {anneal_epochs}; it must be an integer that is not negative")
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs

@@ -70,8 +70,8 @@ def children():
 def test_workers_keep_the_order(workers):
     batches = list(DataLoader(Examples(17, slow_first), 3, num_workers=workers))
     assert [i for numbers, _ in batches for i in numbers.tolist()] == list(range(17)) and len(batches[-1][0]) == 2
-    workers = {process for _, ids in batches for process in ids.tolist()}
-    assert len(workers) == workers and os.getpid() not in workers and not children()
+    found = {process for _, ids in batches for process in ids.tolist()}
+    assert len(found) == workers and os.getpid() not in found and not children()
 
 
 def test_batches_in_the_order_of_their_arrival():

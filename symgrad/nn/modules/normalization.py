@@ -180,15 +180,6 @@ class _InstanceNorm(_NormBase):
                  device: Any = None, dtype: Any = None, *, bias: bool = True):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Mapping[str, Any], strict: bool, missing_keys: list[str],
-                              unexpected_keys: list[str], error_msgs: list[str]) -> None:
-        if local_metadata.get("version") is None and not self.track_running_stats:
-            found = [name for name in ("running_mean", "running_var") if state_dict.pop(prefix + name, None) is not None]
-            if found:
-                error_msgs.append(f"{type(self).__name__} with track_running_stats=False has no running statistics: {prefix}{' and '.join(found)} of "
-                                  f"a checkpoint from before 0.4.0. Remove them, or set track_running_stats=True")
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input."""
         self._check_input_dim(input)
