@@ -7,8 +7,9 @@ import pytest
 import sympy
 
 import symgrad
-from symgrad import autograd
+from symgrad import autograd, func
 from symgrad.carriers import numeric, precise, symbolic
+from symgrad.engine.recording import core
 from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY
 from tests.support.claims import OF_SPECTRA
@@ -163,3 +164,14 @@ def test_complex_powers_of_real_numbers_on_the_cut_of_the_logarithm(base):
             assert second.item() == pytest.approx((value * log * log * factor.conjugate()).conjugate(), rel=1e-13)
     (by_base,) = symgrad.autograd.grad((b**z).real, b)
     assert by_base.item() == pytest.approx((number * value / base).real, rel=1e-13)
+
+
+Z = symgrad.tensor([1j, 0.3 + 2j, -0.7 + 0j])
+
+
+def test_the_gradient_is_complex():
+    f = lambda z: core(REGISTRY["square_of_abs"])(z, None).sum()  # noqa: E731
+    z = Z.clone().requires_grad_()
+    f(z).backward()
+    for found in (z.grad, func.grad(f)(Z), symgrad.autograd.grad(f(z), z, create_graph=True)[0].detach(), func.vmap(func.grad(f))(Z[None])[0]):
+        np.testing.assert_allclose(found.numpy(), 2 * Z.numpy(), rtol=1e-15)

@@ -1,4 +1,4 @@
-"""The special functions and their derivatives against mpmath, in the tails, next to poles and on both sides of every change of method."""
+"""The special functions of one number, and beta, with their derivatives: digits in the tails, next to poles and at every change of method."""
 
 import math
 
@@ -6,12 +6,15 @@ import flint
 import mpmath
 import numpy as np
 import pytest
+import scipy.special
 from scipy import special
 
 import symgrad
 from symgrad import tensor
 from symgrad.carriers import ball
+from symgrad.carriers.special.polynomials import FAMILIES
 from symgrad.carriers.special.table import SPECIAL
+from symgrad.ops.special import NAMES
 
 ULP = (8, 8, 64, 512, 512)
 TAIL = (-3.0, 0.5, 1.0, 1.5, 5.5, 20.3, 26.0, 26.6, 27.1)  # of erfc, where the last two values are subnormal numbers
@@ -183,3 +186,96 @@ def test_x_log_x_has_an_infinite_slope_at_0(f, slope):
     for found in (symgrad.func.grad(f), symgrad.func.jacfwd(f), symgrad.compile(symgrad.func.grad(f))):
         assert found(x).item() == slope
     assert symgrad.func.hessian(f)(x).item() == -slope
+
+
+def test_fresnel_has_the_values_of_scipy():
+    x = np.array([-np.inf, -30.0, -1.5, -0.0, 0.0, 1e-200, 0.3, 5.9, 6.1, 1e9, np.inf, np.nan])
+    for found, true in zip(symgrad.special.fresnel(tensor(x)), scipy.special.fresnel(x)):
+        np.testing.assert_allclose(found.numpy(), true, rtol=3e-15, equal_nan=True)
+    with pytest.raises(TypeError, match="real numbers"):
+        symgrad.fresnel_s(tensor([1j]))
+
+
+def test_fresnel_has_all_digits_next_to_zeros_of_its_derivatives_and_far_away():
+    at = [1e-300, 0.3, 1.0, 3**0.5, 6**0.5, 4.698, 5.99, 6.01, 75.25, 2**0.5 * 1e5, 1e8 + 0.3, 2.0**52 + 1, 1e40]
+    with mpmath.workdps(120):  # so that mpmath knows the angle
+        for name, true, wave in (("fresnel_s", mpmath.fresnels, mpmath.sinpi), ("fresnel_c", mpmath.fresnelc, mpmath.cospi)):
+            x = tensor(at, requires_grad=True)
+            y = getattr(symgrad, name)(x)
+            (slope,) = symgrad.autograd.grad(y.sum(), x, create_graph=True)
+            (bend,) = symgrad.autograd.grad(slope.sum(), x)
+            other = mpmath.cospi if name == "fresnel_s" else lambda t: -mpmath.sinpi(t)
+            for k, v in enumerate(map(mpmath.mpf, at)):
+                for found, exact in ((y, true(v)), (slope, wave(v * v / 2)), (bend, mpmath.pi * v * other(v * v / 2))):
+                    unit = np.spacing(abs(float(exact)))
+                    assert abs(found.detach().numpy()[k] - exact) <= 4 * unit, (name, at[k])
+
+
+def test_many_digits_of_fresnel_agree_with_mpmath_on_both_sides_of_the_change_of_method():
+    with mpmath.workdps(50):
+        for name, true in (("fresnel_s", mpmath.fresnels), ("fresnel_c", mpmath.fresnelc)):
+            for x in (0.5, -9.9, -10.1, 11.0, 12.0, 40.25):
+                found = SPECIAL[name].digits(mpmath.mp, mpmath.mpf(x))
+                with mpmath.workdps(90):
+                    assert abs(found - true(mpmath.mpf(x))) < mpmath.mpf("1e-48"), (name, x)
+
+
+def test_the_derivative_of_airy_ai_is_public():
+    at = np.array([-5.0, 0.0, 3.0])
+    np.testing.assert_allclose(symgrad.special.airy_ai_prime(tensor(at)).numpy(), scipy.special.airy(at)[1], rtol=1e-14)
+
+
+X = np.array([-0.9, -0.2, 0.0, 0.4, 1.7])
+SCIPY = {"chebyshev_polynomial_t": "chebyt", "chebyshev_polynomial_u": "chebyu", "hermite_polynomial_h": "hermite",
+         "hermite_polynomial_he": "hermitenorm",
+         "legendre_polynomial_p": "legendre", "laguerre_polynomial_l": "laguerre", "shifted_chebyshev_polynomial_t": "sh_chebyt",
+         "shifted_chebyshev_polynomial_u": "sh_chebyu"}
+
+
+@pytest.mark.parametrize("name", SCIPY)
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 9])
+def test_polynomials_agree_with_scipy(name, n):
+    expected = getattr(scipy.special, SCIPY[name])(n)
+    x = tensor(X, requires_grad=True)
+    y = getattr(symgrad, name)(x, n)
+    for _ in range(3):
+        np.testing.assert_allclose(y.detach().numpy(), expected(X), rtol=1e-9, atol=1e-9 * np.abs(expected(X)).max())
+        (y,), expected = symgrad.autograd.grad(y.sum(), x, create_graph=True, allow_unused=True, materialize_grads=True), expected.deriv()
+
+
+def test_chebyshev_polynomials_of_the_third_and_fourth_kind():
+    angle = np.array([0.3, 1.1, 2.4])
+    for n in range(6):
+        v, w = (getattr(symgrad, f"chebyshev_polynomial_{kind}")(tensor(np.cos(angle)), n).numpy() for kind in "vw")
+        np.testing.assert_allclose(v, np.cos((n + 0.5) * angle) / np.cos(angle / 2), atol=1e-13)
+        np.testing.assert_allclose(w, np.sin((n + 0.5) * angle) / np.sin(angle / 2), atol=1e-13)
+
+
+def test_degrees_are_whole_numbers():
+    assert tuple(FAMILIES) == NAMES
+    assert symgrad.legendre_polynomial_p(tensor([0.5]), -1).tolist() == [0.0]
+    assert symgrad.legendre_polynomial_p(tensor([0.5]), tensor(2)).tolist() == [-0.125]
+    with pytest.raises(TypeError, match="n must be a whole number"):
+        symgrad.legendre_polynomial_p(tensor([0.5]), 1.5)
+    with pytest.raises(TypeError, match="n must be a whole number, or a tensor of whole numbers, got 2.5"):
+        symgrad.legendre_polynomial_p(tensor([0.5]), tensor([1.0, 2.5]))
+    assert symgrad.legendre_polynomial_p(0.5, tensor([1, 2])).tolist() == [0.5, -0.125]
+    assert symgrad.legendre_polynomial_p(tensor([]), tensor([], dtype=symgrad.int64)).tolist() == []
+    with pytest.raises(TypeError, match="requires grad"):
+        symgrad.legendre_polynomial_p(tensor([0.5]), tensor(2.0, requires_grad=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("degrees", [[1, 2, 3], [[4], [-1]], [2, 2, 2], [3.0, 0.0, 5.0], [[[1]]]])
+def test_a_tensor_of_degrees_broadcasts(name, degrees):
+    polynomial, x = getattr(symgrad, name), np.array([0.3, -0.5, 1.2])
+    f = lambda x: polynomial(x, tensor(degrees))  # noqa: E731
+    both = np.broadcast_arrays(x, np.array(degrees))
+    each = [[g(tensor(a)).item() for g in (h, symgrad.func.grad(h), symgrad.func.hessian(h))] for a, n in zip(*map(np.ravel, both))
+            for h in [lambda a, n=int(n): polynomial(a, n)]]
+    value, first, second = np.reshape(each, (*both[0].shape, 3)).transpose(-1, *range(both[0].ndim))
+    for found in (f(tensor(x)), polynomial(tensor(x), np.array(degrees)), symgrad.compile(f)(tensor(x)), symgrad.func.vmap(f)(tensor([x, x]))[1]):
+        np.testing.assert_allclose(found.numpy(), value, rtol=1e-14)
+    total = lambda x: f(x).sum()  # noqa: E731
+    np.testing.assert_allclose(symgrad.func.grad(total)(tensor(x)).numpy(), first.reshape(-1, 3).sum(0), rtol=1e-14)
+    np.testing.assert_allclose(symgrad.func.hessian_diag(total)(tensor(x)).numpy(), second.reshape(-1, 3).sum(0), rtol=1e-14)
