@@ -183,21 +183,31 @@ def _sorted(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, 
 signature_of = functools.lru_cache(1024)(inspect.signature)
 
 
-def _arguments_of(rule: Rule, start: int = 0) -> tuple[list[str], list[inspect.Parameter]]:
-    """The names of the arguments of a rule after the carrier, and the parameters from the argument `start` on.
+def _is_plain(rule: Rule) -> bool:
+    """Whether the signature of a rule can be read from its code, in a tenth of the time of `inspect.signature`: importing the package asks for all."""
+    return type(rule) is FunctionType and not rule.__dict__ and not rule.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
 
-    They are read from the code of a function, in a tenth of the time of `inspect.signature`, since importing the package asks for those of all rules.
-    """
-    if type(rule) is not FunctionType or rule.__dict__ or rule.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
-        found = list(signature_of(rule).parameters.values())[1:]
-        return [p.name for p in found], found[start:]
+
+def _argument_names(rule: Rule) -> tuple[str, ...]:
+    """The names of the arguments of a rule after the carrier."""
+    if not _is_plain(rule):
+        return tuple(signature_of(rule).parameters)[1:]
+    code = rule.__code__
+    return code.co_varnames[1:code.co_argcount + code.co_kwonlyargcount]
+
+
+def _parameters(rule: Rule, names: Sequence[str], start: int) -> tuple[inspect.Parameter, ...]:
+    """The arguments of a rule from that of index `start` on."""
+    if start >= len(names):
+        return ()
+    if not _is_plain(rule):
+        return tuple(signature_of(rule).parameters.values())[1 + start:]
     code, empty = rule.__code__, inspect.Parameter.empty
-    count = code.co_argcount
-    names = code.co_varnames[1:count + code.co_kwonlyargcount]
-    defaults = dict(zip(names[count - 1 - len(rule.__defaults__ or ()):count - 1], rule.__defaults__ or ())) | (rule.__kwdefaults__ or {})
+    count = code.co_argcount - 1
+    defaults = dict(zip(names[count - len(rule.__defaults__ or ()):count], rule.__defaults__ or ())) | (rule.__kwdefaults__ or {})
     kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    return [*names], [inspect.Parameter(names[i], kinds[(i + 1 >= code.co_posonlyargcount) + (i + 1 >= count)], default=defaults.get(names[i], empty))
-                      for i in range(start, len(names))]
+    return tuple([inspect.Parameter(names[i], kinds[(i + 1 >= code.co_posonlyargcount) + (i >= count)], default=defaults.get(names[i], empty))
+                  for i in range(start, len(names))])
 
 
 def _register(name: str, kind: str, forward: Rule, vjp: Rule | None, jvp: Rule | None, arity: int | None, **rest: Any) -> Op:
@@ -206,7 +216,7 @@ def _register(name: str, kind: str, forward: Rule, vjp: Rule | None, jvp: Rule |
     if kind == "elementwise":
         rest.setdefault("layout", "operands")
     tensors = 1 if arity is None else arity
-    names, parameters = _arguments_of(forward, tensors)
+    names = _argument_names(forward)
     doc = (rest.pop("doc", "") or forward.__doc__ or "").strip()
     doc = inspect.cleandoc(doc) if "\n" in doc else doc
     node_name = rest.pop("node_name", None) or "".join(part.capitalize() for part in name.split("_"))
@@ -215,7 +225,7 @@ def _register(name: str, kind: str, forward: Rule, vjp: Rule | None, jvp: Rule |
     if name in REGISTRY:
         raise ValueError(f"{name}: an op of this name is registered already; choose another name")
     node_name += "" if kind == "composite" or re.search(r"Backward|Copy", node_name) else "Backward0"
-    op = Op.of(name, kind, forward, vjp, jvp, arity, tuple(names[:tensors]), tuple(parameters), doc=doc, node_name=node_name,
+    op = Op.of(name, kind, forward, vjp, jvp, arity, names[:tensors], _parameters(forward, names, tensors), doc=doc, node_name=node_name,
                **rest)
     REGISTRY[name] = op
     return op
@@ -243,7 +253,7 @@ def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = R
     computation gives several of them, `jvp` the pushforward of an op that maps complex values to real ones.
     """
     rule = _forward_of(name, forward, "input" if len(partials) == 1 else "input other")
-    parameters = len(_arguments_of(rule)[0]) > len(partials)
+    parameters = len(_argument_names(rule)) > len(partials)
     regions = regions_of(partials, parameters, rest.get("examples", ()))
     if not any(callable(partial) for partial in partials):
         rest.setdefault("saves", False)
@@ -263,7 +273,7 @@ def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, 
     variadic op takes a sequence of tensors and one transpose `(xp, g, shapes, *parameters)` that returns them all. `jvp` replaces the pushforward
     of an op with one argument whose forward asks more of it than a tangent has, such as its layout in memory.
     """
-    if not rest.get("view") and "index" in _arguments_of(forward)[0]:
+    if not rest.get("view") and "index" in _argument_names(forward):
         rest = {"saved": ("index",) * len(transposes), "saves": True, **rest}
     rest.setdefault("saves", False)
     if variadic:
