@@ -281,9 +281,6 @@ def test_custom_derivatives(cube):
     near(laplacian(lambda z: cube(z).sum(), directions=np.eye(2), weights=weights)(x[0]), 6.0 * (weights * x.numpy()[0]).sum())
 
 
-# Edges
-
-
 def test_an_unselected_branch_contributes_no_nan():
     x = symgrad.tensor([-1.0, 4.0])
     near(laplacian(lambda z: symgrad.where(z > 0, z.sqrt(), 0.0 * z).sum())(x), -0.25 * 4.0**-1.5)
@@ -309,24 +306,3 @@ def test_the_curl_in_two_dimensions_is_a_scalar():
     near(curl(field)(space), vmap(curl(field))(space).numpy())
     near(curl(lambda z: field(z.t()).t(), dim=0)(space.t()), curl(field)(space).numpy().T)
     near(divergence(field, dim=-1)(space), vmap(divergence(field))(space).numpy())
-
-
-@pytest.mark.parametrize("call, error, words", [
-    (lambda: laplacian(lambda x: x.sum(), dim=2)(symgrad.ones(3)), IndexError, "dim=2"),
-    (lambda: laplacian(lambda x: x.sum(), dim="x")(symgrad.ones(3)), TypeError, "dim"),
-    (lambda: laplacian(lambda x: x.sum(), dim=(0, -1))(symgrad.ones(3)), RuntimeError, "twice"),
-    (lambda: laplacian(lambda x: x.sum(), dim=0, directions=np.eye(3)), ValueError, "not both"),
-    (lambda: laplacian(lambda x: x.sum(), weights=[1.0]), ValueError, "directions"),
-    (lambda: laplacian(lambda x: x.sum(), directions=np.eye(2))(symgrad.ones(3)), RuntimeError, r"\[2, 2\]"),
-    (lambda: laplacian(lambda x: x.sum(), directions=np.eye(3), weights=[1.0])(symgrad.ones(3)), RuntimeError, "weights"),
-    (lambda: laplacian(lambda x: x.sum(), directions=(np.eye(3),))(symgrad.ones(3)), RuntimeError, "form"),
-    (lambda: laplacian(lambda x: x.sum())(symgrad.tensor([1, 2])), RuntimeError, "int64"),
-    (lambda: laplacian(lambda x: "no")(symgrad.ones(3)), RuntimeError, "Tensors"),
-    (lambda: laplacian(lambda x: x.sum(), argnums=1)(symgrad.ones(3)), RuntimeError, "argnums"),
-    (lambda: divergence(lambda x: x.sum())(symgrad.ones(3)), RuntimeError, "vector"),
-    (lambda: curl(lambda x: x)(symgrad.ones(4)), RuntimeError, "2 or 3"),
-    (lambda: curl(lambda x, y: (x, y), argnums=(0, 1))(symgrad.ones(3), symgrad.ones(3)), RuntimeError, "stack"),
-])
-def test_refused(call, error, words):
-    with pytest.raises(error, match=words):
-        call()

@@ -176,9 +176,6 @@ def test_arguments_are_freed_after_backward():
     assert known() is None and y is not None
 
 
-# Formulas
-
-
 # The calling convention
 
 
@@ -196,16 +193,6 @@ def test_contexts(checkpoint):
     assert entered == ["forward"]
     y.backward()
     assert entered == ["forward", "again"]
-
-
-def test_torchs_refusals():
-    x = T(1.0, requires_grad=True)
-    with pytest.raises(ValueError, match="^Unexpected keyword arguments: scale,n$"):
-        checkpoint(block, x, use_reentrant=True, scale=1, n=2)
-    with pytest.raises(ValueError, match="checkpoint: context_fn and debug"):
-        checkpoint(block, x, use_reentrant=True, debug=True)
-    with pytest.raises(ValueError, match="checkpoint: determinism_check"):
-        checkpoint(block, x, use_reentrant=False, determinism_check="all")
 
 
 def test_without_a_graph_the_function_is_called_directly():

@@ -271,61 +271,8 @@ def test_options_go_to_the_solver_and_dtypes_stay():
     empty.sum().backward()
 
 
-def test_a_singular_jacobian():
-    root = implicit_root(lambda x, a: x**2 * a, lambda a: 0.0)
-    a = T(2.0, requires_grad=True)
-    with pytest.raises(RuntimeError, match="the Jacobian of the residual in the unknowns is singular at the solution"):
-        root(a).backward()
-    several = implicit_root(lambda x, a: symgrad.stack([x.sum() - a, 2 * x.sum() - 2 * a]), lambda a: np.full(2, float(a) / 2))
-    with pytest.raises(RuntimeError, match="singular"):
-        several(a).sum().backward()
-    with pytest.raises(RuntimeError, match="not finite"):
-        implicit_root(lambda x, a: x**0.5 * a, lambda a: 0.0)(a).backward()
-
-
-def test_a_linear_solver_that_fails():
-    a = T(2.0, requires_grad=True)
-    root = implicit_root(lambda x, a: symgrad.stack([x[1] - a, 1 - x[0]]), lambda a: np.array([1.0, float(a)]), solve="cg")
-    with pytest.raises(RuntimeError, match="cg did not solve the linear system"):
-        root(a).sum().backward()
-
-
-def test_a_residual_that_is_not_zero():
-    with pytest.raises(RuntimeError, match=r"the residual is not zero at the result of the solver <lambda>: its largest element is 0.75, above "
-                                           r"tolerance=0.0001"):
-        implicit_root(lambda x, a: x**2 - a, lambda a: float(a) / 2)(T(3.0))
-    with pytest.raises(RuntimeError, match="implicit_argmin: the residual is not zero"):
-        implicit_argmin(lambda x, a: (x - a) ** 2, lambda a: 0.0)(T(3.0))
-    with pytest.raises(RuntimeError, match="largest element is nan"):
-        implicit_root(lambda x, a: x - a, lambda a: float("nan"))(T(3.0))
+def test_a_residual_that_is_not_zero_without_a_tolerance():
     assert float(implicit_root(lambda x, a: x**2 - a, lambda a: float(a) / 2, tolerance=None)(T(3.0))) == 1.5
-
-
-def test_shapes_that_differ():
-    with pytest.raises(RuntimeError, match=r"it has \[\[3\]\], and the solution \[\[2\]\]"):
-        implicit_root(lambda x, a: a * symgrad.ones(3), lambda a: np.zeros(2))(T(0.0))
-    with pytest.raises(RuntimeError, match="must return a scalar"):
-        implicit_argmin(lambda x, a: x * a, lambda a: np.zeros(2))(T(0.0))
-
-
-def test_a_solver_that_returns_a_tracked_tensor():
-    w = T(2.0, requires_grad=True)
-    with pytest.raises(RuntimeError, match=r"returned a tensor that is tracked in a graph.*return x.detach\(\)"):
-        implicit_root(lambda x, a: x - a * w, lambda a: a * w)(T(3.0))
-
-
-def test_values_of_other_kinds():
-    result = scipy.optimize.OptimizeResult(x=np.zeros(2))
-    with pytest.raises(TypeError, match="must return tensors, arrays or numbers, not OptimizeResult, whose x is the solution"):
-        implicit_root(lambda x, a: x, lambda a: result)(T(1.0))
-    with pytest.raises(TypeError, match="real floating-point values"):
-        implicit_root(lambda x, a: x, lambda a: np.zeros(2, complex))(T(1.0))
-    with pytest.raises(TypeError, match="a parameter is complex"):
-        implicit_root(lambda x, a: x, lambda a: 0.0)(T(1.0 + 1j))
-    with pytest.raises(ValueError, match="solve must be 'dense', 'cg', 'gmres' or a function"):
-        implicit_root(lambda x: x, lambda: 0.0, solve="lu")
-    with pytest.raises(TypeError, match="the solver must be a function"):
-        implicit_root(lambda x: x, 3)
 
 
 def test_a_solution_modified_in_place_is_detected():

@@ -159,20 +159,3 @@ def test_products_and_solutions_are_proved():
     A = scipy.sparse.csr_array([[2.0, 0.0], [1.0, 4.0]])
     assert symgrad.check(lambda x: ((A @ x) ** 2).sum(), T([0.5, 2.0])).verdict == "proved"
     assert symgrad.check(lambda s: spsolve(Matrix(A, s * T(A.data)), T([1.0, 1.0])).sum(), 0.7, points=2).verdict == "proved"
-
-
-@pytest.mark.parametrize(("call", "words"), [
-    (lambda A: A @ T(numbers(4)), r"the shapes \(4, 5\) and \(4,\) do not match"),
-    (lambda A: A @ T(numbers(5, 2, 2)), "do not match"),
-    (lambda A: T(numbers(5)) @ A, r"the shapes \(5,\) and \(4, 5\) do not match"),
-    (lambda A: spsolve(A, T(numbers(4))), "a square matrix"),
-    (lambda A: spsolve(scipy.sparse.csc_array((3, 3)), T(numbers(3))), "singular"),
-])
-def test_refusals(call, words):
-    with pytest.raises(RuntimeError, match=words):
-        call(places())
-
-
-def test_values_of_another_number():
-    with pytest.raises(ValueError, match="one for each"):
-        Matrix(places(), T(numbers(3)))

@@ -1,11 +1,13 @@
-"""Taylor mode of every registered op: three coefficients along a direction equal those of nested gradients."""
+"""Taylor mode of every registered op, whose coefficients equal nested gradients, and of powers, whose coefficients keep their digits."""
 
+import mpmath
 import numpy as np
 import pytest
 
+import symgrad
 from symgrad import autograd, tensor
 from symgrad.engine.traced import core
-from symgrad.func.taylor import jet
+from symgrad.func.taylor import derivatives, jet
 from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY
 from symgrad.methods.extending import BUILT_IN
@@ -50,3 +52,44 @@ def test_every_op_along_a_direction(op, parameters, tracked):
         (g,) = autograd.grad(g, t, create_graph=True, allow_unused=True) if g is not None and g.requires_grad else (None,)
         terms = weights * coefficient.detach().numpy()
         assert abs(np.sum(terms) - (0.0 if g is None else g.item())) <= 1e-14 * (1 + np.sum(abs(terms)))
+
+
+ORDER = 8
+NEAR = [float(n + d) for n in (-3, -1, 0, 1, 2, 3, 6, 70) for d in (2.0**-40, -1e-12, 1e-9, -3e-7)] + [1 + 2.0**-52, 1 - 2.0**-53, 2 + 2.0**-51]
+FAR = [1 / 3, -1 / 3, 0.46, 0.1, 2.5, -0.5, np.pi, -np.e, 10.3, 64.7, 65.0]
+PATHS = [(0.7, 0.6, 0.3), (1.3, -0.4, 0.25, 0.1), (3.7, 1 / 3, 0.0, 0.2)]
+
+
+def exact(path, p):
+    """The coefficients of the power of a polynomial, by their recurrence in 80 digits."""
+    with mpmath.workdps(80):
+        p, path = mpmath.mpf(p), [mpmath.mpf(c) for c in path]
+        out = [path[0]**p]
+        for k in range(1, ORDER + 1):
+            out.append(sum((j * (p + 1) - k) * path[j] * out[k - j] for j in range(1, min(k, len(path) - 1) + 1)) / (k * path[0]))
+        return out
+
+
+def errors(found, true):
+    with mpmath.workdps(80):
+        return [float(abs(mpmath.mpf(y.item()) / t - 1)) for y, t in zip(found, true, strict=True) if t]
+
+
+@pytest.mark.parametrize("exponent", ["a number", "a tensor"])
+def test_derivatives_of_powers(exponent):
+    """Along a line the coefficients are binomial."""
+    for p in NEAR + FAR:
+        for at in (0.7, 13.3):
+            found = derivatives(lambda x, p=p: x ** (p if exponent == "a number" else tensor(p)), ORDER)(at)
+            with mpmath.workdps(80):
+                true = [mpmath.ff(mpmath.mpf(p), k) * mpmath.mpf(at)**(mpmath.mpf(p) - k) for k in range(ORDER + 1)]
+            assert max(errors(found, true)) < 3e-15, (p, at, errors(found, true))
+
+
+def test_powers_along_curves():
+    """Next to an integer n, all coefficients above n times the degree of the path are as small as the difference from it."""
+    for p in NEAR + FAR:
+        for path in PATHS:
+            given = [*path[1:], *[0.0] * (ORDER + 1 - len(path))]
+            y, found = jet(lambda x, p=p: symgrad.pow(x, p), (path[0],), (given,), factorial_scaled=False)
+            assert max(errors([y, *found], exact(path, p))) < 2e-13, (p, path, errors([y, *found], exact(path, p)))
