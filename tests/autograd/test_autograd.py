@@ -9,28 +9,14 @@ import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import functional
 from symgrad.system.restoring import collection_paused
+from tests.support.tables import table
 
 
 def leaf(*values):
     return tensor(values[0] if len(values) == 1 else list(values), requires_grad=True)
 
 
-CONSTANT = {
-    "2 x": lambda x: 2 * x, "x + 3": lambda x: x + 3, "3 - x": lambda x: 3 - x, "x / 4": lambda x: x / 4, "-x": lambda x: -x,
-    "x ** 0": lambda x: x**0, "x ** 1": lambda x: x**1, "sum": lambda x: x.sum(), "mean": lambda x: x.mean(), "cumsum": lambda x: x.cumsum(0),
-    "index": lambda x: x[1], "slice": lambda x: x[1:], "reshape": lambda x: x.reshape(3, 1), "flip": lambda x: x.flip(0),
-    "clone": lambda x: x.clone(),
-    "maximum": lambda x: symgrad.maximum(x, tensor([0.0, 5.0, 1.0])), "minimum": lambda x: symgrad.minimum(x, 2 * x),
-    "clamp": lambda x: x.clamp(0.0, 1.5),
-    "clamp by tensors": lambda x: x.clamp(tensor(0.0), tensor([1.0, 1.5, 9.0])), "relu": lambda x: x.relu(), "abs": lambda x: x.abs(),
-    "sign": lambda x: x.sign(), "floor": lambda x: x.floor(), "round": lambda x: x.round(), "remainder": lambda x: x % 1.7,
-    "where": lambda x: symgrad.where(x > 0, x, tensor(0.0)), "amax": lambda x: x.amax(), "max": lambda x: x.max(),
-    "min over dim": lambda x: x.min(0).values,
-    "matmul": lambda x: tensor([[1.0, 2.0, 3.0]]) @ x, "stack": lambda x: symgrad.stack([x, 2 * x]), "to": lambda x: x.to(symgrad.float32),
-    "masked_fill": lambda x: x.masked_fill(x > 1, 0.0),
-    "index_put": lambda x: x.index_put((tensor([0]),), tensor([4.0])),
-    "floor division": lambda x: x // 2, "einsum": lambda x: symgrad.einsum("i,i->", x, tensor([1.0, 2.0, 3.0])),
-}
+CONSTANT = table(globals(), "CONSTANT")
 
 
 @pytest.mark.parametrize("function", CONSTANT.values(), ids=CONSTANT)

@@ -3,18 +3,16 @@
 Bad is x³, and its backward wants x²; so the second and third derivative of x Bad(x) at 2 are 48.
 """
 
-import functools
 import gc
-from collections import deque
 
-import numpy as np
 import pytest
 
 import symgrad
 from symgrad import tensor
 from symgrad.autograd import grad
 from symgrad.graph.node import Node
-from tests.support.functions import LEFT, Box, Named, Slots, cubed, derivatives, function_of, leaf, left
+from tests.support.functions import cubed, derivatives, function_of, leaf, left
+from tests.support.tables import table
 
 
 def nested(ctx, x):
@@ -72,37 +70,7 @@ def grouped(ctx, x):
     return [[{"deep": (x * x,)}]]
 
 
-RIGHT = {
-    "an attribute": (lambda ctx, x: x * x, lambda ctx: ctx.square),
-    "a list": (lambda ctx, x: [x * x], lambda ctx: ctx.square[0]),
-    "a dictionary": (lambda ctx, x: {"a": x * x}, lambda ctx: ctx.square["a"]),
-    "nested containers": (grouped, lambda ctx: ctx.square[0][0]["deep"][0]),
-    "a deque": (lambda ctx, x: deque([x * x]), lambda ctx: ctx.square[0]),
-    "a named tuple": (lambda ctx, x: Named(x * x), lambda ctx: ctx.square.content),
-    "an object": (lambda ctx, x: Box(x * x), lambda ctx: ctx.square.content),
-    "an object with slots": (lambda ctx, x: Slots(x * x), lambda ctx: ctx.square.content),
-    "a closure": (lambda ctx, x: (lambda square: lambda: square)(x * x), lambda ctx: ctx.square()),
-    "a partial": (lambda ctx, x: functools.partial(abs, x * x), lambda ctx: ctx.square()),
-    "a generator": (lambda ctx, x: deque([y] for y in (x * x,)), lambda ctx: ctx.square[0][0]),
-    "a global": (lambda ctx, x: LEFT.update(square=x * x), lambda ctx: LEFT["square"]),
-    "save_for_backward": (lambda ctx, x: ctx.save_for_backward(x * x), lambda ctx: ctx.saved_tensors[0]),
-    "the input": (lambda ctx, x: x, lambda ctx: ctx.square * ctx.square),
-    "the input, saved": (lambda ctx, x: ctx.save_for_backward(x), lambda ctx: ctx.saved_tensors[0] ** 2),
-    "detach": (lambda ctx, x: x.detach() ** 2, lambda ctx: ctx.square),
-    "detach and clone": (lambda ctx, x: (x * x).detach().clone(), lambda ctx: ctx.square),
-    "other dtypes": (lambda ctx, x: (x * x).to(symgrad.float32).double(), lambda ctx: ctx.square),
-    "NumPy's functions": (lambda ctx, x: np.square(x), lambda ctx: ctx.square),
-    "iteration": (lambda ctx, x: [y * y for y in x.reshape(1)], lambda ctx: ctx.square[0]),
-    "another Function": (nested, lambda ctx: ctx.square),
-    "grad enabled": (enabled, lambda ctx: ctx.square),
-    "in place": (written, lambda ctx: ctx.square),
-    "written into a constant": (overwritten, lambda ctx: ctx.square),
-    "elements written": (elements, lambda ctx: ctx.square[1]),
-    "a view written": (by_view, lambda ctx: ctx.square[0]),
-    "the base of a view written": (under_view, lambda ctx: ctx.square[0]),
-    "written before use": (dirtied, lambda ctx: ctx.square),
-    "filled": (lambda ctx, x: symgrad.empty(2).fill_(x * x), lambda ctx: ctx.square[1]),
-}
+RIGHT = table(globals(), "RIGHT")
 
 
 @pytest.mark.parametrize("how", RIGHT)

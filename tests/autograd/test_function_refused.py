@@ -1,8 +1,5 @@
 """A Function whose forward stores numbers computed outside of the library has no right second derivative: it raises and names the attribute."""
 
-import copy
-import functools
-import pickle
 
 import numpy as np
 import pytest
@@ -11,7 +8,8 @@ import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import grad
 from symgrad.autograd.function import once_differentiable
-from tests.support.functions import LEFT, Box, Slots, cubed, derivatives, function_of, leaf, left
+from tests.support.functions import LEFT, cubed, derivatives, function_of, leaf, left
+from tests.support.tables import table
 
 
 class Store:
@@ -88,49 +86,7 @@ def slope(x):
     return grad(x ** 3, x)[0] / 3
 
 
-REFUSED = {
-    "item": (lambda ctx, x: x.item() ** 2, lambda ctx: ctx.square),
-    "float": (lambda ctx, x: float(x) ** 2, lambda ctx: ctx.square),
-    "complex": (lambda ctx, x: complex(x) ** 2, lambda ctx: ctx.square.real),
-    "tolist": (lambda ctx, x: x.tolist() ** 2, lambda ctx: ctx.square),
-    "numpy": (lambda ctx, x: x.detach().numpy() ** 2, lambda ctx: tensor(ctx.square)),
-    "asarray": (lambda ctx, x: np.asarray(x.detach()) ** 2, lambda ctx: tensor(ctx.square)),
-    "value": (lambda ctx, x: x.value ** 2, lambda ctx: tensor(ctx.square)),
-    "data": (lambda ctx, x: x.data ** 2, lambda ctx: ctx.square),
-    "a tensor of a number": (lambda ctx, x: tensor(x.item() ** 2), lambda ctx: ctx.square),
-    "a tensor of a tensor": (lambda ctx, x: tensor([x * x]), lambda ctx: ctx.square[0]),
-    "a tensor saved": (lambda ctx, x: ctx.save_for_backward(tensor(x.item() ** 2)), lambda ctx: ctx.saved_tensors[0]),
-    "a number times the input": (lambda ctx, x: x * x.item(), lambda ctx: ctx.square),
-    "full_like": (lambda ctx, x: symgrad.full_like(x, x * x), lambda ctx: ctx.square),
-    "linspace": (lambda ctx, x: symgrad.linspace(x * x, x * x, 1), lambda ctx: ctx.square[0]),
-    "normal": (lambda ctx, x: symgrad.normal(x * x, 0.0), lambda ctx: ctx.square),
-    "copy": (lambda ctx, x: copy.copy(x * x), lambda ctx: ctx.square),
-    "deepcopy": (lambda ctx, x: copy.deepcopy(x * x), lambda ctx: ctx.square),
-    "pickle": (lambda ctx, x: pickle.loads(pickle.dumps((x * x).detach())), lambda ctx: ctx.square),
-    "a string": (lambda ctx, x: f"{x * x:.17g}", lambda ctx: float(ctx.square)),
-    "an object": (lambda ctx, x: Box(x.item() ** 2), lambda ctx: ctx.square.content),
-    "an object with slots": (lambda ctx, x: Slots([x.item() ** 2]), lambda ctx: ctx.square.content[0]),
-    "a closure": (lambda ctx, x: (lambda square: lambda: square)(x.item() ** 2), lambda ctx: ctx.square()),
-    "a partial": (lambda ctx, x: functools.partial(abs, x.item() ** 2), lambda ctx: ctx.square()),
-    "a method": (lambda ctx, x: Box(x.item() ** 2).__getattribute__, lambda ctx: ctx.square("content")),
-    "a global": (lambda ctx, x: LEFT.update(square=x.item() ** 2), lambda ctx: LEFT["square"]),
-    "a class": (lambda ctx, x: setattr(Store, "square", x.item() ** 2), lambda ctx: Store.square),
-    "a global array": (fill_array, lambda ctx: tensor(ARRAY.copy())),
-    "data set": (set_data, lambda ctx: ctx.square),
-    "data written": (write_data, lambda ctx: ctx.square),
-    "written after detach": (write_detached, lambda ctx: ctx.square),
-    "written by NumPy": (write_numpy, lambda ctx: ctx.square[0]),
-    "written, then used": (write_and_go_on, lambda ctx: ctx.square),
-    "out": (write_out, lambda ctx: ctx.square),
-    "a leaf made inside": (from_a_leaf, lambda ctx: ctx.square),
-    "grad inside": (grad_inside, lambda ctx: ctx.square),
-    "backward inside": (backward_inside, lambda ctx: ctx.square),
-    "item in backward": (lambda ctx, x: x, lambda ctx: ctx.square.item() ** 2),
-    "float in backward": (lambda ctx, x: x, lambda ctx: float(ctx.square) ** 2),
-    "numpy in backward": (lambda ctx, x: x, lambda ctx: tensor(ctx.square.detach().numpy() ** 2)),
-    "grad in backward": (lambda ctx, x: x, lambda ctx: slope(ctx.square)),
-    "a detached leaf in backward": (lambda ctx, x: x, lambda ctx: slope(ctx.square.detach().requires_grad_())),
-}
+REFUSED = table(globals(), "REFUSED")
 
 
 @pytest.mark.parametrize("how", REFUSED)

@@ -8,6 +8,7 @@ import symgrad
 from symgrad.func import grad, hessian, jacfwd, jacrev, vmap
 from symgrad.func.calculus import curl, divergence, laplacian, value_and_laplacian
 from symgrad.func.custom import custom_jvp, custom_vjp
+from tests.support.tables import table
 
 sg = symgrad
 ULP = 2.0**-52
@@ -34,33 +35,7 @@ def network(x):
 
 
 # A function of four numbers for each kind of op, and for ops that meet in each other's arguments.
-FUNCTIONS = {
-    "elementwise": lambda x: (x.exp() * x.sin()).sum(),
-    "an elementwise op of two arguments": lambda x: symgrad.atan2(x[0], x[1] * x[2]) + symgrad.hypot(x[1], x[3]),
-    "a quotient": lambda x: x[0] / x[1] + x[2] / (x[3] * x[0] + 3.0) + 2.0 / x[1],
-    "powers": lambda x: (x**3 / (x + 1.0) ** x).sum() + (x**0.5).sum() + (x**2).sum() + 2.0 ** x[0],
-    "a product with itself": lambda x: (x * x * x).sum() * x[0],
-    "linear": lambda x: symgrad.cat([x[1:], x[:1]]).reshape(2, 2).t().flip(0).sum(0).square().sum(),
-    "dot": lambda x: symgrad.dot(x, x.sin()) * symgrad.dot(x, x),
-    "matrices": lambda x: (symgrad.outer(x, x) @ symgrad.outer(x.sin(), x)).sum(),
-    "einsum": lambda x: symgrad.einsum("i,j,k->", x, x.exp(), x.sin()),
-    "three matrices": lambda x: symgrad.einsum("ij,jk,kl->", x.reshape(2, 2), x.reshape(2, 2).exp(), x.reshape(2, 2)),
-    "prod": lambda x: x.prod() + (x.reshape(2, 2).prod(0)).sin().sum(),
-    "norm": lambda x: x.norm() ** 3 + (x * x).norm(),
-    "logsumexp": lambda x: symgrad.logsumexp(x * x, 0) * x[0],
-    "softmax": lambda x: (symgrad.softmax(x, 0) ** 2).sum() + symgrad.log_softmax(x, 0)[0],
-    "var and std": lambda x: x.std() + x.var() * x[0],
-    "where": lambda x: symgrad.where(x > 0.8, x**3, x.exp()).sum(),
-    "max": lambda x: x.max() ** 3 + symgrad.maximum(x[0] ** 2, x[1]),
-    "cumsum and cumprod": lambda x: x.cumprod(0).sum() + (x.cumsum(0) ** 3).sum(),
-    "indices": lambda x: (x[[0, 2, 0]] ** 3).sum() * x[3],
-    "in place": lambda x: _written(x).sum(),
-    "losses": lambda x: symgrad.nn.functional.mse_loss(x.sin(), x) + symgrad.nn.functional.cross_entropy(x.reshape(2, 2), symgrad.tensor([0, 1])),
-    "addmm": lambda x: symgrad.addmm(x.reshape(2, 2), x.reshape(2, 2), x.exp().reshape(2, 2), beta=0.5, alpha=2.0).square().sum(),
-    "a network": lambda x: network(x).sum(),
-    "a constant": lambda x: symgrad.tensor(2.0),
-    "no numbers of the argument": lambda x: (x.detach() ** 2).sum() + x.sum(),
-}
+FUNCTIONS = table(globals(), "FUNCTIONS")
 
 
 def _written(x):

@@ -13,25 +13,14 @@ from symgrad.func.evaluation import unshared
 from symgrad.program import cache
 from symgrad.trees import flatten
 from tests.engine.test_memory import shared
+from tests.support.tables import table
 
 C, M = symgrad.tensor([1.0, -2.0, 0.5]), symgrad.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]])
 
 # Many of these have derivatives that do not depend on the argument, which a remembered program may hand out again and again.
-SCALARS = {
-    "square": lambda x: ((x - C) ** 2).sum(), "product": lambda x: (x * C).sum(), "sum": lambda x: x.sum(), "shifted": lambda x: (x + 1).sum(),
-    "form": lambda x: x @ M @ x, "element": lambda x: x.reshape(-1)[0] * x.reshape(-1)[-1], "sine": lambda x: x.sin().sum(),
-    "constant": lambda x: (C * C).sum() + 0 * x.sum(), "mean": lambda x: x.mean(), "largest": lambda x: x.max(),
-    "nothing": lambda x: x.detach().sum(),
-    "logarithm": lambda x: symgrad.logsumexp(x, 0), "shared factor": lambda x: x.sum() * x.sum(), "half": lambda x: (x * x).sum() / 2,
-    "rectified": lambda x: symgrad.relu(x - C).square().sum(), "powers": lambda x: (x**3).sum() + x.exp().sum(),
-}
-VECTORS = {
-    "shifted": lambda x: x + 1, "scaled": lambda x: C * x, "difference": lambda x: x - C, "map": lambda x: M @ x, "sine": lambda x: x.sin(),
-    "square": lambda x: x * x, "copy": lambda x: x.clone(), "reversed": lambda x: x.flip(0), "view": lambda x: (2 * x).reshape(3),
-    "step": lambda x: x.round(),
-    "pair": lambda x: (x + 1, x * C),
-}
-NUMBERS = {"shifted": lambda x: x + 1, "scaled": lambda x: 3 * x, "square": lambda x: x * x, "sine": lambda x: x.sin(), "copy": lambda x: x.clone()}
+SCALARS = table(globals(), "SCALARS")
+VECTORS = table(globals(), "VECTORS")
+NUMBERS = table(globals(), "NUMBERS")
 
 
 def solved(x):
@@ -60,31 +49,12 @@ def at(*names):
     return {name: lambda f, name=name: lambda x, v: getattr(func, name)(f, x, v) for name in names}
 
 
-MODES = {
-    **of("jacrev", "jacfwd"), "jvp": lambda f: lambda x, v: func.jvp(f, (x,), (v,)), "vmap": lambda f: doubled(func.vmap(f)),
-    "linearize": lambda f: lambda x, v: func.linearize(f, x)[1](v), "jet": lambda f: lambda x, v: func.jet(f, (x,), ((v, v, v),))}
-OF_SCALARS = {
-    **of("grad", "grad_and_value", "hessian", "laplacian", "value_and_laplacian", "hessian_diag", "hessian_trace", "jacrev", "jacfwd",
-         "hessian_factors", "extreme_eigenvalues"), **at("hvp", "vhp"), "jvp": MODES["jvp"],
-    "structured hessian": lambda f: func.hessian(f, structure="auto"), "local hessian": lambda f: func.hessian(f, structure="local"),
-    "hessian in chunks": lambda f: func.hessian(f, chunk_size=2), "grad of grad": lambda f: func.grad(lambda x: func.grad(f)(x).sum()),
-    "hessian of two": lambda f: lambda x: func.hessian(lambda a, b: f(a + b), (0, 1))(x, C),
-    "jacobian of grad": lambda f: func.jacobian(func.grad(f)),
-    "jacrev of grad": lambda f: func.jacrev(func.grad(f)), "jacfwd of grad": lambda f: func.jacfwd(func.grad(f)),
-    "hessian_operator": lambda f: product(func.hessian_operator(f)), "vjp": lambda f: lambda x: func.vjp(f, x)[1](symgrad.tensor(2.0)),
-    "vmap of grad": lambda f: doubled(func.vmap(func.grad(f))), "vmap of hessian": lambda f: doubled(func.vmap(func.hessian(f))),
-    "implicit_argmin": lambda f: func.implicit_argmin(lambda y, x: y @ M @ y / 2 - x @ y, solved),
-}
-OF_VECTORS = {
-    **MODES, **of("jacobian", "divergence", "curl"), "structured jacobian": lambda f: func.jacobian(f, structure="auto"),
-    "vjp": lambda f: lambda x, v: func.vjp(f, x)[1](v), "directional_derivatives": lambda f: func.directional_derivatives(f, 3),
-    "jacrev of jacrev": lambda f: func.jacrev(func.jacrev(f)), "jacfwd of jacfwd": lambda f: func.jacfwd(func.jacfwd(f)),
-    "jacrev of jvp": lambda f: lambda x, v: func.jacrev(lambda x: func.jvp(f, (x,), (v,))[1])(x),
-    "implicit_root": lambda f: func.implicit_root(lambda y, x: M @ y - x, solved),
-    "implicit_fixed_point": lambda f: func.implicit_fixed_point(lambda y, x: y - 0.2 * (M @ y - x), solved),
-}
-OF_NUMBERS = {**MODES, **{name: OF_SCALARS[name] for name in ("grad", "grad_and_value", "hessian", "hvp", "vjp")},
-              "derivatives": lambda f: func.derivatives(f, 3)}
+MODES = {**table(globals(), "MODES"), **of("jacrev", "jacfwd")}
+OF_SCALARS = {**table(globals(), "OF_SCALARS"), **at("hvp", "vhp"), **of(
+    "grad", "grad_and_value", "hessian", "laplacian", "value_and_laplacian", "hessian_diag", "hessian_trace", "jacrev", "jacfwd", "hessian_factors",
+    "extreme_eigenvalues")}
+OF_VECTORS = {**table(globals(), "OF_VECTORS"), **MODES, **of("jacobian", "divergence", "curl")}
+OF_NUMBERS = {**table(globals(), "OF_NUMBERS"), **MODES, **{name: OF_SCALARS[name] for name in ("grad", "grad_and_value", "hessian", "hvp", "vjp")}}
 POINT, NUMBER = symgrad.tensor([0.3, 0.7, -1.2]), symgrad.tensor(0.3)
 TABLES = {"scalars": (OF_SCALARS, SCALARS, POINT), "vectors": (OF_VECTORS, VECTORS, POINT), "numbers": (OF_NUMBERS, NUMBERS, NUMBER)}
 
@@ -123,14 +93,7 @@ def test_a_linear_map_shares_no_memory_between_its_calls():
             assert not shared(call, (C + 1,))
 
 
-REPEATED = {
-    "grad": lambda f: func.grad(f), "grad_and_value": lambda f: func.grad_and_value(f), "hessian": lambda f: func.hessian(f),
-    "jacrev": lambda f: func.jacrev(f), "jacfwd": lambda f: func.jacfwd(f), "nested grad": lambda f: func.grad(lambda x: func.grad(f)(x).sum()),
-    "three nested": lambda f: func.grad(lambda x: func.grad(lambda x: func.grad(f)(x).sum())(x).sum()),
-    "hvp": lambda f: lambda x: func.hvp(f, x, x), "laplacian": lambda f: func.laplacian(f), "jet": lambda f: lambda x: func.jet(f, (x,), ((x, x),)),
-    "compiled": lambda f: symgrad.compile(f, backend="numpy"), "compiled hessian": lambda f: symgrad.compile(f, backend="numpy").hessian,
-    "compiled jacobian": lambda f: symgrad.compile(f, backend="numpy").jacobian,
-}
+REPEATED = table(globals(), "REPEATED")
 
 
 @pytest.mark.parametrize("kind", ["quadratic", "cubic", "linear"])
@@ -206,33 +169,8 @@ def custom(f, x):
     return func.jacrev(func.grad(g))(x)
 
 
-TRANSFORMS = {  # of a scalar function, called on a vector
-    "grad": lambda f, x: func.grad(f)(x),
-    "grad of grad": nested,
-    "three times": lambda f, x: nested(lambda z: func.grad(f)(z).sum(), x),
-    "hessian": lambda f, x: func.hessian(f),
-    "auto": lambda f, x: func.hessian(f, structure="auto"),
-    "local": lambda f, x: func.hessian(f, structure="local"),
-    "factors": lambda f, x: func.hessian(f, structure="factors")(x),
-    "hvp": lambda f, x: func.hvp(f, x, x),
-    "jacobian": lambda f, x: func.jacobian(f),
-    "jacrev of grad": lambda f, x: func.jacrev(func.grad(f)),
-    "laplacian": lambda f, x: func.laplacian(f),
-    "vjp": lambda f, x: func.vjp(f, x)[1](tensor(1.0)),
-    "jvp": lambda f, x: func.jvp(f, (x,), (x,)),
-    "linearize": lambda f, x: func.linearize(f, x)[1](x),
-    "jet": lambda f, x: func.jet(f, (x,), ([x, x],)),
-    "jet differentiated": lambda f, x: func.grad(lambda w: func.jet(lambda z: f(z * w), (x,), ([x, x],))[1][1])(x),
-    "vmap": lambda f, x: func.vmap(func.hessian(f))(symgrad.stack([x, x])),
-    "checkpoint": lambda f, x: func.grad(lambda z: func.checkpoint(f, z))(x),
-    "custom_vjp": custom,
-    "operator": lambda f, x: func.hessian_operator(f)(x) @ np.ones(N),
-    "trace": lambda f, x: func.hessian_trace(f)(x),
-    "diagonal": lambda f, x: func.hessian_diag(f)(x),
-    "functional": lambda f, x: symgrad.autograd.functional.hessian(f, x),
-}
-BODIES = {"plain": lambda x, c: (x * x * c).sum(), "curved": lambda x, c: (x * c).sin().sum() + c.sum(), "custom Function": lambda x, c: (
-    Cube.apply(x) * c).sum(), "indexed": lambda x, c: (x[1:] * c[1:] * x[:-1]).sum(), "placed": lambda x, c: (x * c)[c.numpy() > 0].square().sum()}
+TRANSFORMS = table(globals(), "TRANSFORMS")
+BODIES = table(globals(), "BODIES")
 
 
 REFUSED = ("jvp", "linearize", "jet", "jet differentiated")  # for a Function without a pushforward

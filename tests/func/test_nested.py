@@ -9,8 +9,9 @@ import pytest
 import sympy
 
 import symgrad
-from symgrad.func import grad, grad_and_value, hessian, jacfwd, jacrev, jet, jvp, linearize, vjp, vmap
+from symgrad.func import grad, grad_and_value, hessian, jacfwd, jacrev, jet, jvp, vmap
 from symgrad.program import cache, passes
+from tests.support.tables import table
 
 RNG = np.random.default_rng(5)
 POINT, MATRIX = RNG.uniform(0.2, 1.2, 4), RNG.normal(size=(4, 4))
@@ -68,25 +69,7 @@ THIRD = np.asarray(jacfwd(jacfwd(jacfwd(smooth)))(X))
 FOURTH = np.asarray(jacfwd(jacfwd(jacfwd(jacfwd(smooth))))(X))
 v, w, ones = np.asarray(V), np.asarray(W), np.ones(4)
 g = np.asarray(jacfwd(smooth)(X))
-COMPOSITIONS = {
-    "jacrev of grad": (lambda: jacrev(grad(smooth))(X), H),
-    "jacfwd of grad": (lambda: jacfwd(grad(smooth))(X), H),
-    "jacrev of jacrev of grad": (lambda: jacrev(jacrev(grad(smooth)))(X), THIRD),
-    "jacfwd of jacrev of grad": (lambda: jacfwd(jacrev(grad(smooth)))(X), THIRD),
-    "jacrev of jacfwd of grad": (lambda: jacrev(jacfwd(grad(smooth)))(X), THIRD),
-    "jacrev of grad of grad": (lambda: jacrev(grad(total(grad(smooth))))(X), THIRD.sum(0)),
-    "hessian of a gradient's sum": (lambda: hessian(total(grad(smooth)))(X), THIRD.sum(0)),
-    "grad of jvp of grad": (lambda: grad(lambda x: jvp(grad(smooth), (x,), (V,))[1].sum())(X), ones @ THIRD @ v),
-    "jvp of grad of grad": (lambda: jvp(grad(total(grad(smooth))), (X,), (V,))[1], THIRD @ ones @ v),
-    "linearize": (lambda: linearize(grad(total(grad(smooth))), X)[1](V), THIRD @ ones @ v),
-    "vjp": (lambda: vjp(grad(total(grad(smooth))), X)[1](V)[0], THIRD @ ones @ v),
-    "the same vector twice": (lambda: nested_along(V, V), THIRD @ v @ v),
-    "two vectors": (lambda: nested_along(V, W), THIRD @ v @ w),
-    "three vectors": (lambda: nested_along(V, W, V), FOURTH @ v @ w @ v),
-    "two, then one": (lambda: nested_along(V, V, W), FOURTH @ v @ w @ v),
-    "a cotangent that moves": (lambda: grad(lambda x: (grad(smooth)(x) ** 2).sum())(X), 2 * H @ g),
-    "and moves again": (lambda: grad(total(grad(lambda x: (grad(smooth)(x) ** 2).sum())))(X), 2 * (THIRD @ ones @ g + H @ H @ ones)),
-}
+COMPOSITIONS = table(globals(), "COMPOSITIONS")
 
 
 def nested_along(*vectors):

@@ -12,7 +12,7 @@ from symgrad import autograd, tensor
 from symgrad.engine.tensor import wrap
 from symgrad.func import grad, jvp, vmap
 from symgrad.func.taylor import derivatives, directional_derivatives, jet
-from symgrad.nn import functional as F
+from tests.support.tables import table
 
 x, HALF = sympy.Symbol("x", real=True), sympy.Rational(1, 2)
 
@@ -32,55 +32,8 @@ def close(found, expected, bound):
 
 # Against SymPy
 
-FUNCTIONS = {
-    "exp": (symgrad.exp, sympy.exp(x), (0.3, -2.5, 30.0)),
-    "exp2": (symgrad.exp2, 2**x, (0.3, -2.5)),
-    "expm1": (symgrad.expm1, sympy.exp(x) - 1, (1e-8, 0.7)),
-    "log": (symgrad.log, sympy.log(x), (0.3, 17.0)),
-    "log2": (symgrad.log2, sympy.log(x) / sympy.log(2), (0.3, 17.0)),
-    "log10": (symgrad.log10, sympy.log(x) / sympy.log(10), (0.3, 17.0)),
-    "log1p": (symgrad.log1p, sympy.log(1 + x), (1e-8, 0.7, -0.5)),
-    "sqrt": (symgrad.sqrt, sympy.sqrt(x), (0.3, 17.0)),
-    "rsqrt": (symgrad.rsqrt, 1 / sympy.sqrt(x), (0.3, 17.0)),
-    "sin": (symgrad.sin, sympy.sin(x), (0.3, 2.5, 100.0)),
-    "cos": (symgrad.cos, sympy.cos(x), (0.3, 2.5)),
-    "tan": (symgrad.tan, sympy.tan(x), (0.3, -1.2)),
-    **{name: (getattr(symgrad, name), getattr(sympy, name)(x), (0.3, -0.9)) for name in ("asin", "acos", "atanh")},
-    **{name: (getattr(symgrad, name), getattr(sympy, name)(x), (0.3, -3.0)) for name in ("atan", "sinh", "cosh", "asinh")},
-    "tanh": (symgrad.tanh, sympy.tanh(x), (0.3, -3.0, 20.0)),
-    "acosh": (symgrad.acosh, sympy.acosh(x), (1.3, 3.0)),
-    "sigmoid": (symgrad.sigmoid, 1 / (1 + sympy.exp(-x)), (0.3, -3.0, 40.0, -40.0)),
-    "logsigmoid": (F.logsigmoid, -sympy.log(1 + sympy.exp(-x)), (0.3, -3.0, 40.0, -40.0)),
-    "softplus": (F.softplus, sympy.log(1 + sympy.exp(x)), (0.3, -3.0)),
-    "sinc": (symgrad.sinc, sympy.sin(sympy.pi * x) / (sympy.pi * x), (0.3, 1.2)),
-    "reciprocal": (symgrad.reciprocal, 1 / x, (0.3, -3.0)),
-    "a whole power": (lambda t: t**7, x**7, (0.3, -3.0)),
-    "a negative power": (lambda t: t**-3, x**-3, (0.3, -3.0)),
-    "a broken power": (lambda t: t**2.5, x ** (5 * HALF), (0.3, 3.0)),
-    "a power by an inexact number": (lambda t: t**0.1, x ** sympy.Rational(0.1), (0.3, 3.0)),
-    "a power to itself": (lambda t: t**t, x**x, (0.3, 3.0)),
-    "a number to the power": (lambda t: 2.0**t, 2**x, (0.3, 3.0)),
-    "atan2": (lambda t: symgrad.atan2(t, 1 + t * t), sympy.atan2(x, 1 + x * x), (0.3, 3.0)),
-    "hypot": (lambda t: symgrad.hypot(t, 1 + t), sympy.sqrt(x**2 + (1 + x) ** 2), (0.3, 3.0)),
-    "logaddexp": (lambda t: symgrad.logaddexp(t, t * t), sympy.log(sympy.exp(x) + sympy.exp(x * x)), (0.3, 1.5)),
-}
-COMPOSITIONS = {
-    "exp(sin tanh)": (lambda t: symgrad.exp(symgrad.sin(t) * symgrad.tanh(t**2)), sympy.exp(sympy.sin(x) * sympy.tanh(x**2)), (0.7, -0.4)),
-    "sin(x tanh) + exp": (lambda t: symgrad.sin(t * symgrad.tanh(t)) + symgrad.exp(-(t**2)), sympy.sin(x * sympy.tanh(x)) + sympy.exp(-(x**2)),
-                          (0.7, -1.4)),
-    "log(1 + exp(sin))": (lambda t: symgrad.log(1 + symgrad.exp(symgrad.sin(t))), sympy.log(1 + sympy.exp(sympy.sin(x))), (0.7, -1.4)),
-    "a quotient": (lambda t: t / (1 + t * t), x / (1 + x * x), (0.7, -1.4)),
-    "sqrt(1 + sin²)": (lambda t: symgrad.sqrt(1 + symgrad.sin(t) ** 2), sympy.sqrt(1 + sympy.sin(x) ** 2), (0.7, -1.4)),
-    "tan(atan / 2)": (lambda t: symgrad.tan(symgrad.atan(t) * 0.5), sympy.tan(sympy.atan(x) / 2), (0.7, -1.4)),
-    "a norm": (lambda t: symgrad.stack([t, t * t, symgrad.exp(t)]).norm(), sympy.sqrt(x**2 + x**4 + sympy.exp(2 * x)), (0.7,)),
-    "logsumexp": (lambda t: symgrad.stack([t, t * t, symgrad.sin(t)]).logsumexp(0),
-                  sympy.log(sympy.exp(x) + sympy.exp(x**2) + sympy.exp(sympy.sin(x))), (0.7,)),
-    "softmax": (lambda t: symgrad.stack([t, t * t]).softmax(0)[1], 1 / (1 + sympy.exp(x - x**2)), (0.7,)),
-    "softmax in its tail": (lambda t: symgrad.stack([60 * t, -60 * t]).softmax(0)[1], 1 / (1 + sympy.exp(120 * x)), (0.7, -0.7)),
-    "softmax next to 1": (lambda t: symgrad.stack([60 * t, -60 * t]).softmax(0)[0], 1 / (1 + sympy.exp(-120 * x)), (0.7,)),
-    "products": (lambda t: symgrad.stack([t, symgrad.cos(t), 1 + t]).cumprod(0)[2], x * sympy.cos(x) * (1 + x), (0.7,)),
-    "a determinant": (lambda t: symgrad.einsum("i,i,i->", *(symgrad.stack([t.exp(), t]),) * 3), sympy.exp(3 * x) + x**3, (0.7,)),
-}
+FUNCTIONS = table(globals(), "FUNCTIONS")
+COMPOSITIONS = table(globals(), "COMPOSITIONS")
 
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, *COMPOSITIONS])
@@ -172,24 +125,7 @@ def test_memory_does_not_grow_with_the_length_of_the_graph():
 
 # Kinks and constants
 
-KINKS = {
-    "relu": (symgrad.relu, 0.0, [0.0, 0.0, 0.0]),
-    "abs": (symgrad.abs, 0.0, [0.0, 0.0, 0.0]),
-    "abs of a negative number": (lambda t: symgrad.abs(t**3), -2.0, [8.0, -12.0, 12.0]),
-    "a tie": (lambda t: symgrad.maximum(t * t, t), 1.0, [1.0, 1.5, 1.0]),
-    "what is clamped": (lambda t: (t * t).clamp(max=1.0), 2.0, [1.0, 0.0, 0.0]),
-    "a cube at 0": (lambda t: t**3, 0.0, [0.0, 0.0, 0.0, 6.0, 0.0]),
-    "a power of 2.5 at 0": (lambda t: t**2.5, 0.0, [0.0, 0.0, 0.0]),
-    "a power of 0": (lambda t: t**0, 0.0, [1.0, 0.0, 0.0]),
-    "a step": (lambda t: symgrad.floor(t) * t + symgrad.sign(t), 2.5, [6.0, 2.0, 0.0]),
-    "what is not chosen": (lambda t: symgrad.where(t > 0, t * t, symgrad.log(t)), 3.0, [9.0, 6.0, 2.0]),
-    "what is not chosen at a pole": (lambda t: symgrad.where(t > -1, t * t, 1 / t), 0.0, [0.0, 0.0, 2.0]),
-    "a constant": (lambda t: tensor(5.0), 1.0, [5.0, 0.0, 0.0]),
-    "a detached value": (lambda t: t.detach() * t, 3.0, [9.0, 3.0, 0.0]),
-    "a branch": (lambda t: t**2 if t > 0 else t, 3.0, [9.0, 6.0, 2.0]),
-    "a product with 0": (lambda t: symgrad.stack([t, t - 1, t]).prod(), 0.0, [0.0, 0.0, -2.0, 6.0, 0.0]),
-    "a quotient of numbers": (lambda t: 6.0 / t, 2.0, [3.0, -1.5, 1.5, -2.25]),
-}
+KINKS = table(globals(), "KINKS")
 
 
 @pytest.mark.parametrize("name", KINKS)

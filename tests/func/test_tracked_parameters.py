@@ -10,6 +10,7 @@ import pytest
 import symgrad
 import symgrad.nn.functional as F
 from symgrad import func, linalg, optim, special
+from tests.support.tables import table
 
 MATRIX = symgrad.tensor([[1.3, -0.7], [0.41, 0.9]])
 VECTOR = symgrad.tensor([1 / 3, -0.0271])
@@ -96,23 +97,7 @@ def _step(a, **options):
     return p.detach()
 
 
-OTHERS = {
-    "numpy.full_like": lambda a: np.full_like(MATRIX, a),
-    "numpy.full_like of a row": lambda a: np.full_like(MATRIX, fill_value=a * VECTOR, shape=(3, 2)),
-    "numpy.var": lambda a: np.var(MATRIX, ddof=a - 1),
-    "numpy.histogram": lambda a: symgrad.as_tensor(np.histogram(VECTOR, range=(-1, a))[1]),
-    "numpy.histogram_bin_edges": lambda a: symgrad.as_tensor(np.histogram_bin_edges(VECTOR, range=(-1, a))),
-    "histogram": lambda a: symgrad.histogram(VECTOR, 3, range=(-1, a)).bin_edges,
-    "weights": lambda a: symgrad.as_tensor(np.histogram(VECTOR, weights=VECTOR * a)[0]),
-    "weights by position": lambda a: symgrad.as_tensor(np.histogram(VECTOR, 3, (-1, 1), False, VECTOR * a)[0]),
-    "layer_norm of complex numbers": lambda a: F.layer_norm(symgrad.complex(MATRIX, POSITIVE), (2,), eps=a).real,
-    "group_norm": lambda a: F.group_norm(IMAGE, 1, eps=a),
-    "embedding": lambda a: F.embedding(CLASSES, MATRIX.clone(), max_norm=a),
-    "embedding_bag": lambda a: F.embedding_bag(CLASSES.reshape(1, 2), MATRIX.clone(), max_norm=a),
-    "interpolate": lambda a: F.interpolate(IMAGE, scale_factor=a, mode="bilinear", recompute_scale_factor=False),
-    "lstsq": lambda a: linalg.lstsq(MATRIX, POSITIVE, rcond=a).solution,
-    "SGD": _step,
-}
+OTHERS = table(globals(), "OTHERS")
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import symgrad
 from symgrad import autograd
 from symgrad.func import grad, jvp, vjp, vmap
-from symgrad.nn import functional as F
+from tests.support.tables import table
 
 EPSILON = np.finfo(float).eps
 COUNT = 3
@@ -79,44 +79,7 @@ def check(f, *xs, derivatives=True):
 
 
 V, M, T3, S = (4,), (3, 4), (2, 3, 3), ()
-ONE = {
-    "norm": lambda a: (a.norm(), a.norm(1), a.norm(3, 0), a.norm(float("inf"), -1), a.norm(dim=1, keepdim=True)), "sort": lambda a: a.sort(0, True),
-    "stable sort": lambda a: a.sort(stable=True), "argsort": lambda a: a.argsort(1), "topk": lambda a: a.topk(2),
-    "kthvalue": lambda a: a.kthvalue(2, 0),
-    "median": lambda a: (a.median(), a.median(0), a.nanmedian(1)), "mode": lambda a: a.round().mode(1), "cummax": lambda a: a.cummax(1),
-    "cummin": lambda a: a.cummin(0), "max": lambda a: (a.max(), a.max(1), a.argmax(), a.argmin(0)),
-    "min": lambda a: (a.min(), a.min(0, keepdim=True)),
-    "aminmax": lambda a: a.aminmax(dim=1), "cumprod": lambda a: a.cumprod(1), "cumsum": lambda a: a.cumsum(0),
-    "logsumexp": lambda a: a.logsumexp((0, 1)),
-    "softmax": lambda a: (a.softmax(0), a.log_softmax(1)), "var": lambda a: (a.var(), a.std(1), symgrad.var_mean(a, 0), symgrad.std_mean(a)),
-    "mean": lambda a: (a.mean(), a.sum(1), a.prod(0)), "reshape": lambda a: (a.reshape(-1), a.view(4, 3), a.flatten(), a.ravel(), a.T),
-    "permute": lambda a: (a.permute(1, 0), a.movedim(0, 1), a.transpose(0, 1), a.unsqueeze(-1).squeeze(-1), a.mT, a.swapaxes(0, 1)),
-    "expand": lambda a: (a.expand(2, 3, 4), a.repeat(2, 1), a.tile((2,)), a.repeat_interleave(2, 1), symgrad.broadcast_to(a, (2, 3, 4))),
-    "split": lambda a: (a.split(2, 1), a.chunk(2, 1), a.unbind(), symgrad.tensor_split(a, 3, 1), symgrad.hsplit(a, 2)),
-    "flip": lambda a: (a.flip(0), a.rot90()),
-    "roll": lambda a: (a.roll(1), a.roll((1, -1), (0, 1))), "diagonal": lambda a: (a.diagonal(), a.diag(1), symgrad.diag_embed(a), a[:, :3].trace()),
-    "tril": lambda a: (a.tril(), a.triu(1)), "unfold": lambda a: a.unfold(1, 2, 1), "clamp": lambda a: (a.clamp(-0.5, 0.5), a.clamp(min=a.mean())),
-    "iteration": lambda a: [row * i for i, row in enumerate(a)], "len": lambda a: a * len(a) * a.shape[1] * a.numel() * a.size(0),
-    "numpy": lambda a: (np.sin(a), np.exp(a) * 2, np.sum(a), np.maximum(a, 0.1)),
-    "operators": lambda a: (2 - a, 1 / a, a**2, abs(a), -a, a // 1, a % 1),
-    "powers": lambda a: (abs(a) ** a, 2**a, a**3, a**-1), "comparisons": lambda a: (a > 0, (a > 0) & (a < 1), ~(a > 0), a.ne(a), a.isfinite()),
-    "like": lambda a: (symgrad.zeros_like(a) + a, symgrad.ones_like(a), a.new_zeros(2), a.new_full((2,), 3.0), symgrad.full_like(a, 2.0)),
-    "conversions": lambda a: (a.float(), a.double(), a.long(), a.bool(), a.to(symgrad.complex128), a.half()),
-    "cat": lambda a: (symgrad.cat([a, a], 1),
-    symgrad.stack([a, a[0].expand(3, 4)]), symgrad.hstack([a, a]), symgrad.vstack([a, a])), "counts": lambda a: (a.count_nonzero(), (a > 0).sum(1),
-    symgrad.isin(a, a[0]), symgrad.signbit(a), a.isposinf()),
-    "where": lambda a: (symgrad.where(a > 0, a, 0.0), a.masked_fill(a < 0, 1.0), a.where(a > 1, -a)),
-    "diff": lambda a: a.diff(), "outer": lambda a: (symgrad.outer(a[0], a[1]), symgrad.meshgrid(a[0], a[:, 0], indexing="ij")), "nan_to_num":
-    lambda a: (a / (a - a)).nan_to_num(), "detach": lambda a: a * a.detach(),
-        "cartesian": lambda a: (symgrad.cartesian_prod(a[0], a[1]), symgrad.block_diag(a, a)),
-    "clone": lambda a: (a.clone(), a.contiguous(), +a), "searchsorted": lambda a: symgrad.searchsorted(a[0].sort().values, a[1]), "no_grad": lambda a:
-    quiet(a) * a, "constant": lambda a: symgrad.eye(3) @ a, "shared": lambda a: a * symgrad.arange(4.0),
-        "round": lambda a: (a.round(), a.floor(), a.sign()),
-    "activations": lambda a: (F.relu(a), F.tanh(a), F.sigmoid(a), F.softmax(a, 1), F.log_softmax(a, 0), symgrad.softplus(a), symgrad.sinc(a)),
-    "lerp": lambda a: symgrad.lerp(a, a + 1, a.cos()), "addcmul": lambda a: symgrad.addcmul(a, a, a, value=2),
-    "complex": lambda a: symgrad.complex(a, a).abs(),
-    "polar": lambda a: (symgrad.polar(a.abs(), a).real, symgrad.complex(a, a).angle(), symgrad.view_as_real(symgrad.complex(a, a))),
-}
+ONE = table(globals(), "ONE")
 
 
 def quiet(a):
@@ -138,33 +101,7 @@ def test_matmul_of_all_ranks(shapes):
     check(lambda a, b: a @ b, *drawn(*shapes))
 
 
-TWO = {
-    "einsum": (lambda a, b: symgrad.einsum("ij,kj->ik", a, b), M, (2, 4)),
-        "einsum of a diagonal": (lambda a, b: symgrad.einsum("ii,i->i", a, b), (3, 3), (3,)),
-    "einsum summed": (lambda a, b: symgrad.einsum("...i,i", a, b), M, V),
-    "einsum of three": (lambda a, b: symgrad.einsum("i,ij,j->", b[:3], a, b), M, V),
-    "addmm": (lambda a, b: symgrad.addmm(b[:3, :1], a, b), M, (4, 2)), "bmm": (lambda a, b: symgrad.bmm(a, b), T3, (2, 3, 2)),
-    "baddbmm": (lambda a, b: symgrad.baddbmm(a, a, b), T3, (2, 3, 3)), "addmv": (lambda a, b: symgrad.addmv(b[:3], a, b), M, V),
-    "tensordot": (lambda a, b: symgrad.einsum("ijk,kl->ijl", a, b), T3, (3, 2)),
-    "maximum": (lambda a, b: (symgrad.maximum(a, b), a.minimum(b)), M, V),
-    "broadcast": (lambda a, b: (a + b, a - b, a * b, a / b, symgrad.atan2(a, b), symgrad.hypot(a, b), a.remainder(b), a.fmod(b)), M, V),
-    "more dimensions on the right": (lambda a, b: (a + b, a * b, b - a, b / a), V, M), "where": (lambda a, b: symgrad.where(a > b, a, b), M, (4,)),
-    "scalar": (lambda a, b: (a * b, a / b, a + b, b - a, symgrad.maximum(a, b)), M, S), "stack": (lambda a, b: symgrad.stack([a, b], 1), V, V),
-    "cat": (lambda a, b: symgrad.cat([a, b]), M, (2, 4)), "outer": (lambda a, b: symgrad.outer(a, b), V, (3,)),
-    "clamp": (lambda a, b: a.clamp(min=b), M, V),
-    "mse": (lambda a, b: (F.mse_loss(a, b), F.mse_loss(a, b, reduction="none"), F.l1_loss(a, b), F.mse_loss(a, b, reduction="sum")), M, M),
-    "bce": (lambda a, b: F.binary_cross_entropy(a.sigmoid(), b.sigmoid()), M, M),
-    "logits": (lambda a, b: F.binary_cross_entropy_with_logits(a, b), M, M),
-    "weighted bce": (lambda a, b: F.binary_cross_entropy_with_logits(a, a.sigmoid(), weight=b, pos_weight=b.exp()), M, V),
-    "linear": (F.linear, M, (2, 4)),
-    "put": (lambda a, b: a.index_put((symgrad.tensor([0, 2]),), b), M, V), "copy": (lambda a, b: symgrad.select_scatter(a, b, 0, 1), M, V),
-    "scatter": (lambda a, b: a.scatter(0, symgrad.tensor([[0, 1, 2, 0]]), b[None]), M, V),
-    "index_add": (lambda a, b: a.index_add(0, symgrad.tensor([1, 1]), b),
-    M, (2, 4)), "slice_scatter": (lambda a, b: symgrad.slice_scatter(a, b, 1, 0, 2), M, (3, 2)), "pow": (lambda a, b: abs(a) ** b, M, V),
-        "cross entropy":
-    (lambda a, b: F.cross_entropy(a, b.softmax(1)), M, M), "masked_fill": (lambda a, b: a.masked_fill(a > 0, b), M, S), "lerp": (symgrad.lerp_, M, M)
-    if hasattr(symgrad, "lerp_") else (lambda a, b: symgrad.lerp(a, b, 0.25), M, M), "logaddexp": (symgrad.logaddexp, M, V),
-}
+TWO = table(globals(), "TWO")
 
 
 @pytest.mark.parametrize("name", TWO)
@@ -173,23 +110,7 @@ def test_functions_of_two_tensors(name):
     check(f, *drawn(*shapes))
 
 
-PLACES = {
-    "gather": lambda a, i: a.gather(0, i), "index_select": lambda a, i: a.index_select(1, i[0]), "take": lambda a, i: a.take(i),
-        "getitem": lambda a, i: a[i],
-    "take_along_dim": lambda a, i: symgrad.take_along_dim(a, i, 0), "scatter": lambda a, i: a.scatter(0, i, 5.0), "scatter of a tensor": lambda a, i:
-    a.scatter(1, i[:, :1], a), "scatter_add": lambda a, i: a.scatter_add(0, i, a), "index_add": lambda a,
-        i: a.index_add(0, i[0], symgrad.stack([a[0]] * 4)),
-    "index_fill": lambda a, i: a.index_fill(1, i[0], 2.0), "index_put": lambda a, i: symgrad.index_put(a, (i[0],), a[0]), "accumulate": lambda a, i:
-    symgrad.index_put(a, (i[0],), a[0], accumulate=True), "index_copy": lambda a, i: a.index_copy(1, i[0, :1], a[:, :1]), "by one": lambda a,
-        i: a[i[0, 0]],
-    "column": lambda a, i: a[:, i[0, 0]], "with None": lambda a, i: a[i[0], None, 1:], "twice": lambda a, i: a[i, i], "apart": lambda a, i:
-    a.unsqueeze(1)[i[0], :, i[1]], "behind slices": lambda a, i: a[1:, i[0]], "a mask that is shared": lambda a,
-        i: a[:, symgrad.tensor([True, False, True,
-    True])] * i[0, 0], "dots": lambda a, i: a[..., i[0]], "logits": lambda a, i: F.cross_entropy(a, i[:, 0]), "nll": lambda a, i:
-    F.nll_loss(a, i[:, 0], reduction="none"), "weights": lambda a, i: F.cross_entropy(a, i[:, 0], a[0].exp(), label_smoothing=0.1),
-        "ignored": lambda a, i:
-    F.cross_entropy(a, i[:, 0], ignore_index=1, reduction="sum", label_smoothing=0.2), "one": lambda a, i: F.cross_entropy(a[0], i[0, 0]),
-}
+PLACES = table(globals(), "PLACES")
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -241,25 +162,7 @@ def test_every_index(index, dots, seed, shared):
 
 X = symgrad.tensor([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]])
 INDEX = symgrad.tensor([[0, 1], [2, 2]])
-DATA = {
-    "if": lambda a: a if a.sum() > 0 else -a, "while": lambda a: next(a for _ in iter(lambda: bool(a.sum() > 9), True)), "not": lambda a: not a[0],
-    "and": lambda a: (a > 0).all() and a, "item": lambda a: a.sum().item(), "float": lambda a: float(a[0]), "int": lambda a: int(a[0]),
-    "complex": lambda a: complex(a[0]), "range": lambda a: list(range(a[0].long())), "tolist": lambda a: a.tolist(), "numpy": lambda a: a.numpy(),
-    "np.asarray": lambda a: np.asarray(a), "bool": lambda a: bool(a[0]), "in": lambda a: 1.0 in a, "max of two": lambda a: max(a[0], a[1]),
-    "sorted": lambda a: sorted(a), "mask": lambda a: a[a > 0], "masked_select": lambda a: a.masked_select(a > 0),
-    "masked_scatter": lambda a: a.masked_scatter(a > 0, a), "nonzero": lambda a: a.nonzero(), "nonzero as_tuple": lambda a: a.nonzero(as_tuple=True),
-    "where of one": lambda a: symgrad.where(a > 0), "argwhere": lambda a: np.argwhere(a), "unique": lambda a: a.unique(),
-    "unique_consecutive": lambda a: a.unique_consecutive(), "bincount": lambda a: symgrad.bincount(a.abs().long()),
-    "histc": lambda a: symgrad.histc(a, 3),
-    "repeat_interleave": lambda a: a.repeat_interleave((a > 0).long()), "equal": lambda a: symgrad.equal(a, a),
-    "allclose": lambda a: symgrad.allclose(a, a),
-    "is_nonzero": lambda a: symgrad.is_nonzero(a[0]), "tensor_split": lambda a: symgrad.tensor_split(a, a.long()),
-    "slice": lambda a: a[: a[0].long()],
-    "linspace": lambda a: symgrad.linspace(0.0, a[0], 3), "full": lambda a: symgrad.full((2,), a[0]), "narrow": lambda a: a.narrow(0, a[0].long(), 1),
-    "math.sin": lambda a: __import__("math").sin(a[0]), "round": lambda a: round(float(a[0])), "format": lambda a: f"{a[0]:.2f}",
-    "tensor of a tensor": lambda a: symgrad.tensor([a[0].item()]), "save": lambda a: symgrad.save(a, "/nowhere"),
-    "data pointer": lambda a: a.data_ptr(), "select": lambda a: a.select(0, a[0].long()),
-}
+DATA = table(globals(), "DATA")
 
 
 @pytest.mark.parametrize("name", DATA)
@@ -270,16 +173,7 @@ def test_dependence_on_the_data_of_a_member_is_refused(name):
         vmap(vmap(DATA[name]))(X[None])
 
 
-WRITES = {
-    "add_": lambda a: (a * 1).add_(1), "augmented": lambda a: augmented(a * 1), "setitem": lambda a: setitem(a * 1, 0, 1.0), "shared += batched":
-    lambda a: symgrad.zeros(3).add_(a), "copy_": lambda a: symgrad.zeros(3).copy_(a),
-        "setitem of a shared tensor": lambda a: setitem(symgrad.zeros(3), 0, a[0]),
-    "fill_": lambda a: symgrad.zeros(3).fill_(a[0]), "zero_": lambda a: (a * 1).zero_(), "out=": lambda a: symgrad.add(a, a, out=symgrad.zeros(3)),
-    "exp_": lambda a: (a * 1).exp_(), "clamp_": lambda a: (a * 1).clamp_(0, 1), "index_put_": lambda a: (a * 1).index_put_((INDEX[0],), a[:2]),
-    "scatter_": lambda a: (a * 1).scatter_(0, INDEX[0], 1.0), "copysign through data": lambda a: a.data.mul_(2),
-    "uniform_": lambda a: (a * 1).uniform_(),
-    "setitem by a mask": lambda a: setitem(symgrad.zeros(3), a > 0, 1.0),
-}
+WRITES = table(globals(), "WRITES")
 
 
 def augmented(a):
@@ -303,15 +197,7 @@ def test_writes_are_refused(name):
 # Random numbers
 
 HALF = symgrad.ones(4, 30) * 0.5
-DRAWN = {
-    "rand": lambda a: symgrad.rand(3), "randn": lambda a: symgrad.randn(2, 3), "randint": lambda a: symgrad.randint(0, 10**6, (5,)),
-    "randperm": lambda a: symgrad.randperm(30), "rand_like": symgrad.rand_like, "randn_like": symgrad.randn_like,
-    "randint_like": lambda a: symgrad.randint_like(a, 10**6), "bernoulli": symgrad.bernoulli, "normal": lambda a: symgrad.normal(a, 1.0),
-    "bernoulli of what is shared": lambda a: symgrad.bernoulli(HALF[0]), "multinomial": lambda a: symgrad.multinomial(a, 20),
-    "multinomial with replacement": lambda a: symgrad.multinomial(a, 20, True), "scalar": lambda a: symgrad.rand(()),
-    "poisson of what is shared": lambda a: symgrad.poisson(100 * HALF[0]),
-    "generator": lambda a: symgrad.rand(3, generator=symgrad.default_generator),
-}
+DRAWN = table(globals(), "DRAWN")
 
 
 @pytest.mark.parametrize("name", DRAWN)
