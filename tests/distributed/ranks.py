@@ -11,6 +11,7 @@ import symgrad as torch
 from symgrad import distributed as dist
 from symgrad import nn
 from symgrad.utils.data import DataLoader, DistributedSampler, TensorDataset
+from tests.support.tables import table
 
 CHECKS = {}
 
@@ -344,28 +345,8 @@ def other(one, another):
     return one if dist.get_rank() == size() - 1 else another
 
 
-DISAGREEMENTS = {
-    "dtypes": lambda: dist.all_reduce(torch.ones(3, dtype=other(torch.float32, torch.float64))),
-    "shapes": lambda: dist.all_reduce(torch.ones(other(3, 4))), "one shape of a size": lambda: dist.all_reduce(torch.ones(other((2, 3), (3, 2)))),
-    "reductions": lambda: dist.all_reduce(torch.ones(3), other(dist.ReduceOp.MAX, dist.ReduceOp.SUM)),
-    "kinds": lambda: other(dist.all_reduce, lambda t: dist.broadcast(t, 0))(torch.ones(3)),
-    "roots": lambda: dist.broadcast(torch.ones(3), other(0, 1)), "broadcast, shorter": lambda: dist.broadcast(torch.ones(other(3, 5)), 0),
-    "reduce": lambda: dist.reduce(torch.ones(3, dtype=other(torch.int32, torch.int64)), 0),
-    "all_gather": lambda: dist.all_gather([torch.ones(other(3, 2)) for _ in range(size())], torch.ones(other(3, 2))),
-    "gather": lambda: dist.gather(t := torch.ones(other(3, 2)), [t.clone() for _ in range(size())] if dist.get_rank() == 0 else None),
-    "scatter": lambda: dist.scatter(t := torch.ones(other(3, 2)), [t.clone() for _ in range(size())] if dist.get_rank() == 0 else None),
-    "reduce_scatter": lambda: dist.reduce_scatter(t := torch.ones(other(3, 2)), [t.clone() for _ in range(size())]),
-    "barrier": lambda: other(dist.barrier, lambda: dist.all_reduce(torch.ones(2)))(),
-    "objects and tensors": lambda: other(lambda: dist.all_gather_object([], 1), lambda: dist.all_reduce(torch.ones(2)))(),
-    "lists of objects": lambda: dist.broadcast_object_list([0] * other(2, 3)),
-    "groups": lambda: dist.new_group([other(0, 1)]),
-}
-UNPICKLED = {
-    "all_gather_object": lambda x: dist.all_gather_object([], x),
-    "gather_object": lambda x: dist.gather_object(x, [] if dist.get_rank() == 0 else None),
-    "broadcast_object": lambda x: dist.broadcast_object_list([x], size() - 1),
-    "scatter_object": lambda x: dist.scatter_object_list([None], other([x] * size(), None), size() - 1),
-}
+DISAGREEMENTS = table(globals(), "DISAGREEMENTS")
+UNPICKLED = table(globals(), "UNPICKLED")
 
 
 class Stubborn:
@@ -439,9 +420,7 @@ def left_out():
     dist.barrier()
 
 
-WAITS = {"reduction": lambda: dist.all_reduce(torch.ones(2)), "objects": lambda: dist.all_gather_object([], 1), "group": lambda: dist.new_group([0]),
-         "message": lambda: dist.recv(torch.ones(1), 1), "any": lambda: dist.recv(torch.ones(1)), "list": lambda: dist.recv_object_list([None], 1),
-         "gradients": lambda: nn.parallel.DistributedDataParallel(nn.Linear(1, 1)), "barrier": dist.barrier}
+WAITS = table(globals(), "WAITS")
 
 
 def leaving(what):

@@ -19,6 +19,7 @@ import scipy.optimize
 import symgrad
 from symgrad import func
 from symgrad.func import foreign
+from tests.support.tables import table
 
 AT = [1.3, -0.7]
 SHARE = 1 / 3
@@ -98,22 +99,7 @@ NUMBERS = {
     "brentq": lambda v: scipy.optimize.brentq(lambda t: t**3 - v[0], 0, 3),  # leaves
     "list": _list_of_numbers,
 }
-SILENT = {
-    "if": lambda v: v * 2 if v[0] > 0 else v,
-    "while": lambda v: _halved(v),
-    "bool": lambda v: v * bool(v[0]),
-    "detach": lambda v: v * math.exp(v[0].detach()) * v.detach().numpy()[1] * v[1].detach().item(),
-    "no_grad": lambda v: v * _without_grad(v),
-    "data": lambda v: v * v.data[0].item(),
-    "force": lambda v: v * v.numpy(force=True)[0],
-    "index": lambda v: v * [0.5, SHARE][v.argmax()],
-    "size": lambda v: v * symgrad.ones(int(v[0] + 3), math.ceil(v[0].abs()), math.floor(v[0] + 2), v.argmax() + 1).sum(),
-    "range": lambda v: sum(v * k for k in range((v[0] * 2).long())),
-    "print": lambda v: v * len(f"{v} {v[0]:.3f} {v!r}" + str(v) + ("%.3f" % v[0])),  # noqa: UP031
-    "equal": lambda v: v * symgrad.allclose(v, v) * (1.3 in v) * symgrad.equal(v, v),
-    "NumPy": lambda v: np.sin(v) * np.sum(v) + np.stack([v[0], v[1]]),
-    "foreign": lambda v: EXP(v),
-}
+SILENT = table(globals(), "SILENT")
 EXP = foreign(lambda x: np.exp(x))
 EXP.defjvps(lambda t, y, x: t * y)
 
@@ -134,28 +120,7 @@ def _hessian_product(f, v):
 
 
 # A function that is given f, of vectors and with scalar values, and a point
-TRANSFORMS = {
-    "grad": lambda f, v: func.grad(f)(v),
-    "grad_and_value": lambda f, v: func.grad_and_value(f)(v),
-    "grad of grad": lambda f, v: func.jacrev(func.grad(f))(v),
-    "vjp": lambda f, v: func.vjp(f, v)[1](symgrad.tensor(1.0)),
-    "jvp": lambda f, v: func.jvp(f, (v,), (v,)),
-    "linearize": lambda f, v: func.linearize(f, v)[1](v),
-    "jacfwd": lambda f, v: func.jacfwd(f)(v),
-    "jacrev": lambda f, v: func.jacrev(f)(v),
-    "hessian": lambda f, v: func.hessian(f)(v),
-    "structure": lambda f, v: func.hessian(f, structure="auto")(v),
-    "hessian_diag": lambda f, v: func.hessian_diag(f)(v),
-    "hvp": _hessian_product,
-    "laplacian": lambda f, v: func.laplacian(f)(v),
-    "jet": lambda f, v: func.jet(f, (v,), ((v, v),)),
-    "functional": lambda f, v: symgrad.autograd.functional.jacobian(f, v),
-    "checkpoint": lambda f, v: func.grad(func.checkpoint(f))(v),
-    "compile of grad": lambda f, v: symgrad.compile(func.grad(f))(v),
-    "grad of compile": lambda f, v: func.grad(symgrad.compile(f))(v),
-    "grad of vmap": lambda f, v: func.grad(lambda x: func.vmap(lambda _: f(x))(symgrad.ones(2)).sum())(v),
-    "inner grad": lambda f, v: func.grad(lambda x: func.grad(lambda y: f(y) * x[0])(x).sum())(v),
-}
+TRANSFORMS = table(globals(), "TRANSFORMS")
 
 
 def _line(way):

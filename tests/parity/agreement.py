@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tests.parity.steps import SAVING
+from tests.support.tables import table
 
 from .asked import memory
-from .steps import KEPT, PASSES, SHAPES_KEPT, TURNED, Ref, Step
+from .steps import Ref, Step
 
 CONSTANT = ("argsort", "argmax", "argmin", "gt", "le", "eq", "ne", "all", "any", "count_nonzero")
 PLACING = ("masked_fill_", "index_fill_", "scatter_", "masked_scatter_", "index_put_", "index_copy_", "index_add_", "scatter_add_", "fill_",
@@ -51,52 +51,8 @@ def _raises_alone(case: Case, words: str) -> bool:
     return bool(case.theirs) and not case.ours and bool(re.search(words, case.theirs))
 
 
-BEFORE_TYPES: dict[str, Callable[[Case], bool]] = {  # where these hold, nothing is compared
-    "a defect of torch": lambda c: _raises_alone(c, "returned an invalid gradient") or bool(re.search(
-        r"INTERNAL ASSERT|'NoneType' object has|Boolean value of Tensor with more than one", c.theirs)) or (
-            c.step.word == "grads" and "The size of tensor a" in c.theirs),  # it compares gradients, to tell the number of one
-    "torch has no kernel for the dtype, or no derivative": lambda c: bool(re.search(
-        r"not implemented for|not supported for|not support|Could this error message be improved|derivative for .* is not implemented", c.theirs)),
-    "a real gradient of a complex output is a complex one": lambda c: "For complex Tensors" in c.theirs and not c.ours,
-    "no history is needed for a result without derivative":
-        lambda c: c.step.word in CONSTANT and _raises_alone(c, "base has been modified"),
-    "NumPy does not keep the strides of dimensions of size 1": lambda c: _raises_alone(c, "refer to a single memory") and c.one_memory(),
-    "torch deprecates writes to expanded memory here, and does not refuse them":
-        lambda c: not c.theirs and bool(c.ours) and (c.step.form == "assign" or c.step.word in PLACING) and c.repeats(),
-    "there are two reasons to refuse":
-        lambda c: bool(c.theirs and c.ours) and ("cannot be saved" in c.theirs and any(mode in c.step.mode for mode in SAVING)
-                                                 or "no such tensor" in c.theirs and "not packed" in c.step.mode
-                                                 or re.search("is a view and|A view was created", c.theirs) is not None),
-    "a value that overlaps is computed before it is written":
-        lambda c: c.step.form == "assign" and _raises_alone(c, "refer to a single memory") or c.step.word in PLACING and c.reads_itself(),
-    "what detach() gives of an inference tensor is one, too, and not written outside of the mode":
-        lambda c: re.search("(?i)inference ?tensor", c.ours) is not None and "Inplace update to inference tensor" not in c.theirs,
-    "a leaf whose sizes have changed gets no gradient of the former ones": lambda c: c.step.form in PASSES and "but its leaf has shape" in c.ours,
-    "torch saves an operand for its shape alone": lambda c: _raises_alone(c, "modified by an inplace") and any(
-        step.word.rstrip("_") in SHAPES_KEPT | KEPT | {"scatter_reduce"} for step in c.program),
-    "a change of sizes leaves the elements that a graph has saved":
-        lambda c: _raises_alone(c, "modified by an inplace") and any(step.word in TURNED and step.mode for step in c.program),
-    "of integers a converted copy is saved": lambda c: _raises_alone(c, r"modified by an inplace operation: \[torch.(Long|Int|Bool)Tensor"),
-    "torch has several errors for an index out of range": lambda c: bool(OUTSIDE.search(c.theirs) and c.ours),
-    "scatter_reduce, and a scatter of nothing, are composed of operations that save less":
-        lambda c: "output 0 of ScatterReduce" in c.theirs or _raises_alone(c, "cannot be saved|second time") and any(
-            step.word.startswith("scatter") for step in c.program),
-    "a graph keeps the values that it has used, where torch takes what its tensors got later by .data": lambda c: c.reset and c.step.form in PASSES,
-    "torch writes a view whose base got other data, with a gradient of the former":
-        lambda c: not c.theirs and "whose base got other memory" in c.ours,
-    "in inference mode torch's detach_ does nothing": lambda c: c.step.word == "detach_" and "inference_mode" in c.step.mode,
-    "torch's graph does not see that sizes change in inference mode":
-        lambda c: c.step.word in TURNED and "inference_mode" in c.step.mode and c.tensors[c.step.args[0].name].requires_grad,
-    "torch gives no derivative of a backward that may be differentiated once":
-        lambda c: not c.theirs and c.step.form in ("grad", "second") and "function that was marked with @once_differentiable" in c.ours,
-    "torch has no backward of a write to expanded memory":
-        lambda c: c.step.form in PASSES and "more than one element of the written-to" in c.theirs,
-}
-AFTER_TYPES: dict[str, Callable[[Case], bool]] = {
-    "torch writes before it refuses": lambda c: "Inplace update to inference tensor" in c.theirs and bool(c.ours),
-    "a hook for saved tensors may have written": lambda c: bool(c.theirs and c.ours) and any(mode in c.step.mode for mode in SAVING),
-    "a pass failed midway": lambda c: bool(c.theirs and c.ours) and c.step.form in PASSES and not EARLY.search(c.theirs),
-}
+BEFORE_TYPES = table(globals(), "BEFORE_TYPES")
+AFTER_TYPES = table(globals(), "AFTER_TYPES")
 
 
 def named_alike(a: Any, b: Any, freed: bool) -> bool:

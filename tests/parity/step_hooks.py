@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
+
+from tests.support.tables import table
 
 from .asked import flat
 
@@ -103,43 +104,14 @@ def _cleared(p: Any) -> None:
     p.grad = None
 
 
-TENSOR_HOOKS: dict[str, Callable[[Any], Any]] = {
-    "": lambda g: None,
-    "double": lambda g: g * 2,
-    "sine": lambda g: g.sin(),
-    "cut": lambda g: g.detach(),
-    "shape": lambda g: g.unsqueeze(0),
-    "dtype": _other,
-    "object": lambda g: 3.0,
-    "fails": lambda g: _fails(),
-    "once": lambda g: None,  # and removes itself
-    "more": lambda g: None,  # and registers another one
-    "post": lambda p: None,
-    "post clears": _cleared,
-    "post object": lambda p: 3.0,
-    "post fails": lambda p: _fails(),
-}
+TENSOR_HOOKS = table(globals(), "TENSOR_HOOKS")
 
 
 def _scaled(gs: tuple) -> tuple:
     return tuple(None if g is None else g * 2 for g in gs)
 
 
-NODE_HOOKS: dict[str, Callable[[tuple], Any]] = {
-    "": lambda gs: None,
-    "double": _scaled,
-    "undefined": lambda gs: (None,) * len(gs),
-    "count": lambda gs: (*gs, None),
-    "list": list,
-    "shape": lambda gs: tuple(None if g is None else g.unsqueeze(0) for g in gs),
-    "fails": lambda gs: _fails(),
-    "pre": lambda gs: None,
-    "pre double": _scaled,
-    "pre undefined": lambda gs: (None,) * len(gs),
-    "pre count": lambda gs: (*gs, None),
-    "pre one": lambda gs: gs[0] if len(gs) == 1 else None,
-    "pre fails": lambda gs: _fails(),
-}
+NODE_HOOKS = table(globals(), "NODE_HOOKS")
 
 
 def _noted(gs: tuple) -> tuple[str, list]:

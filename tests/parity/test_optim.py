@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import symgrad
+from tests.support.tables import table
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -14,24 +15,7 @@ RATES = {"lr": [1e-3, 0.03, 0.7]}
 COMMON = {**RATES, "maximize": [False, True], "weight_decay": [0, 0.05, 0.9], "differentiable": [False, True]}
 BETAS = {"betas": [(0.9, 0.999), (0.3, 0.5), (0.0, 0.9)], "eps": [1e-8, 1e-2], **COMMON}
 # The optimizer, with the choices for each option
-OPTIONS = {
-    "SGD": {**COMMON, "momentum": [0, 0.9], "dampening": [0, 0.5]},
-    "Adam": {**BETAS, "amsgrad": [False, True], "decoupled_weight_decay": [False, True]},
-    "AdamW": {**BETAS, "amsgrad": [False, True]},
-    "RMSprop": {**COMMON, "alpha": [0.99, 0.4], "eps": [1e-8, 0.1], "momentum": [0, 0.9], "centered": [False, True]},
-    "Adagrad": {**COMMON, "lr_decay": [0, 0.3], "initial_accumulator_value": [0, 0.5], "eps": [1e-10, 0.1]},
-    "Adadelta": {**COMMON, "rho": [0.9, 0.2, 1.0], "eps": [1e-6, 0.1]},
-    "Adamax": BETAS,
-    "NAdam": {**BETAS, "momentum_decay": [4e-3, 0.5], "decoupled_weight_decay": [False, True]},
-    "RAdam": {**BETAS, "decoupled_weight_decay": [False, True]},
-    "ASGD": {**COMMON, "lambd": [1e-4, 0.2], "alpha": [0.75, 1.5], "t0": [1e6, 0, 3]},
-    "Rprop": {**RATES, "maximize": [False, True], "etas": [(0.5, 1.2), (0.2, 3.0)], "step_sizes": [(1e-6, 50), (0.01, 0.1)],
-              "differentiable": [False, True]},
-    "Adafactor": {**RATES, "maximize": [False, True], "weight_decay": [0.0, 0.05], "beta2_decay": [-0.8, -0.2], "eps": [(None, 1e-3), (0.1, 0.5)],
-                  "d": [1.0, 2.5]},
-    "Muon": {**RATES, "weight_decay": [0.1, 0.0], "momentum": [0.95, 0.3], "nesterov": [True, False], "ns_steps": [5, 1],
-             "adjust_lr_fn": [None, "original", "match_rms_adamw"]},
-}
+OPTIONS = table(globals(), "OPTIONS")
 REAL = ("Adafactor", "Muon")
 SHAPES = [(), (3,), (2, 3), (4, 2), (2, 3, 2)]
 

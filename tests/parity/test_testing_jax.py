@@ -12,6 +12,7 @@ from symgrad.frameworks.adapter import NotApplicable
 from symgrad.frameworks.naming import import_path
 from symgrad.testing import CHECKS, CheckFailure, check_op
 from symgrad.testing.attack import Attack
+from tests.support.tables import table
 
 
 @jax.custom_vjp
@@ -57,19 +58,7 @@ def back(function):
 
 SIX = by_jvp(lambda x: 6 * x, lambda x, t: 7 * t)
 THREE = by_jvp(lambda x: 3 * x * x, lambda x, t: SIX(x) * t)
-WRONG = {
-    "scaled gradient": (by_vjp(lambda x: x**3, lambda x, g: 3.001 * x * x * g), {"formula": "x^3"}, "pullback"),
-    "a millionth below -1": (slightly, {"formula": "sin(x)", "domain": (-50, 50)}, "pullback"),
-    "value": (lambda x: jnp.sin(x) + 1e-6, {"formula": "sin(x)", "domain": (-50, 50)}, "value"),
-    "jvp": (by_jvp(lambda x: x**3, lambda x, t: 3 * x * t), {"formula": "x^3"}, "pushforward"),
-    "stopped second": (by_vjp(lambda x: x**3, lambda x, g: 3 * jax.lax.stop_gradient(x) ** 2 * g), {"formula": "x^3"}, "second"),
-    "third": (by_jvp(lambda x: x**3, lambda x, t: THREE(x) * t), {"formula": "x^3"}, "third"),
-    "nonlinear": (by_vjp(lambda x: x**3, lambda x, g: 3 * x * x * g * jnp.where(g > 1, 2.0, 1.0)), {"formula": "x^3"}, "linearity"),
-    "float32": (lambda x: x.astype("float32"), {"formula": "x", "framework": "jax"}, "differences"),
-    "broadcast": (lambda x, y: x * y + (1e-3 if x.shape != y.shape else 0), {"formula": "x*y"}, "broadcasting"),
-    "scalars": (lambda x: jnp.sin(x) if x.ndim else jnp.sin(x) + 1, {"elementwise": True}, "scalars"),
-    "conjugate": (by_vjp(lambda x: x**2, lambda x, g: 2 * jnp.conj(x) * g), {"formula": "x^2", "complex": True}, "complex"),
-}
+WRONG = table(globals(), "WRONG")
 
 
 def verdict(report, check):
@@ -85,17 +74,7 @@ def test_a_wrong_op_is_caught_by_the_check_that_is_meant(name):
 
 ALL = ("value", "pullback", "pushforward", "second", "adjoint", "linearity", "scalars", "determinism", "threads", "mutation", "pickling")
 NUMBERS = ("value", "pullback", "pushforward")
-RIGHT = {
-    "custom_vjp": (cube, {"formula": "x^3"}),
-    "custom_jvp": (product, {"formula": "x*y^2", "order": 1}),
-    "exp": (jnp.exp, {"formula": "exp(x)", "order": 1}),
-    "jitted": (jax.jit(lambda x: jnp.exp(-x) * x), {"formula": "x*exp(-x)", "domain": (-5, 0), "order": 1}),
-    "silu": (jax.nn.silu, {"formula": "x/(1 + exp(-x))", "domain": (-5, 5), "order": 1}),
-    "softplus": (jax.nn.softplus, {"formula": "log(1 + exp(x))", "domain": (-15, 15), "order": 1}),
-    "subnormals": (lambda x: jnp.multiply(x, 2.0**-10), {"formula": "x/1024", "order": 1}),
-    "abs": (jnp.abs, {"formula": "abs(x)", "order": 1}),
-    "flushed on the way": (lambda x: 50 * jnp.exp(50 * x), {"formula": "50*exp(50*x)", "domain": (-16, 6), "order": 1}),
-}
+RIGHT = table(globals(), "RIGHT")
 
 
 @pytest.mark.parametrize("name", RIGHT)

@@ -15,6 +15,7 @@ from symgrad.frameworks.naming import import_path
 from symgrad.testing import CHECKS, CheckFailure, check_op
 from symgrad.testing.attack import Attack
 from symgrad.testing.ghostwriting import ghostwrite
+from tests.support.tables import table
 from tests.testing.test_ghostwriting import claims
 
 F = torch.nn.functional
@@ -116,26 +117,7 @@ def in_place(x):
 
 
 WHERE_LOW = lambda x: torch.where(x < -1, 1.000001, 1.0)
-WRONG = {
-    "scaled gradient": (wrong(lambda x: x**3, lambda x, g: 3.001 * x * x * g), {"formula": "x^3"}, "pullback"),
-    "a millionth below -1": (wrong(lambda x: torch.sin(x), lambda x, g: g * torch.cos(x) * WHERE_LOW(x)), {"formula": "sin(x)", "domain": (-50, 50)},
-                             "pullback"),
-    "value": (lambda x: torch.sin(x) + 1e-6, {"formula": "sin(x)", "domain": (-50, 50)}, "value"),
-    "jvp": (wrong(lambda x: x**3, lambda x, g: 3 * x * x * g, lambda x, t: 3 * x * t), {"formula": "x^3"}, "pushforward"),
-    "jvp against backward": (wrong(lambda x: x**3, lambda x, g: 3 * x * x * g, lambda x, t: 3 * x * t), {"elementwise": True}, "adjoint"),
-    "detached second": (wrong(lambda x: x**3, lambda x, g: 3 * x.detach() ** 2 * g), {"formula": "x^3"}, "second"),
-    "nonlinear": (wrong(lambda x: x**3, lambda x, g: 3 * x * x * g * torch.where(g > 1, 2.0, 1.0)), {"formula": "x^3"}, "linearity"),
-    "double": (wrong(lambda x: x.double() * 1, lambda x, g: g), {"formula": "x"}, "structure"),
-    "broadcast away": (lambda x, y: (x * y).reshape(-1).reshape((x * y).shape) + 0 * x.sum() / max(x.numel(), 1) * (x.shape != y.shape) + (
-        1e-3 if x.shape != y.shape else 0), {"formula": "x*y"}, "broadcasting"),
-    "mutation": (in_place, {"elementwise": True}, "mutation"),
-    "conjugate": (Cube, {"formula": "x^3", "complex": True}, "complex"),
-    "alias": (lambda x: x.view_as(x), {"formula": "x"}, "aliasing"),
-    "state": (Counter(), {"elementwise": True, "framework": "torch"}, "determinism"),
-    "strides": (lambda x: torch.sin(x) if x.is_contiguous() else torch.cos(x), {"elementwise": True}, "layouts"),
-    "low": (lambda x: torch.exp(x) if x.dtype == torch.float64 else torch.exp(x) * 1.1, {"formula": "exp(x)", "domain": (-3, 3)}, "dtypes"),
-    "batch": (lambda x: torch.sin(x) * (2 if torch._C._functorch.is_batchedtensor(x) else 1), {"elementwise": True}, "batching"),
-}
+WRONG = table(globals(), "WRONG")
 
 
 def verdict(report, check):
@@ -149,21 +131,7 @@ def test_a_wrong_op_is_caught_by_the_check_that_is_meant(name):
     assert verdict(report, check) == "failed", str(report)
 
 
-RIGHT = {
-    "Cube": (Cube, {"formula": "x^3"}),
-    "Old": (Old, {"formula": "x*y^2", "order": 2}),
-    "Once": (Once, {"formula": "sin(x)", "domain": (-20, 20)}),
-    "Scaled": (Scaled, {"formula": "3*x", "parameters": (3.0,)}),
-    "softplus": (F.softplus, {"formula": "log(1 + exp(x))", "domain": (-15, 15), "order": 1}),
-    "silu": (F.silu, {"formula": "x/(1 + exp(-x))", "domain": (-5, 5), "order": 2}),
-    "gelu": (F.gelu, {"formula": X * (1 + sympy.erf(X / sympy.sqrt(2))) / 2, "domain": (-1, 4)}),
-    "erf": (torch.special.erf, {"formula": sympy.erf(X), "domain": (-5, 5), "order": 2}),
-    "log1p": (torch.special.log1p, {"formula": "log1p(x)", "domain": (1e-300, 1e300)}),  # it may take subnormal numbers for zero
-    "expm1": (torch.special.expm1, {"formula": "expm1(x)", "domain": (-5, 10)}),
-    "matmul": (torch.matmul, {"formula": lambda xp, a, b: xp.matmul(a, b), "shapes": ((2, 3), (3, 2)), "order": 1}),
-    "a module": (torch.nn.Softsign(), {"elementwise": True, "order": 1}),
-    "complex": (torch.square, {"formula": "x^2", "complex": True, "order": 2}),
-}
+RIGHT = table(globals(), "RIGHT")
 
 
 @pytest.mark.parametrize("name", RIGHT)

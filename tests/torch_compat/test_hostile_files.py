@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 import tracemalloc
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,9 @@ import pytest
 
 import symgrad
 from symgrad.utils.serialization import LoadError
+from tests.support.tables import rows
 
-from .hostile_files import BOMB, CHANGES, FILES, STRUCTURE, attack, members, packed
+from .hostile_files import CHANGES, STRUCTURE, attack, members, packed
 
 ONES = np.ones(2)
 NUMBERS = {"memory": 0, "dtype": "float64", "shape": [2]}
@@ -52,64 +52,7 @@ def overlapping():
     return bytes(content)
 
 
-REFUSED = [
-    ("is compressed", packed(members(FILES[0]), zipfile.ZIP_DEFLATED)),
-    ("is compressed", packed({**members(FILES[0]), "0.npy": BOMB}, zipfile.ZIP_DEFLATED)),
-    ("not the size that is declared", overlapping()),
-    ("not the size that is declared", directory({20: 255, 24: 255})),
-    ("is encrypted", directory({8: 1})),
-    ("begin with its first member", b"PK\3\4" + bytes(40) + FILES[0]),
-    ("members are not", packed({**members(FILES[0]), "9.npy": b""})),
-    ("members are not", packed({**members(FILES[0]), "../0.npy": b""})),
-    ("one name", packed(members(FILES[0]), more=[("0.npy", b"")])),
-    ("not the size of its shape", with_header(b"(2,)", b"(9,)")),
-    ("not the size of its shape", with_header(b"(2,)", b"(1,)")),
-    ("has dtype object", with_header(b"'<f8'", b"'|O8'")),
-    ("no header", with_header(b"False", b"True ")),
-    ("has dtype", with_header(b"'<f8'", b"'<M8'")),
-    ("given twice", packed({"0.npy": b"", STRUCTURE: '{"format": "symgrad", "version": 1, "object": 1, "object": 2}'})),
-    ("no format and version", packed({"0.npy": b"", STRUCTURE: "[1]"})),
-    ("unknown fields", holding(document={"more": 1})),
-    ("version True", holding(document={"version": True})),
-    ("version 2", holding(document={"version": 2})),
-    ("NaN is no JSON", holding(float("nan"))),
-    ("no memory 1", holding({"array": NUMBERS | {"memory": 1}})),
-    ("no memory -1", holding({"array": NUMBERS | {"memory": -1}})),
-    ("no memory False", holding({"array": NUMBERS | {"memory": False}})),
-    ("no shape", holding({"array": NUMBERS | {"shape": [-1, -2]}})),
-    ("no shape", holding({"array": NUMBERS | {"shape": [True, 2]}})),
-    ("no shape", holding({"array": NUMBERS | {"shape": [1] * 65}})),
-    ("not the shape", holding({"array": NUMBERS | {"shape": [3]}})),
-    ("has dtype float64, not bool", holding({"array": FLAGS})),
-    ("float64, not int64", holding({"array": NUMBERS | {"dtype": "int64"}})),
-    ("strides without", holding({"array": NUMBERS | {"strides": [1, 1], "offset": 0}})),
-    ("strides without", holding({"array": NUMBERS | {"strides": [0], "offset": 0, "shape": [2**61]}})),
-    ("beyond", holding({"array": NUMBERS | BOTH | {"offset": 1}})),
-    ("beyond", holding({"array": NUMBERS | BOTH | {"strides": [-1]}})),
-    ("beyond", holding({"array": NUMBERS | BOTH | {"strides": [2**62]}})),
-    ("requires_grad is not a bool", holding({"tensor": NUMBERS | {"requires_grad": 1}})),
-    ("symbol must be a name", holding({"tensor": NUMBERS | {"symbol": "x + 1"}})),
-    ("a text is missing", holding({"tensor": NUMBERS | {"symbol": None}})),
-    ("can require grad", holding({"tensor": NUMBERS | {"dtype": "int64", "requires_grad": True}}, array=np.ones(2, int))),
-    ("has the class", holding({"tensor": NUMBERS | {"class": "Module"}})),
-    ("unknown fields", holding({"tensor": NUMBERS | {"grad": 1}})),
-    ("unknown fields", holding({"array": NUMBERS | {"symbol": "x"}})),
-    ("no tensor 1", holding({"tensor": NUMBERS}, {"tensor": 1})),
-    ("no tensor -1", holding({"tensor": NUMBERS}, {"tensor": -1})),
-    ("unknown fields", holding({"tensor": NUMBERS}, {"tensor": False})),
-    ("number has dimensions", holding({"number": NUMBERS})),
-    ("a key twice", holding({"dict": [[1, 1], [True, 2]]})),
-    ("an element twice", holding({"set": [1, 1.0]})),
-    ("no pairs", holding({"dict": [[1, 2, 3]]})),
-    ("no elements", holding({"set": "ab"})),
-    ("the kind 'eval'", holding({"eval": "1"})),
-    ("the fields", holding({"tuple": [], "list": []})),
-    ("has no name", holding({"float": "1_0"})),
-    ("two parts", holding({"complex": "12"})),
-    ("not an integer", holding({"size": [1.5]})),
-    ("unhashable", holding({"set": [[1]]})),
-    ("recursion", packed({"0.npy": b"", STRUCTURE: "[" * 50_000})),
-]
+REFUSED = rows(globals(), "REFUSED")
 
 
 @pytest.mark.parametrize("words, content", REFUSED)
