@@ -92,15 +92,17 @@ class _Held:
         return getattr(self.stream, name)
 
 
-def _held_streams(passes: bool) -> list[_Held | None]:
-    """What stands for standard output and standard error; None for one that is missing, to which nothing is printed."""
-    return [None if stream is None else _Held(stream, passes) for stream in (sys.stdout, sys.stderr)]
-
-
 @contextlib.contextmanager
-def _redirected(held: Sequence[_Held | None]) -> Iterator[None]:
-    with contextlib.redirect_stdout(held[0]), contextlib.redirect_stderr(held[1]):
-        yield
+def _prints(passes: bool) -> Iterator[list[_Held]]:
+    """What stands for standard output and standard error in a `with` block; none for one that is missing, to which nothing is printed."""
+    held = [None if stream is None else _Held(stream, passes) for stream in (sys.stdout, sys.stderr)]
+    there = [stream for stream in held if stream is not None]
+    try:
+        with contextlib.redirect_stdout(held[0]), contextlib.redirect_stderr(held[1]):
+            yield there
+    finally:
+        for stream in there:
+            stream.thread = None  # whoever keeps the stream writes through it from now on
 
 
 @contextlib.contextmanager
@@ -114,14 +116,12 @@ def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present:
     """
     before, form = flatten(tree)
     gradients = [(t, getattr(t, "_grad", None)) for t in present]
-    printed, bits = _held_streams(False), default_generator._bits
-    effects: list[str] = []
+    printed: list[_Held] = []
+    bits, effects = default_generator._bits, list[str]()
     try:
-        with _redirected(printed):
+        with _prints(False) as printed:
             yield effects
     finally:
-        for stream in filter(None, printed):
-            stream.thread = None  # whoever keeps the stream writes through it from now on
         found = _effect(captures, tree, before, form, given, gradients)
         for now, saved in small:
             if len(now) != len(saved) or any(now.get(name, MISSING) is not x for name, x in saved.items()):
@@ -138,7 +138,7 @@ def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present:
                     t._grad = gradient
         if found is not None:
             effects.append(f"the function changes {found}")
-        elif any([stream.text for stream in printed if stream]):
+        elif any([stream.text for stream in printed]):
             effects.append("the function prints")
         if drawn is not None:
             raise Unwatched(f"random numbers are drawn from {drawn}{captures.place_of(drawn)}, and a program would repeat them in every run. Draw "
@@ -162,16 +162,11 @@ def effects_observed(captures: Captures, tree: Any) -> Iterator[list[str]]:
     gradients = [(t, getattr(t, "_grad", None)) for t in tensors]
     versions = [(t, version(t._value)) for t in tensors]
     of_gradients = [(g, version(g._value)) for _, g in gradients if g is not None]
-    written = _held_streams(True)
     numbers: Any = state_of(default_generator)
     state, bits = numbers.read(), default_generator._bits
     seeing: Any = looking(Unwatched, None) if captures.looks else contextlib.nullcontext([])
-    try:  # callbacks of the garbage collection read clocks
-        with _redirected(written), collection_paused(), seeing as told:
-            yield effects
-    finally:
-        for stream in filter(None, written):
-            stream.thread = None
+    with _prints(True) as written, collection_paused(), seeing as told:  # callbacks of the garbage collection read clocks
+        yield effects
     if default_generator._bits is not bits:
         effects.append(f"the function changes {SEED}")
     elif numbers.read() != state:
@@ -182,7 +177,7 @@ def effects_observed(captures: Captures, tree: Any) -> Iterator[list[str]]:
         effects.append(WRITES)
     if any([version(g._value) != before for g, before in of_gradients]):
         effects.append("the function changes a gradient")
-    if any([stream.text for stream in written if stream]):
+    if any([stream.text for stream in written]):
         effects.append("the function prints")
     effects += told
 

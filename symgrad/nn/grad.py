@@ -9,6 +9,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import zeros
 from symgrad.func import vjp
 from symgrad.nn import functional as F
+from symgrad.nn.validation import named
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 
@@ -18,18 +19,16 @@ def _transposes(name: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor]
 
     def by_input(input_size: Sequence[int], weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
                  groups: int = 1) -> Tensor:
-        transpose = vjp(lambda x: convolution(x, weight, None, stride, padding, dilation, groups), zeros(input_size, dtype=weight.dtype))[1]
-        return transpose(grad_output)[0]
+        start = zeros(input_size, dtype=weight.dtype)
+        return vjp(lambda x: convolution(x, weight, None, stride, padding, dilation, groups), start)[1](grad_output)[0]
 
     def by_weight(input: Tensor, weight_size: Sequence[int], grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
                   groups: int = 1) -> Tensor:
-        transpose = vjp(lambda w: convolution(input, w, None, stride, padding, dilation, groups), zeros(weight_size, dtype=input.dtype))[1]
-        return transpose(grad_output)[0]
+        start = zeros(weight_size, dtype=input.dtype)
+        return vjp(lambda w: convolution(input, w, None, stride, padding, dilation, groups), start)[1](grad_output)[0]
 
-    for function, what, size in ((by_input, "input", "input_size"), (by_weight, "weight", "weight_size")):
-        function.__name__ = function.__qualname__ = f"{name}_{what}"
-        function.__doc__ = f"The gradient of `nn.functional.{name}` by the {what}, of shape `{size}`, for a gradient of the output."
-    return by_input, by_weight
+    doc = "The gradient of `nn.functional.{0}` by the {1}, of shape `{1}_size`, for a gradient of the output."
+    return named(by_input, f"{name}_input", doc.format(name, "input")), named(by_weight, f"{name}_weight", doc.format(name, "weight"))
 
 
 conv1d_input, conv1d_weight = _transposes("conv1d")

@@ -15,11 +15,6 @@ from symgrad.nn.activations import feature_dropout
 from symgrad.nn.normalization import native_batch_norm
 from symgrad.nn.validation import named, reduced
 
-__all__ = ["adaptive_max_pool1d", "alpha_dropout", "alpha_dropout_", "batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
-           "ctc_loss", "dropout", "dropout_", "embedding", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout_", "group_norm",
-           "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "margin_ranking_loss", "poisson_nll_loss", "rrelu", "rrelu_",
-           "triplet_margin_loss"]
-
 NONE = 0
 WORDS = {NONE: "none", 1: "mean", 2: "sum"}
 

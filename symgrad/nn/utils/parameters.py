@@ -222,20 +222,18 @@ def weight_without(kind: Any, module: Any, name: str, table: Any = None) -> Tens
     return weight
 
 
-def hook_of(kind: Any, module: Any, name: str) -> Any:
-    """The hook of a weight. Raises ValueError if there is none."""
-    for hook in _hooks(kind, module, name):
-        return hook
-    raise ValueError(f"{kind.__name__}: the parameter {name!r} of {type(module).__name__} has none")
-
-
-def remove_hook(hook: Any, *tables: dict[int, Any]) -> None:
-    """Remove a hook, and what belongs to it, from tables of hooks."""
-    for hooks in tables:
+def _removed(kind: Any, module: Any, name: str) -> Any:
+    """The module without the hook of a weight, and what belongs to it. Raises ValueError if there is none."""
+    if not (found := _hooks(kind, module, name)):
+        raise ValueError(f"{kind.__name__}: the parameter {name!r} of {type(module).__name__} has none")
+    hook = found[0]
+    hook.remove(module)
+    for hooks in (module._forward_pre_hooks, module._state_dict_hooks, module._load_state_dict_pre_hooks):
         for key, each in list(hooks.items()):
             inner = getattr(each, "hook", each)  # of a WrappedHook
             if inner is hook or getattr(inner, "fn", None) is hook:
                 del hooks[key]
+    return module
 
 
 class WeightNorm:
@@ -278,10 +276,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
     """Make a weight a parameter again, with its value; returns the module. Raises ValueError for one without `weight_norm`."""
-    hook = hook_of(WeightNorm, module, name)
-    hook.remove(module)
-    remove_hook(hook, module._forward_pre_hooks)
-    return module
+    return _removed(WeightNorm, module, name)
 
 
 class SpectralNorm:
@@ -385,7 +380,4 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
     """Make a weight a parameter again, with its value; returns the module. Raises ValueError for one without `spectral_norm`."""
-    hook = hook_of(SpectralNorm, module, name)
-    hook.remove(module)
-    remove_hook(hook, module._forward_pre_hooks, module._state_dict_hooks, module._load_state_dict_pre_hooks)
-    return module
+    return _removed(SpectralNorm, module, name)

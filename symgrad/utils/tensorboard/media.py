@@ -6,10 +6,8 @@ import importlib
 import io
 import math
 import os
-import struct
 import sys
 import wave
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -173,16 +171,12 @@ def as_pixels(array: np.ndarray, dataformats: str, columns: int = COLUMNS) -> np
 
 
 def png(pixels: np.ndarray) -> bytes:
-    """The PNG of an array of bytes by height, width and channel."""
-    height, width, channels = pixels.shape
-    rows = np.zeros((height, 1 + width * channels), np.uint8)  # each row begins with its filter, which is none
-    rows[:, 1:] = pixels.reshape(height, -1)
+    """The PNG of an array of bytes by height, width and channel, by Pillow, which the package `tensorboard` brings."""
+    from PIL import Image
 
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, {3: 2, 4: 6}[channels], 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows.tobytes())) + chunk(b"IEND", b"")
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "png")
+    return stream.getvalue()
 
 
 def hyperparameters(settings: Mapping[str, Any], metrics: Mapping[str, Any], choices: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, bytes]]:
@@ -263,25 +257,23 @@ def write_embedding(root: str, tag: str, step: int, mat: Any, metadata: Sequence
 
 
 # The parts of the package `tensorboard` that symgrad uses, imported on first use
-MODULES = {
-    "EventFileWriter": "tensorboard.summary.writer.event_file_writer",
-    "Event": "tensorboard.compat.proto.event_pb2",
-    "SessionLog": "tensorboard.compat.proto.event_pb2",
-    "Summary": "tensorboard.compat.proto.summary_pb2",
-    "SummaryMetadata": "tensorboard.compat.proto.summary_pb2",
-    "HistogramProto": "tensorboard.compat.proto.summary_pb2",
-    "TensorProto": "tensorboard.compat.proto.tensor_pb2",
-    "TextPluginData": "tensorboard.plugins.text.plugin_data_pb2",
-    "GraphDef": "tensorboard.compat.proto.graph_pb2",
-    "NodeDef": "tensorboard.compat.proto.node_def_pb2",
-    "VersionDef": "tensorboard.compat.proto.versions_pb2",
-    **dict.fromkeys(("Category", "Chart", "Layout", "MarginChartContent", "MultilineChartContent"), "tensorboard.plugins.custom_scalar.layout_pb2"),
-    **dict.fromkeys(("DataType", "Experiment", "HParamInfo", "MetricInfo", "MetricName", "Status"), "tensorboard.plugins.hparams.api_pb2"),
-    **dict.fromkeys(("HParamsPluginData", "SessionEndInfo", "SessionStartInfo"), "tensorboard.plugins.hparams.plugin_data_pb2"),
-    **dict.fromkeys(("EmbeddingInfo", "ProjectorConfig"), "tensorboard.plugins.projector.projector_config_pb2"),
-    "tf": "tensorboard.compat",
-    "PrCurvePluginData": "tensorboard.plugins.pr_curve.plugin_data_pb2",
+HOMES = {
+    "summary.writer.event_file_writer": "EventFileWriter",
+    "compat": "tf",
+    "compat.proto.event_pb2": "Event SessionLog",
+    "compat.proto.summary_pb2": "HistogramProto Summary SummaryMetadata",
+    "compat.proto.tensor_pb2": "TensorProto",
+    "compat.proto.graph_pb2": "GraphDef",
+    "compat.proto.node_def_pb2": "NodeDef",
+    "compat.proto.versions_pb2": "VersionDef",
+    "plugins.custom_scalar.layout_pb2": "Category Chart Layout MarginChartContent MultilineChartContent",
+    "plugins.hparams.api_pb2": "DataType Experiment HParamInfo MetricInfo MetricName Status",
+    "plugins.hparams.plugin_data_pb2": "HParamsPluginData SessionEndInfo SessionStartInfo",
+    "plugins.pr_curve.plugin_data_pb2": "PrCurvePluginData",
+    "plugins.projector.projector_config_pb2": "EmbeddingInfo ProjectorConfig",
+    "plugins.text.plugin_data_pb2": "TextPluginData",
 }
+MODULES = {name: f"tensorboard.{module}" for module, names in HOMES.items() for name in names.split()}
 
 
 class _Protocol:
