@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from symgrad.graph.node import Node, next_sequence
 from symgrad.layouts.devices import check_cpu
 from symgrad.nn.modules.module import Module
 from symgrad.system.locks import cores
+from symgrad.trees import flatten
 
 
 def scatter(inputs: Any, target_gpus: int | Sequence[Any], dim: int = 0) -> list[Any]:
@@ -27,17 +28,13 @@ def scatter(inputs: Any, target_gpus: int | Sequence[Any], dim: int = 0) -> list
     parts = target_gpus if isinstance(target_gpus, int) else len(target_gpus)
     if isinstance(inputs, Tensor):
         return list(FUNCTIONS["chunk"](inputs, parts, dim))
-    if isinstance(inputs, tuple) and hasattr(inputs, "_fields"):
-        return [type(inputs)(*part) for part in _scattered_values(inputs, parts, dim)]
-    if isinstance(inputs, (tuple, list)) and inputs:
-        return [type(inputs)(part) for part in _scattered_values(inputs, parts, dim)]
-    if isinstance(inputs, dict) and inputs:
-        return [type(inputs)(zip(inputs, part)) for part in _scattered_values(list(inputs.values()), parts, dim)]
-    return [inputs] * parts
-
-
-def _scattered_values(values: Sequence[Any], parts: int, dim: int) -> list[tuple[Any, ...]]:
-    return list(zip(*(scatter(value, parts, dim) for value in values)))
+    if not isinstance(inputs, (tuple, list, dict)) or not inputs:
+        return [inputs] * parts
+    kind, values = type(inputs), inputs.values() if isinstance(inputs, dict) else inputs
+    rows = zip(*(scatter(value, parts, dim) for value in values))
+    if isinstance(inputs, dict):
+        return [kind(zip(inputs, row)) for row in rows]
+    return [*map(getattr(kind, "_make", kind), rows)]  # of a named tuple
 
 
 def scatter_kwargs(inputs: tuple, kwargs: dict[str, Any] | None, target_gpus: int | Sequence[Any],
@@ -68,19 +65,12 @@ def gather(outputs: Sequence[Any], target_device: Any = "cpu", dim: int = 0) -> 
         if any(len(out) != len(first) for out in outputs):
             raise ValueError("All dicts must have the same number of keys")
         return kind((key, gather([out[key] for out in outputs], dim=dim)) for key in first)
-    if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return kind(*(gather(parts, dim=dim) for parts in zip(*outputs)))
-    return kind(gather(parts, dim=dim) for parts in zip(*outputs))
+    return getattr(kind, "_make", kind)(gather(parts, dim=dim) for parts in zip(*outputs))
 
 
-def _nodes(out: Any) -> Iterator[Node]:
+def _nodes(out: Any) -> list[Node]:
     """The nodes of the tensors in nested results."""
-    if isinstance(out, Tensor):
-        if out.grad_fn is not None and out._node is not None:
-            yield out._node
-    elif isinstance(out, (Mapping, tuple, list)):
-        for part in out.values() if isinstance(out, Mapping) else out:
-            yield from _nodes(part)
+    return [x._node for x in flatten(out)[0] if isinstance(x, Tensor) and x.grad_fn is not None and x._node is not None]
 
 
 class DataParallel(Module):
@@ -124,7 +114,7 @@ class DataParallel(Module):
             with ThreadPoolExecutor(len(parts) - 1) as pool:
                 others = [pool.submit(with_modes_of_caller(call)) for call in calls[1:]]
                 outputs = [calls[0](), *(other.result() for other in others)]
-        mark_parts(start, [list(_nodes(out)) for out in outputs])
+        mark_parts(start, [_nodes(out) for out in outputs])
         return gather(outputs, dim=self.dim)
 
 
