@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -17,6 +17,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import UninitializedParameter
 from symgrad.system.restoring import changed
+from symgrad.trees import flatten
 
 FIRST, MEGABYTE = 1 << 20, 1 << 20  # bytes of the first bucket, which is reduced while most of the pullback is still to come
 
@@ -125,8 +126,8 @@ class DistributedDataParallel(Module):
             self._send(list(self.module.buffers()))
         out = self.module(*inputs, **kwargs)
         if self.find_unused_parameters and is_grad_enabled() and self.require_backward_grad_sync:
-            for t in _tensors(out):
-                if t.requires_grad:
+            for t in flatten(out)[0]:
+                if isinstance(t, Tensor) and t.requires_grad:
                     t.register_hook(lambda g: self._queue())  # also where this process uses none of the parameters
         return out
 
@@ -188,12 +189,3 @@ def _buckets(parameters: list[Tensor], most: int) -> list[_Bucket]:
         out[-1].append(p)
         size += bytes_
     return [_Bucket(each) for each in out]
-
-
-def _tensors(out: Any) -> Iterator[Tensor]:
-    """The tensors in nested results."""
-    if isinstance(out, Tensor):
-        yield out
-    elif isinstance(out, (Mapping, tuple, list)):
-        for part in out.values() if isinstance(out, Mapping) else out:
-            yield from _tensors(part)
