@@ -166,14 +166,14 @@ def _sums_along_axes(ev: Evaluation, dim: Dim, caller: str) -> list[Any]:
     places = [ev.path.index(y._node) if y._node in ev.between else -1 for y in ev.outputs[1:]]
     key = CollapsedProgram, repr(dim), form, *[x._value.dtype for x in ev.inputs], *places
     found = None if form is None else programs.get(key)
-    if type(found) is CollapsedProgram and not _have_nan(sums := found.run(ev)):
+    if type(found) is CollapsedProgram and not _have_nan(sums := found.run(ev.path)):
         return sums
     units = _unit_directions(ev, [_coordinate_axes(x, dim, caller) for x in ev.inputs])[0]
     level, count = units[0].level, units[0].count
-    if found == passes.RECORDING_USE - 1 and CollapsedProgram.fits(ev, count):
+    if found == passes.RECORDING_USE - 1 and passes.fits(ev.path, count):
         program = passes.made(lambda: CollapsedProgram(ev, units))
         programs.put(key, program or False, program.nbytes if program else 0)
-        if program and not _have_nan(sums := program.run(ev)):
+        if program and not _have_nan(sums := program.run(ev.path)):
             return sums
     elif form is not None and type(found) is not CollapsedProgram:
         programs.put(key, False if found is False else (found or 0) + 1)

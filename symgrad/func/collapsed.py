@@ -29,7 +29,7 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import PACKED, Node
 from symgrad.graph.op import Op
-from symgrad.program.passes import PassProgram, fits, recording
+from symgrad.program.passes import PassProgram, recording
 from symgrad.system.errorstate import computed_outside, quietly
 
 Read = Callable[[Node], tuple[Any, tuple]]
@@ -310,23 +310,9 @@ def is_linear(node: Node, parents: Sequence[Node]) -> bool:
     return False
 
 
-class CollapsedProgram:
+class CollapsedProgram(PassProgram):
     """The pass along fixed directions as a program, for every graph with one signature."""
 
     def __init__(self, ev: Evaluation, tangents: Sequence[Batched]):
         once = _CollapsedPass(recording, None, tangents[0].level, tangents[0].count)
-        self._pass = PassProgram(ev.path, lambda read, vectors, ends: [once.outputs(ev, dict(zip(ev.nodes, tangents)), read)])
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of the program."""
-        return self._pass.nbytes
-
-    @staticmethod
-    def fits(ev: Evaluation, count: int) -> bool:
-        """Whether the pass over a graph can be recorded."""
-        return fits(ev.path, count)
-
-    def run(self, ev: Evaluation) -> list[Any]:
-        """The sums of the outputs for a graph with this signature."""
-        return self._pass.run(ev.path)
+        super().__init__(ev.path, lambda read, vectors, ends: [once.outputs(ev, dict(zip(ev.nodes, tangents)), read)])

@@ -56,7 +56,7 @@ class SignaturePlan:
                 program = self._programs[count] = fits and passes.made(lambda: HessianProgram(ev, y, seeds())) or False
                 if program and self.key is not None:
                     programs.put(self.key, self, sum([each.nbytes for each in self._programs.values() if each]))
-        return program.run(ev) if program else hessian_products(ev, y, seeds(), None)
+        return program.products(ev) if program else hessian_products(ev, y, seeds(), None)
 
 
 class Plans:

@@ -153,26 +153,20 @@ def _join_rows(found: Sequence[Any], count: int) -> np.ndarray:
     return rows[0] if len(rows) == 1 else np.concatenate(rows, 1)
 
 
-class HessianProgram:
+class HessianProgram(PassProgram):
     """The products of the Hessian with fixed vectors, for every graph with one signature: the recorded second-order pass."""
 
     def __init__(self, ev: Evaluation, y: Tensor, seeds: np.ndarray):
         batches, one = _tangent_batches(ev, seeds, 0 if _are_units(seeds) else None), y._value.dtype.type(1)
-        starts = dict(zip(ev.nodes, batches))
-        self._pass = PassProgram(ev.path, lambda read, vectors, ends: [_cotangent_tangents(recording, ev, y, starts, read, one)])
-        self._count = len(seeds)
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of the program."""
-        return self._pass.nbytes
+        starts, self._count = dict(zip(ev.nodes, batches)), len(seeds)
+        super().__init__(ev.path, lambda read, vectors, ends: [_cotangent_tangents(recording, ev, y, starts, read, one)])
 
     @staticmethod
     def fits(ev: Evaluation, y: Tensor, count: int) -> bool:
         """Whether the pass over a graph can be recorded."""
         return y._node in ev.between and fits(ev.path, count)
 
-    def run(self, ev: Evaluation) -> np.ndarray:
+    def products(self, ev: Evaluation) -> np.ndarray:
         """The products for a graph with this signature."""
-        found, count = self._pass.run(ev.path), self._count
+        found, count = self.run(ev.path), self._count
         return _join_rows([np.zeros((count, x.numel()), x._value.dtype) if t is None else t for t, x in zip(found, ev.inputs)], count)

@@ -39,6 +39,16 @@ class SGD(Declared):
         p += -group["lr"] * g
 
 
+def _moments(g: Any, state: dict[str, Any], group: Group) -> tuple[Any, Any, float, float]:
+    """The running means of the gradient and of its square after one more step, and their weights β₁ and β₂."""
+    beta1, beta2 = map(float, group["betas"])
+    m, v = state["exp_avg"], state["exp_avg_sq"]
+    lerp(m, g, 1 - beta1)
+    v *= beta2
+    v += (1 - beta2) * g * g
+    return m, v, beta1, beta2
+
+
 class Adam(Declared):
     """p ← p - lr m̂ / (√v̂ + eps), with running means m of the gradient and v of its square; m̂ and v̂ are bias-corrected.
 
@@ -63,11 +73,7 @@ class Adam(Declared):
             raise ValueError(f"{type(self).__name__}: foreach=True excludes Tensors as lr and betas. Leave foreach out: it has no effect")
 
     def _rule(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group, n: float) -> None:
-        beta1, beta2 = map(float, group["betas"])
-        m, v = state["exp_avg"], state["exp_avg_sq"]
-        lerp(m, g, 1 - beta1)
-        v *= beta2
-        v += (1 - beta2) * g * g
+        m, v, beta1, beta2 = _moments(g, state, group)
         if group["amsgrad"]:
             v = state["max_exp_avg_sq"] = xp.maximum(state["max_exp_avg_sq"], v)
         p += -(group["lr"] / (1 - beta1**n)) * m / (xp.sqrt(v) / (1 - beta2**n) ** 0.5 + group["eps"])
@@ -125,15 +131,11 @@ class NAdam(Declared):
     _arrays = {"exp_avg": None, "exp_avg_sq": None}
 
     def _rule(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group, n: float) -> None:
-        beta1, beta2 = map(float, group["betas"])
+        m, v, beta1, beta2 = _moments(g, state, group)
         lr, decay = group["lr"], group["momentum_decay"]
         mu, mu_next = (beta1 * (1.0 - 0.5 * 0.96 ** (i * decay)) for i in (n, n + 1))
         state["mu_product"] = state["mu_product"] * mu
         product = number(state["mu_product"])
-        m, v = state["exp_avg"], state["exp_avg_sq"]
-        lerp(m, g, 1 - beta1)
-        v *= beta2
-        v += (1 - beta2) * g * g
         size = xp.sqrt(v / (1 - beta2**n)) + group["eps"]
         p += -lr * (1.0 - mu) / (1.0 - product) * g / size
         p += -lr * mu_next / (1.0 - product * mu_next) * m / size
@@ -154,11 +156,7 @@ class RAdam(Declared):
     _arrays = {"exp_avg": None, "exp_avg_sq": None}
 
     def _rule(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group, n: float) -> None:
-        beta1, beta2 = map(float, group["betas"])
-        m, v = state["exp_avg"], state["exp_avg_sq"]
-        lerp(m, g, 1 - beta1)
-        v *= beta2
-        v += (1 - beta2) * g * g
+        m, v, beta1, beta2 = _moments(g, state, group)
         unbiased = 1 - beta2**n
         limit = 2 / (1 - beta2) - 1
         length = limit - 2 * n * beta2**n / unbiased  # of the running mean, in steps

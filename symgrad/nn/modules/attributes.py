@@ -17,7 +17,7 @@ from symgrad.methods.layout import parse_to
 from symgrad.methods.predicates import typename
 from symgrad.nn.parameter import Buffer, Parameter, is_lazy
 
-__all__ = ["AttributesMixin", "MembersMixin", "_global_buffer_registration_hooks", "_global_module_registration_hooks",
+__all__ = ["AttributesMixin", "_global_buffer_registration_hooks", "_global_module_registration_hooks",
            "_global_parameter_registration_hooks", "register_module_buffer_registration_hook", "register_module_module_registration_hook",
            "register_module_parameter_registration_hook"]
 
@@ -65,10 +65,20 @@ class MemberKind(NamedTuple):
     what: str
 
 
+def _conversion(name: str, dtype: str) -> Any:
+    def convert(self: Any) -> Any:
+        return self._apply(lambda t: t.to(DTYPES[dtype]) if t.is_floating_point() else t)
+
+    convert.__name__, convert.__qualname__ = name, f"Module.{name}"
+    convert.__doc__ = f"Every floating-point parameter and buffer as {dtype}, in place; returns this module."
+    return convert
+
+
 class AttributesMixin:
-    """The part of `Module` for its attributes."""
+    """The part of `Module` for its attributes, and for the members that are found in them."""
 
     kinds: ClassVar[tuple[MemberKind, ...]]
+    training: bool
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Any]
@@ -164,31 +174,6 @@ class AttributesMixin:
 
     register_module = add_module
 
-
-AttributesMixin.kinds = (
-    MemberKind("_parameters", Parameter, Parameter, "parameter"),
-    MemberKind("_modules", AttributesMixin, AttributesMixin, "module"),
-    MemberKind("_buffers", Buffer, Tensor, "buffer"),
-)
-
-
-def _conversion(name: str, dtype: str) -> Any:
-    def convert(self: Any) -> Any:
-        return self._apply(lambda t: t.to(DTYPES[dtype]) if t.is_floating_point() else t)
-
-    convert.__name__, convert.__qualname__ = name, f"Module.{name}"
-    convert.__doc__ = f"Every floating-point parameter and buffer as {dtype}, in place; returns this module."
-    return convert
-
-
-class MembersMixin:
-    """The part of `Module` for its members."""
-
-    training: bool
-    _parameters: dict[str, Parameter | None]
-    _buffers: dict[str, Tensor | None]
-    _modules: dict[str, Any]
-
     # By name
 
     def _get(self, target: str) -> tuple[Any, str, Any]:
@@ -204,7 +189,7 @@ class MembersMixin:
         if not target:
             return self
         _, name, found = self._get(target)
-        if not isinstance(found, MembersMixin):
+        if not isinstance(found, AttributesMixin):
             raise AttributeError(f"get_submodule: {target!r} is a {type(found).__name__}, not a module")
         return found
 
@@ -213,7 +198,7 @@ class MembersMixin:
 
         Raises ValueError for an empty name and for an object that is not a module, AttributeError if the parent module does not exist.
         """
-        if not target or not isinstance(module, MembersMixin):
+        if not target or not isinstance(module, AttributesMixin):
             raise ValueError(f"set_submodule: there must be a name and a module, not {target!r} and {type(module).__name__}")
         path, _, name = target.rpartition(".")
         parent = self.get_submodule(path)
@@ -375,3 +360,10 @@ class MembersMixin:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradient of every parameter to None, or with `set_to_none=False` to zero, in place and detached."""
         clear_gradients(self.parameters(), set_to_none)
+
+
+AttributesMixin.kinds = (
+    MemberKind("_parameters", Parameter, Parameter, "parameter"),
+    MemberKind("_modules", AttributesMixin, AttributesMixin, "module"),
+    MemberKind("_buffers", Buffer, Tensor, "buffer"),
+)

@@ -175,7 +175,7 @@ def _initial_attributes() -> dict[str, Any]:
             "_is_full_backward_hook": None, **{name: OrderedDict() for name in HOOKS}}
 
 
-class Module(AttributesMixin, MembersMixin, StateMixin):
+class Module(StateMixin):
     """The base of every network: assign parameters and other modules to it in `__init__`, and compute with them in `forward`.
 
     >>> import symgrad

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.handles import Hook, RemovableHandle, add_hook
+from symgrad.nn.modules.attributes import AttributesMixin
 from symgrad.nn.parameter import Parameter, is_lazy
 
 EXTRA = "_extra_state"
@@ -54,14 +55,10 @@ class WrappedHook:
         self.module = weakref.ref(module) if with_module else None
 
 
-class StateMixin:
+class StateMixin(AttributesMixin):
     """The part of `Module` for its state."""
 
     _version = 1
-    _parameters: dict[str, Parameter | None]
-    _buffers: dict[str, Tensor | None]
-    _modules: dict[str, Any]
-    _non_persistent_buffers_set: set[str]
     _state_dict_hooks: OrderedDict[int, Hook]
     _state_dict_pre_hooks: OrderedDict[int, Hook]
     _load_state_dict_pre_hooks: OrderedDict[int, Hook]
