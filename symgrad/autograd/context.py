@@ -23,7 +23,6 @@ from symgrad.engine.hooks import attach
 from symgrad.engine.recording import convert
 from symgrad.engine.saved import changed
 from symgrad.engine.storage.versions import first_write_after
-from symgrad.engine.tasks import note_node
 from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.engine.traced import traced
 from symgrad.errors import FREED
@@ -322,7 +321,6 @@ class FunctionNode(Node):
         parts = g.parts if isinstance(g, Bundle) else (g,)
         given = [lift(c) if c is not None else wrap(np.zeros_like(v)) if self.materialize and v is not None and k not in self.unmaterialized else None
                  for k, (c, v) in enumerate(zip(parts, values))]
-        note_node(self)
         with explaining_arrays(numbers=True):
             found = self.function._backward_rule()(self.public_node, *given)
         return self._fitted(found if isinstance(found, tuple) else (found,), needs)

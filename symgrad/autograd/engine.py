@@ -65,7 +65,7 @@ def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: set[Node] 
         raise
 
 
-def task_of(seeds: list[tuple[Node, Any]], keep_graph: bool, accumulates: bool) -> GraphTask | None:
+def task_of(seeds: list[tuple[Node, Any]]) -> GraphTask | None:
     """The task of a pullback that may call a user's code, None for any other."""
     if not all_threads.hooked and (not special or thread.modes.anomaly is None):
         for node, _ in seeds:
@@ -73,7 +73,7 @@ def task_of(seeds: list[tuple[Node, Any]], keep_graph: bool, accumulates: bool) 
                 break
         else:
             return None
-    return GraphTask(seeds, None, keep_graph, accumulates)
+    return GraphTask(seeds)
 
 
 def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain: bool, create_graph: bool, deliver: Any = None,
@@ -149,7 +149,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     if inputs is None and not create_graph and not special and not all_threads.hooked and (seeds := plain_seeds(tensors, grad_tensors)) is not None:
         task = None
         if seeds[0][0].flags & CALLS or len(seeds) > 1:
-            task = task_of(seeds, bool(retain_graph), True)
+            task = task_of(seeds)
         if task is None and seeds[0][1].nbytes <= LEAST and (len(seeds) == 1 or is_short(seeds)):
             out = along_paths(seeds, not retain_graph)
         else:
@@ -186,7 +186,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         _deliver(seeds, create_graph, leaf, given)
 
     retain = create_graph if retain_graph is None else bool(retain_graph)
-    task = task_of(seeds, retain, True)
+    task = task_of(seeds)
     out = _run(seeds, asked, retain, create_graph, deliver, task)
     leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]
     targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked if x.is_leaf]
@@ -287,7 +287,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     retain = create_graph if retain_graph is None else bool(retain_graph)
     task = None
     if len(seeds) != 1 or seeds[0][0].flags & CALLS or all_threads.hooked or special and thread.modes.anomaly is not None:
-        task = task_of(seeds, retain, False)
+        task = task_of(seeds)
     out = _run(seeds, xs, retain, create_graph, None, task)
     if task is not None and task.callbacks:
         task.call_back()

@@ -26,7 +26,6 @@ from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.operands import is_complex
 from symgrad.engine.saved import read as read_saved
 from symgrad.engine.saved import verify
-from symgrad.engine.tasks import note_node
 from symgrad.engine.unmoved import Passed
 from symgrad.errors import FREED
 from symgrad.graph.common import Bundle, CommonNode
@@ -47,7 +46,6 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
 
     def finish_leaf(leaf: Node) -> None:
         """Run the hooks of a leaf whose cotangent is complete."""
-        note_node(leaf)
         g = pending.pop(leaf)
         own = hooks_at(leaf)
         g = own.at_outputs(xp.zeros_like(leaf.value) if g is SYMBOLIC_ZERO else _typed(g, leaf))
@@ -174,7 +172,6 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         node = heappop(heap)[1]
         if node is mark or node not in pending:  # visited already, with another output of its call
             continue
-        note_node(node)
         call = _call_of(node) if hooks is not None and node.flags & (HOOKED | PACKED) else None
         if call is None:
             together = [node]

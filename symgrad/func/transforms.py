@@ -39,7 +39,7 @@ def input_cotangents(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain
         out = pullback(numeric, pairs, wanted=ev.wanted)
         return [as_result(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
     with in_vmap_levels(thread.modes.batches, *[g for _, g in seeds]):  # so that the `vmap` rules of Functions are used
-        task = task_of(pairs, retain or ev.tracked, False)
+        task = task_of(pairs)
         out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked, None, task) if pairs else {}
     return [as_result(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
 
