@@ -7,7 +7,6 @@ from symgrad.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enable
 from symgrad.autograd.engine import backward, grad
 from symgrad.autograd.function import Function
 from symgrad.autograd.modes import (
-    _force_original_view_tracking,  # noqa: F401  torch.autograd has this private name, too
     enable_grad,
     inference_mode,
     is_grad_enabled,

@@ -141,18 +141,6 @@ class set_multithreading_enabled(_ImmediateSwitch):
         super().__init__(multithreading=bool(mode))
 
 
-class _force_original_view_tracking(_ImmediateSwitch):
-    """Choose how the node of a view is made after a write to its base: by the operations that made the view, or by strides.
-
-    Both have the same derivatives. At once, or as a context manager until its end.
-    """
-
-    __slots__ = ()
-
-    def __init__(self, mode: bool):
-        super().__init__(replays_views=bool(mode))
-
-
 class inference_mode(_Switch):
     """As `no_grad`, for results that are never used in a recorded operation; `enable_grad` inside has no effect.
 
@@ -196,8 +184,8 @@ def is_multithreading_enabled() -> bool:
 
 
 def is_view_replay_enabled() -> bool:
-    """Whether nodes of views are made again by the operations that made the views."""
-    return thread.modes.replays_views
+    """Whether nodes of views are made again by the operations that made the views: they are made by strides, with the same derivatives."""
+    return False
 
 
 def is_inference_mode_enabled() -> bool:

@@ -91,7 +91,6 @@ class Modes:
     task: Any  # the running pullback, if it may call a user's code
     unpacking: Any  # the identity of the running pass, if it may unpack saved tensors
     multithreading: bool  # what `set_multithreading_enabled` was told; a pullback runs in one thread either way
-    replays_views: bool  # whether the node of a stale view is made by the operations that made the view
     anomaly: Any  # the observer of anomaly mode, None while it is off
     check_nan: bool  # whether a NaN raises in anomaly mode
     checks: Any  # the anomaly checks of the running pullback
@@ -137,8 +136,8 @@ class _ThreadState(threading.local):
 
     modes = Modes(grad=True, inference=False, keep_values=False, recorder=DEFAULT, observers=(), batches=(), level=None, forward=True,
                   saving=None, saving_refused=None, replays_calls=False, task=None, unpacking=None, multithreading=True,
-                  replays_views=False, anomaly=None, check_nan=True, checks=None, early_stop=None, debug=None,
-                  formula_of=None, program=None, computing=None, jvp_of=None, rule=False)
+                  anomaly=None, check_nan=True, checks=None, early_stop=None, debug=None, formula_of=None, program=None, computing=None,
+                  jvp_of=None, rule=False)
 
 
 thread = _ThreadState()

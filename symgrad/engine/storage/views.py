@@ -162,26 +162,11 @@ class Stale(Node):
         if flags:
             if parent is None and flags & GRADIENT:  # the base has left the graph
                 parent = UnrecordedLeaf(base, meta.base_meta.array, True)
-            node = self._replayed(view._value, meta.base_meta.array, parent, flags) if thread.modes.replays_views else None
-            node = node or reading(view._value, meta.base_meta.array, parent, flags, meta.geometry(view._value))
+            node = reading(view._value, meta.base_meta.array, parent, flags, meta.geometry(view._value))
             move_retained(view, self.last, node)
         meta.renew(view)
         view._node_slot = node
         return node
-
-    def _replayed(self, view: np.ndarray, array: np.ndarray, parent: Node | None, flags: int) -> Node | None:
-        """The node by the operations that made the view from its base; None if they were not recorded, or released."""
-        node, path = self.last, list[Node]()
-        while node is not None and node.args and node.value is not array and node.parents:
-            path += [node] if node.op.view is True else []  # others wrote the view in place
-            node = node.parents[0]
-        if node is None or node.value is not array or not path:
-            return None
-        for made in reversed(path):
-            rest = (made.args or ())[1:]
-            value = view if made is path[0] else made.op.forward(numeric, array, *rest)
-            parent, array = make_node(made.op, (array, *rest), (parent,), value, flags), value
-        return parent
 
 
 class UnrecordedLeaf(Leaf):
