@@ -1,4 +1,4 @@
-"""The graph and passes through it: order, no recursion, linear work, memory freed by reference counts, paths, and hooks that are registered during one."""
+"""The graph and passes through it: order, no recursion, linear work, memory freed by reference counts, paths, and hooks made during one."""
 
 import gc
 import sys
