@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from symgrad.autograd import anomaly_mode, function, grad_mode, graph
-from symgrad.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
+from symgrad.autograd import function, grad_mode, graph
 from symgrad.autograd.engine import backward, grad
 from symgrad.autograd.function import Function
 from symgrad.autograd.modes import (
@@ -22,7 +21,8 @@ from symgrad.autograd.variable import Variable, variable
 from symgrad.system.lazy import lazy
 
 if TYPE_CHECKING:
-    from symgrad.autograd import forward_ad, functional
+    from symgrad.autograd import anomaly_mode, forward_ad, functional
+    from symgrad.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
     from symgrad.testing.gradcheck.gradcheck import gradcheck, gradgradcheck
 
 __all__ = ["Function", "SavedTensor", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",
@@ -32,6 +32,7 @@ __all__ = ["Function", "SavedTensor", "Variable", "anomaly_mode", "backward", "d
 
 # Few programs use these
 __getattr__, __dir__ = lazy(__name__, {
-    **{name: f"symgrad.autograd.{name}" for name in ("forward_ad", "functional")},
+    **{name: f"symgrad.autograd.{name}" for name in ("anomaly_mode", "forward_ad", "functional")},
+    **dict.fromkeys(("detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"), "symgrad.autograd.anomaly"),
     **dict.fromkeys(("gradcheck", "gradgradcheck"), "symgrad.testing.gradcheck.gradcheck"),
 })
