@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.carriers.reducing import centred, exponentials, norm, standardized, standardized_pull, sum_of_squares
-from symgrad.carriers.special.activations import SHRINK_BELOW, shrink_near_0
 from symgrad.dtypes.exponents import has_predecessor
 
 __all__ = ["KERNELS", "Kernel"]
@@ -121,6 +120,8 @@ def _choice(first: Any, second: Any) -> Callable[..., Any]:
 
 
 def _tanhshrink_value(x: Any) -> Any:
+    from symgrad.carriers.special.activations import SHRINK_BELOW, shrink_near_0  # imported with the special functions when it is first computed
+
     tangent = np.tanh(x)
     out = x - tangent
     near = np.flatnonzero(np.abs(x) < SHRINK_BELOW)
