@@ -73,7 +73,6 @@ def test_the_recorder_of_a_level():
 
 
 def test_intermediate_values_are_freed_within_a_level():
-    """The values in between are freed within the level, by reference counts alone."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -22,7 +22,6 @@ def elementwise(x):
 
 
 def total(f):
-    """The sum of a function's result."""
     return lambda x: f(x).sum()
 
 

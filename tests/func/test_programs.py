@@ -27,7 +27,6 @@ class Pair(NamedTuple):
 
 
 def cells(scalars, shape):
-    """Scalars as an array of objects of a shape."""
     out = np.empty(len(scalars), object)
     out[:] = scalars
     return out.reshape(shape)

@@ -24,7 +24,6 @@ SMOOTH = [case for case in DIFFERENTIABLE if COMPLEX not in case.values[0].domai
 
 
 def say(op, parameters, what, got, expected):
-    """A message that names the op, and the values."""
     return f"{op.name}{parameters}: {what}: got {got}, expected {expected}"
 
 
@@ -41,7 +40,6 @@ def members(op, count, seed=0):
 
 
 def function(op, parameters):
-    """The op as a function of its tensors."""
     return (lambda *xs: core(op)(list(xs), *parameters)) if op.arity is None else lambda *xs: core(op)(*xs, *parameters)
 
 
@@ -65,7 +63,6 @@ def tensors(xs):
 
 
 def numbers(tree):
-    """The arrays of a tensor, or of a tuple of them."""
     return [x for t in tree for x in numbers(t)] if isinstance(tree, (tuple, list)) else [np.asarray(tree.detach().numpy())]
 
 

@@ -125,7 +125,6 @@ class Pair:
         return bool(self.over)
 
     def compare(self, closely: bool) -> None:
-        """Look at everything on both sides."""
         theirs, ours = self.worlds
         if list(theirs.tensors) != list(ours.tensors):
             raise Difference(f"names: torch {list(theirs.tensors)}; symgrad {list(ours.tensors)}")

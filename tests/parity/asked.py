@@ -30,7 +30,6 @@ def memory(t: Any) -> int:
 
 
 def dtype_name(t: Any) -> str:
-    """The name of its dtype."""
     return str(t.dtype).rpartition(".")[2]
 
 

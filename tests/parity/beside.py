@@ -38,7 +38,6 @@ class Section(NamedTuple):
 
 
 def sections(file: str) -> Iterator[Section]:
-    """The sections of a file."""
     given, *parts = re.split(r"^(\[.*\])\n", (FOLDER / f"{file}.txt").read_text(encoding="utf-8"), flags=re.MULTILINE)
     for head, text in zip(parts[::2], parts[1::2]):
         match = HEADER.fullmatch(head)
@@ -51,7 +50,6 @@ def sections(file: str) -> Iterator[Section]:
 
 
 def names(m: Any, given: str) -> dict[str, Any]:
-    """What a call sees."""
     found = {"torch": m, "nn": m.nn, "F": m.nn.functional, "np": np, "math": math}
     found |= {short: importlib.import_module(f"{m.__name__}.{path}") for short, path in (
         ("optim", "optim"), ("schedulers", "optim.lr_scheduler"), ("data", "utils.data"))}
@@ -62,7 +60,6 @@ def names(m: Any, given: str) -> dict[str, Any]:
 
 
 def tensors(m: Any, value: Any) -> list[Any]:
-    """The tensors in nested results, in order."""
     if isinstance(value, (list, tuple)):
         return [t for v in value for t in tensors(m, v)]
     return [value] if isinstance(value, m.Tensor) else []

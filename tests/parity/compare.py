@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 
 import symgrad
 
-from .database import Call, array, fresh, ours
+from .database import Call, array, fresh, ours, tensors
 
 REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, ArithmeticError, AttributeError, AssertionError)
 
@@ -22,18 +22,6 @@ class Different(AssertionError):
     def __init__(self, what: str, how: str):
         super().__init__(f"{what}: {how}")
         self.what = what
-
-
-def tensors(value: Any) -> Iterator[Any]:
-    """The tensors of nested results or arguments, in order."""
-    if isinstance(value, (torch.Tensor, symgrad.Tensor)):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for v in value:
-            yield from tensors(v)
-    elif isinstance(value, dict):
-        for v in value.values():
-            yield from tensors(v)
 
 
 def numbers(t: Any) -> np.ndarray:

@@ -115,7 +115,6 @@ MOST = 150  # calls of one entry: some have more than a thousand
 
 @functools.lru_cache(4)
 def samples(name: str, dtype: torch.dtype, grad: bool) -> list[Call]:
-    """The calls of an op that the database has for one dtype."""
     return list(from_database(name, dtype, grad))
 
 
@@ -149,40 +148,42 @@ def refusals(name: str) -> Iterator[Call]:
             seeded()
             for e in each_seeded(entry.error_inputs_func(entry, "cpu")):
                 s = e.sample_input
-                if not any(t.is_meta or t.ndim > 64 for t in found([s.input, s.args, s.kwargs])):  # NumPy has no such tensors
+                if not any(t.is_meta or t.ndim > 64 for t in tensors([s.input, s.args, s.kwargs])):  # NumPy has no such tensors
                     yield Call((s.input, *s.args), s.kwargs)
 
 
-def found(value: Any) -> Iterator[Any]:
-    """The tensors of nested arguments."""
-    if isinstance(value, torch.Tensor):
+def tensors(value: Any) -> Iterator[Any]:
+    """The tensors of nested results or arguments, in order."""
+    if isinstance(value, (torch.Tensor, symgrad.Tensor)):
         yield value
     elif isinstance(value, (list, tuple, dict)):
         for v in value.values() if isinstance(value, dict) else value:
-            yield from found(v)
+            yield from tensors(v)
+
+
+def each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Nested arguments or results, each of them changed."""
+    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+        made = [each(v, change) for v in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    return {k: each(v, change) for k, v in value.items()} if isinstance(value, dict) else change(value)
 
 
 def ours(value: Any) -> Any:
-    """The same argument for symgrad: a tensor with the same strides in memory of its own."""
+    """The same arguments for symgrad: tensors with the same strides in memory of their own."""
+    return each(value, our_argument)
+
+
+def our_argument(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return tensor(value)
-    if isinstance(value, torch.dtype):
+    if isinstance(value, torch.dtype | torch.memory_format | torch.layout):
         return getattr(symgrad, str(value).partition(".")[2])
     if isinstance(value, torch.nn.Module):
         return eval(f"symgrad.nn.{value!r}")
     if isinstance(value, torch.device):
         return str(value)
-    if isinstance(value, torch.Size):
-        return symgrad.Size(value)
-    if isinstance(value, torch.memory_format | torch.layout):
-        return getattr(symgrad, str(value).partition(".")[2])
-    if isinstance(value, (list, tuple)) and hasattr(value, "_fields"):
-        return type(value)(*map(ours, value))
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(ours, value))
-    if isinstance(value, dict):
-        return {k: ours(v) for k, v in value.items()}
-    return value
+    return symgrad.Size(value) if isinstance(value, torch.Size) else value
 
 
 def array(t: torch.Tensor) -> np.ndarray:
@@ -204,19 +205,15 @@ def tensor(t: torch.Tensor) -> symgrad.Tensor:
 
 
 def fresh(value: Any) -> Any:
-    """A copy of torch's argument, with its strides: a leaf."""
-    if isinstance(value, torch.Tensor):
-        if value.is_conj() or value.is_neg():
-            value = value.detach().resolve_conj().resolve_neg().requires_grad_(value.requires_grad)
-        if value.layout != torch.strided:
-            return value
-        count = value.untyped_storage().nbytes() // value.element_size()
-        memory = torch.empty(0, dtype=value.dtype).set_(value.detach().untyped_storage().clone(), 0, (count,))
-        return memory.as_strided(value.shape, value.stride(), value.storage_offset()).requires_grad_(value.requires_grad)
-    if isinstance(value, (list, tuple)) and hasattr(value, "_fields"):
-        return type(value)(*map(fresh, value))
-    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
-        return type(value)(map(fresh, value))
-    if isinstance(value, dict):
-        return {k: fresh(v) for k, v in value.items()}
-    return value
+    """Copies of torch's arguments, with their strides: leaves."""
+    return each(value, lambda v: fresh_tensor(v) if isinstance(v, torch.Tensor) else v)
+
+
+def fresh_tensor(t: torch.Tensor) -> torch.Tensor:
+    if t.is_conj() or t.is_neg():
+        t = t.detach().resolve_conj().resolve_neg().requires_grad_(t.requires_grad)
+    if t.layout != torch.strided:
+        return t
+    count = t.untyped_storage().nbytes() // t.element_size()
+    memory = torch.empty(0, dtype=t.dtype).set_(t.detach().untyped_storage().clone(), 0, (count,))
+    return memory.as_strided(t.shape, t.stride(), t.storage_offset()).requires_grad_(t.requires_grad)

@@ -37,7 +37,6 @@ class Drawer(Graphs, Values):
         self.total = sum(weight for weight, _ in self.families)
 
     def step(self) -> Step:
-        """The next step."""
         tensors = self.world.tensors
         if len(tensors) < 2:
             return self.leaf()

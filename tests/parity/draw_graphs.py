@@ -92,7 +92,6 @@ class Graphs(Choices):
         return "" if "inference" in mode else mode
 
     def backward(self) -> Step:
-        """backward() of one tensor."""
         a = self.tracked()
         options: tuple = (("retain_graph", True),) if self.chance(0.5) else ()
         if self.chance(0.08):
@@ -155,7 +154,6 @@ class Graphs(Choices):
         return Step("grad", "batched", (a, b), self.fresh(), options)
 
     def edge(self) -> Step | None:
-        """backward() from a gradient edge."""
         if self.world.several:
             return None
         a = self.tracked()

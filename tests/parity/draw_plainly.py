@@ -34,7 +34,6 @@ class Plainly(Drawer):
         self.total = sum(weight for weight, _ in self.families)
 
     def step(self) -> Step:
-        """The next step."""
         if len(self.world.tensors) < 2:
             return self.leaf()
         large, _ = self.any(lambda t: size(t) > 30)

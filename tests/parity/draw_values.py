@@ -85,7 +85,6 @@ class Values(Choices):
     # Indices
 
     def indices(self, n: int, shape: tuple[int, ...], distinct: bool = False) -> Array:
-        """Indices into `n` elements."""
         count = math.prod(shape)
         values = [self.random.randrange(n) for _ in range(count)]
         if distinct:
@@ -214,7 +213,6 @@ class Values(Choices):
         return None if o is None else Step("function", word, args, (), (("out", o),), self.mode())
 
     def turned_(self) -> Step | None:
-        """A change of sizes in place."""
         word = self.random.choice(["t_", "transpose_", "unsqueeze_", "squeeze_", "swapaxes_", "unsqueeze_"])
         bases = [t._base for t in self.world.tensors.values()]
         a, t = self.written(lambda t: t.dim() == 2 and not t.is_complex() and all(t is not base for base in bases))

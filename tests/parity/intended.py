@@ -13,7 +13,7 @@ import torch
 import symgrad
 
 from .compare import ABSOLUTE, RELATIVE, Different, attempt, coarsest, compare, cotangents, differentiable, numbers, same, tensors, weights
-from .database import Call, fresh, ours
+from .database import Call, each, fresh, ours
 from .vary import changed, given, leaf, tensor
 
 Functions = tuple[Callable[..., Any], Callable[..., Any]]
@@ -33,18 +33,13 @@ def cast_all(call: Call, dtype: torch.dtype, masks: bool = True) -> Call:
     return changed(call, {at: leaf(t.to(dtype), t) for at, t in given(call, tensor) if t.dtype != torch.bool or not masks})
 
 
-def each(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+def of_tensors(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     """Nested arguments or results with all tensors changed."""
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
-        made = [each(v, change) for v in value]
-        return tuple(made) if hasattr(value, "_fields") else type(value)(made)
-    return {k: each(v, change) for k, v in value.items()} if isinstance(value, dict) else value
+    return each(value, lambda v: change(v) if isinstance(v, torch.Tensor) else v)
 
 
 def without_grad(call: Call) -> Call:
-    return call._replace(args=each(call.args, torch.Tensor.detach), kwargs=each(call.kwargs, torch.Tensor.detach))
+    return call._replace(args=of_tensors(call.args, torch.Tensor.detach), kwargs=of_tensors(call.kwargs, torch.Tensor.detach))
 
 
 def gradients_of_both(call: Call, functions: Functions, ones: bool = False) -> list[list[np.ndarray]]:
@@ -72,12 +67,7 @@ WIDE = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float
 
 def wide(value: Any) -> Any:
     """Arguments in double precision."""
-    if isinstance(value, torch.Tensor):
-        to = WIDE.get(value.dtype)
-        return value if to is None else value.detach().to(to).requires_grad_(value.requires_grad)
-    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size) and not hasattr(value, "_fields"):
-        return type(value)(map(wide, value))
-    return {k: wide(v) for k, v in value.items()} if isinstance(value, dict) else value
+    return of_tensors(value, lambda t: t.detach().to(WIDE[t.dtype]).requires_grad_(t.requires_grad) if t.dtype in WIDE else t)
 
 
 def by_differences(call: Call, functions: Functions) -> None:
@@ -102,11 +92,7 @@ def by_differences(call: Call, functions: Functions) -> None:
     found = iter(mine)
 
     def with_leaves(value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            return next(found) if value.requires_grad else ours(value)
-        if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
-            return type(value)(map(with_leaves, value))
-        return {k: with_leaves(v) for k, v in value.items()} if isinstance(value, dict) else ours(value)
+        return each(value, lambda v: next(found) if isinstance(v, torch.Tensor) and v.requires_grad else ours(v))
 
     y = [t for t in tensors(applied(call, functions[1], with_leaves(args), with_leaves(kwargs))) if t.is_floating_point() or t.is_complex()]
     g = cotangents(y, 6)[1]
@@ -127,9 +113,9 @@ def in_wide(call: Call, functions: Functions) -> None:
     dtypes = [getattr(torch, str(t.dtype).partition(".")[2]) for t in tensors(value_of(functions[1], without_grad(call), symgrad))]
 
     def theirs(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = (each(given, lambda t: t.to(WIDE.get(t.dtype, t.dtype))) for given in (args, kwargs))
+        args, kwargs = (of_tensors(given, lambda t: t.to(WIDE.get(t.dtype, t.dtype))) for given in (args, kwargs))
         found = iter(dtypes)
-        return each(functions[0](*args, **kwargs), lambda t: t.to(next(found)))
+        return of_tensors(functions[0](*args, **kwargs), lambda t: t.to(next(found)))
 
     few = any(t.dtype in (torch.float16, torch.bfloat16) for t in tensors([call.args, call.kwargs]))
     compare(call, (theirs, functions[1]), orders=1 if few else 2, forward=False)
@@ -360,7 +346,7 @@ def as_a_constant(call: Call, functions: Functions) -> None:
 def of_contiguous(call: Call, functions: Functions) -> None:
     """Value and derivatives are those of contiguous tensors."""
     def theirs(*args: Any, **kwargs: Any) -> Any:
-        return functions[0](*each(args, torch.Tensor.contiguous), **each(kwargs, torch.Tensor.contiguous))
+        return functions[0](*of_tensors(args, torch.Tensor.contiguous), **of_tensors(kwargs, torch.Tensor.contiguous))
 
     if not isinstance(attempt(lambda: value_of(theirs, without_grad(call), torch)), BaseException):
         compare(call, (theirs, functions[1]), forward=False)

@@ -24,12 +24,10 @@ def names(m):
 
 
 def made(m, text):
-    """The module of a text."""
     return eval(text, names(m))
 
 
 def inputs(m, text):
-    """The inputs of a text, and the keyword inputs."""
     return eval(f"(lambda *args, **kwargs: (args, kwargs))({text})", names(m))
 
 

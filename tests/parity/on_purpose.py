@@ -25,7 +25,6 @@ class Row(NamedTuple):
 
 
 def rows() -> Iterator[Row]:
-    """The rows of the file."""
     for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             check, names, what, reason = re.fullmatch(r"(.+?): (.*) -> (.*)  # (.*)", line).groups()

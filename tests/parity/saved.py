@@ -59,7 +59,6 @@ def record(text, data, in_place):
 
 
 def main():
-    """Record every call."""
     out = {text: record(text, data, in_place) for texts, data, in_place in groups() for text in texts}
     lines = [f"{json.dumps(text)}: {json.dumps(entry)}" for text, entry in out.items()]
     (DATA / "saved.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -121,7 +121,6 @@ def _noted(gs: tuple) -> tuple[str, list]:
 
 
 def tensor_hook(told: list, handles: dict[str, Any], t: Any, word: str, name: str) -> None:
-    """Register the hook of a tensor."""
     t.grad_fn  # torch crashes where a hook meets a view whose history is out of date
     acts = TENSOR_HOOKS[word]
     if word.startswith("post"):
@@ -147,7 +146,6 @@ def tensor_hook(told: list, handles: dict[str, Any], t: Any, word: str, name: st
 
 
 def node_hook(told: list, handles: dict[str, Any], node: Any, word: str, name: str) -> None:
-    """Register the hook of a node."""
     acts = NODE_HOOKS[word]
 
     def before(outer: tuple) -> Any:

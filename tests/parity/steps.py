@@ -129,7 +129,6 @@ class World:
 
     @functools.cached_property
     def functions(self) -> dict[str, Any]:
-        """The custom Functions."""
         return functions(self.lib, self.told, self.beside is not None)
 
     def words(self) -> dict[str, Any]:
@@ -310,12 +309,10 @@ def statement(step: Step) -> str:
 
 
 def within(mode: str, text: str) -> str:
-    """A statement in its modes."""
     return f"with {', '.join(f'torch.{MODES[each]}' for each in mode.split(' + '))}: {text}" if mode else text
 
 
 def say(step: Step) -> str:
-    """The step as a statement."""
     names = ", ".join(step.out) + (", *_" if step.word in MANY else "")
     return within(step.mode, f"{names} = {statement(step)}" if step.out else statement(step))
 

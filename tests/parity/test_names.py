@@ -109,7 +109,6 @@ def test_modules_have_the_names_of_torch(place, modules, absent):
 
 
 def answer(call, library):
-    """What a query returns, or the type of its error."""
     try:
         return eval(call, {"torch": library})
     except (AssertionError, AttributeError, RuntimeError) as error:

@@ -56,7 +56,6 @@ def ours(op, parameters):
 
 
 def written(write, function, columns, **more):
-    """The source as a function."""
     return run(write(function, at=[c[0] for c in columns], name="f", **more))
 
 
