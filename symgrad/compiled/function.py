@@ -15,8 +15,9 @@ from symgrad.compiled.recording import Specializer, call_tree, substituted
 from symgrad.compiled.variants import Variant
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.calling import own_name
+from symgrad.func.evaluation import recording
 from symgrad.func.hessians import SparseProducts, hessian, hvp, jacobian
-from symgrad.func.rules import Rule, Some, Tensors, attach_node, check_unwritten, close_inputs, fresh_input, is_tracked, pull_back, recording, rule_op
+from symgrad.func.rules import Rule, Some, Tensors, attach_node, check_unwritten, close_inputs, fresh_input, is_tracked, pull_back, rule_op
 from symgrad.func.transforms import grad, grad_and_value, jvp
 from symgrad.graph.modes import thread
 from symgrad.graph.node import next_sequence

@@ -10,8 +10,8 @@ from typing import Any
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.generators import generator_state, restored_generator
 from symgrad.func.calling import Transformed
-from symgrad.func.evaluation import RERUN, InputNode, function_name
-from symgrad.func.rules import Rule, Tensors, attach_node, check_unwritten, fresh_input, nodes_before, recording, rule_op, tensor_at
+from symgrad.func.evaluation import RERUN, InputNode, function_name, recording
+from symgrad.func.rules import Rule, Tensors, attach_node, check_unwritten, fresh_input, nodes_before, rule_op, tensor_at
 from symgrad.graph.modes import thread
 from symgrad.graph.node import GRADIENT, IN_FORWARD, Node, next_sequence
 from symgrad.graph.order import upstream

@@ -27,9 +27,9 @@ from symgrad.carriers.recorded import Recorded
 from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read, verify_all
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import Evaluation, InputNode, unshared
+from symgrad.func.evaluation import Evaluation, InputNode, recording, unshared
 from symgrad.func.recorded_series import Walk, gradient_steps, recorded_coefficients, steps_of, walk_of
-from symgrad.func.rules import Rule, Some, Tensors, attach_node, close_inputs, fresh_input, recording, rule_op
+from symgrad.func.rules import Rule, Some, Tensors, attach_node, close_inputs, fresh_input, rule_op
 from symgrad.graph.modes import thread
 from symgrad.graph.node import Node
 

@@ -24,7 +24,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.calling import own_name
 from symgrad.func.checkpointing import replace_known_nodes
-from symgrad.func.evaluation import function_name
+from symgrad.func.evaluation import function_name, recording
 from symgrad.func.rules import (
     NoRuleFormula,
     Rule,
@@ -37,7 +37,6 @@ from symgrad.func.rules import (
     in_vmap_levels,
     nodes_before,
     pull_back,
-    recording,
     rule_op,
     tensor_at,
     transpose_linear,

@@ -22,6 +22,7 @@ from symgrad.carriers.sets import Dense, Dependence, Inputs, broadcast, constant
 from symgrad.engine.passes import pullback
 from symgrad.engine.tensor import wrap
 from symgrad.errors import FREED
+from symgrad.func.evaluation import recording
 from symgrad.func.patterns import (
     MAX_PAIRS,
     MAX_TINY_INPUTS,
@@ -36,7 +37,7 @@ from symgrad.func.patterns import (
     local_dependence,
     pattern_name,
 )
-from symgrad.func.rules import Rule, close_inputs, fresh_input, in_vmap_levels, recording, tensor_at
+from symgrad.func.rules import Rule, close_inputs, fresh_input, in_vmap_levels, tensor_at
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Node
 from symgrad.graph.op import REGISTRY, Op
