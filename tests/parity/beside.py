@@ -22,6 +22,8 @@ import torch
 
 import symgrad
 
+from .database import tensors
+
 FOLDER = Path(__file__).parent / "calls"
 HEADER = re.compile(r"\[(?P<name>\w+)(?: for (?P<variable>\w+) in (?P<choices>[\w, ]+?))?(?: within (?P<within>\S+))?"
                     r"(?P<options>(?: values| first| memory| warnings| leaves| largest| refused)*)\]")
@@ -57,12 +59,6 @@ def names(m: Any, given: str) -> dict[str, Any]:
         importlib.import_module(f"{m.__name__}.nn.utils.{name}")
     exec(given, found)
     return found
-
-
-def tensors(m: Any, value: Any) -> list[Any]:
-    if isinstance(value, (list, tuple)):
-        return [t for v in value for t in tensors(m, v)]
-    return [value] if isinstance(value, m.Tensor) else []
 
 
 def form(m: Any, value: Any, options: frozenset[str]) -> Any:
@@ -135,7 +131,7 @@ def difference(call: str, section: Section) -> str:
     a, b = ([form(m, value, section.options), said] for m, value, said in ((symgrad, y, warned), (torch, z, their_warned)))
     if a != b:
         return f"{call}: torch {b}; symgrad {a}"
-    ours, results = tensors(symgrad, y), tensors(torch, z)
+    ours, results = list(tensors(y)), list(tensors(z))
     within, largest = max(section.within, 1e-6) if "float32" in call else section.within, "largest" in section.options
     orders = 0 if "values" in section.options else 1 if "first" in section.options else 2
     for order in range(orders + 1):

@@ -11,6 +11,8 @@ import torch
 
 import symgrad
 
+from .database import tensors
+
 
 def names(m):
     """What the text of a case may use."""
@@ -29,15 +31,6 @@ def made(m, text):
 
 def inputs(m, text):
     return eval(f"(lambda *args, **kwargs: (args, kwargs))({text})", names(m))
-
-
-def tensors(value):
-    """The tensors in tuples, lists and dictionaries, in order."""
-    if isinstance(value, dict):
-        return [t for v in value.values() for t in tensors(v)]
-    if isinstance(value, (tuple, list)):
-        return [t for v in value for t in tensors(v)]
-    return [value] if hasattr(value, "grad_fn") else []
 
 
 def structure(value):
@@ -95,13 +88,13 @@ def replaced(value, others):
 def outcome(m, module, text, second=True):
     """Outputs, first gradients and second gradients by every input and parameter, as a list of tensors, and the structure of the output."""
     args, kwargs = inputs(m, text)
-    leaves = [t for t in (*tensors(args), *tensors(kwargs)) if t.is_leaf and t.requires_grad]
+    leaves = [t for t in tensors((args, kwargs)) if t.is_leaf and t.requires_grad]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = module(*args, **kwargs)
     told = [w.category for w in caught]
     leaves += list(getattr(module, "parameters", tuple)())
-    outputs = tensors(result)
+    outputs = list(tensors(result))
     found = [y.detach() for y in outputs]
     counted = [y for y in outputs if y.requires_grad]
     if counted and leaves:
@@ -180,7 +173,7 @@ def compare_transforms(text, given):
         warnings.simplefilter("ignore")
         module(*args, **kwargs)
         fill_ours(module)
-        leaves = [t for t in tensors(args) + tensors(kwargs) if t.requires_grad and t.is_leaf]
+        leaves = [t for t in tensors((args, kwargs)) if t.requires_grad and t.is_leaf]
 
         def f(given, parameters):
             values = iter(given)

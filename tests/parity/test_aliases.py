@@ -167,6 +167,7 @@ PURPOSE = {data_after_saving: ([10.0, 12.0], [2.0, 4.0]), shape_after_saving: (N
            derivative_of_a_scatter_that_adds: (REFUSED, [1.0, 1.0]), view_with_other_data: (None, REFUSED)}
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("program", PURPOSE, ids=lambda program: program.__name__)
 def test_what_differs_on_purpose(program):
     found = []

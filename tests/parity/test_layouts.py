@@ -12,7 +12,7 @@ import symgrad
 from symgrad.graph.op import REGISTRY
 
 from . import vary
-from .database import RANDOM, UNSET, Call, fresh, ours, pair, samples, shared
+from .database import RANDOM, UNSET, Call, fresh, ours, pair, samples, shared, tensors
 from .test_every_name import spread
 from .vary import changed, given, leaf
 
@@ -47,10 +47,6 @@ def elementwise():
                 yield f"t.{op.name}({given})"
 
 
-def flat(y):
-    return [z for part in y for z in flat(part)] if isinstance(y, (tuple, list)) else [y]
-
-
 def viewable(y):
     try:
         y.view(-1)
@@ -67,7 +63,7 @@ def seen(t, call, layout):
     w = t.arange(4.0) + 1 if x.ndim else t.ones(())
     i, j = t.tensor([[[0, 1], [1, 0], [2, 1]], [[1, 2], [3, 1], [0, 0]]]), t.tensor([0, 1])
     try:
-        found = flat(eval(call, {"t": t, "x": x, "y": y, "w": w, "i": i, "j": j}))
+        found = list(tensors(eval(call, {"t": t, "x": x, "y": y, "w": w, "i": i, "j": j})))
     except (RuntimeError, IndexError, ValueError, TypeError) as error:
         return type(error).__name__
     return [{"shape": tuple(z.shape), "strides": tuple(s for s, n in zip(z.stride(), z.shape) if n != 1) if z.numel() else (),
@@ -120,16 +116,10 @@ def merged(y):
     return [outer[1] == n * s for outer, (n, s) in zip(sizes, sizes[1:])]
 
 
-def results(value, kind):
-    if isinstance(value, kind):
-        return [value]
-    return [t for v in value for t in results(v, kind)] if isinstance(value, (tuple, list)) else []
-
-
-def views_of(function, args, kwargs, kind, laid_out):
+def views_of(function, args, kwargs, laid_out):
     """Of each result whether it shares the memory of an argument, and the merges if it is to be `laid_out` as torch's."""
-    found = results(function(*args, **kwargs), kind)
-    memories = {t.untyped_storage().data_ptr() for t in results([*args, *kwargs.values()], kind) if t.numel()}
+    found = tensors(function(*args, **kwargs))
+    memories = {t.untyped_storage().data_ptr() for t in tensors((args, kwargs)) if t.numel()}
     return [(y.untyped_storage().data_ptr() in memories, laid_out and merged(y)) for y in found if y.numel()]
 
 
@@ -145,8 +135,8 @@ def differences(name, laid_out=True, most=6):
             arguments = given(call, vary.tensor) if layout else []
             moved: Call = changed(call, {at: leaf(layout(source, t.detach()), t) for at, t in arguments}) if arguments else call
             try:
-                expected = views_of(theirs, fresh(moved.args), fresh(moved.kwargs), torch.Tensor, laid_out)
-                got = views_of(mine, ours(moved.args), ours(moved.kwargs), symgrad.Tensor, laid_out)
+                expected = views_of(theirs, fresh(moved.args), fresh(moved.kwargs), laid_out)
+                got = views_of(mine, ours(moved.args), ours(moved.kwargs), laid_out)
             except Exception:
                 continue  # what is refused is compared elsewhere, and numbers that the layout has changed may be refused in one library
             if got != expected:

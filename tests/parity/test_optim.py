@@ -9,6 +9,8 @@ import torch
 import symgrad
 from tests.support.tables import table
 
+from .database import each
+
 pytestmark = pytest.mark.usefixtures("double_precision")
 
 RATES = {"lr": [1e-3, 0.03, 0.7]}
@@ -22,19 +24,11 @@ SHAPES = [(), (3,), (2, 3), (4, 2), (2, 3, 2)]
 
 def arrays(state):
     """A state dict with arrays for tensors."""
-    if isinstance(state, dict):
-        return {key: arrays(value) for key, value in state.items()}
-    if isinstance(state, (list, tuple)):
-        return type(state)(arrays(value) for value in state)
-    return state.detach().numpy().copy() if hasattr(state, "detach") else state
+    return each(state, lambda v: v.detach().numpy().copy() if hasattr(v, "detach") else v)
 
 
 def tensors(state, library):
-    if isinstance(state, dict):
-        return {key: tensors(value, library) for key, value in state.items()}
-    if isinstance(state, (list, tuple)):
-        return type(state)(tensors(value, library) for value in state)
-    return library.tensor(state) if isinstance(state, np.ndarray) else state
+    return each(state, lambda v: library.tensor(v) if isinstance(v, np.ndarray) else v)
 
 
 def agree(a, b):
