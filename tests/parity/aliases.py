@@ -1,7 +1,7 @@
 """Random programs over aliased tensors, run on torch and on symgrad side by side: `python -m tests.parity.aliases --programs 1000 --seed 0`.
 
 After every step the two libraries must agree on every tensor: its values, gradient, version, flags, base, layout, and on what the step raised. The
-first difference is printed as a small program in torch's words. Where a program ends, and what is not compared, stands in `agreement`.
+first difference is printed as a small program in torch's words. Where a program ends, and what is not compared, stands in `aliases`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import itertools
 import multiprocessing
 import operator
 import random
+import re
 import time
 import warnings
 from collections import Counter
@@ -22,11 +23,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from .agreement import AFTER_TYPES, BEFORE_TYPES, Case, named_alike
-from .asked import dtype_name, flat
+from tests.support.tables import table
+
+from .asked import dtype_name, flat, memory
 from .draw import Drawer
 from .draw_plainly import Plainly
-from .steps import PASSES, Step, World, say
+from .steps import PASSES, Ref, Step, World, say
 
 
 @dataclass
@@ -311,3 +313,56 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     raise SystemExit(bool(main()))
+
+
+CONSTANT = ("argsort", "argmax", "argmin", "gt", "le", "eq", "ne", "all", "any", "count_nonzero")
+PLACING = ("masked_fill_", "index_fill_", "scatter_", "masked_scatter_", "index_put_", "index_copy_", "index_add_", "scatter_add_", "fill_",
+           "scatter_reduce_")
+OUTSIDE = re.compile(r"out of DATA bounds|out of range in self|out of bounds")
+# What a pass refuses before it begins.
+EARLY = re.compile(r"does not require grad|implicitly created|Mismatch in shape|Mismatch in dtype|One of the differentiated Tensors|"
+                   r"requires_grad=False|materialize_grads|allow_unused|inputs. argument|can't be empty|appears to not have been used|no grad_fn|"
+                   r"For complex Tensors")
+
+
+class Case(NamedTuple):
+    """A step, what torch and symgrad raised ("" for nothing), the program so far, and torch's tensors."""
+
+    step: Step
+    theirs: str
+    ours: str
+    program: Sequence[Step]
+    tensors: dict[str, Any]
+    reset: bool = False  # whether a tensor that a graph may have saved has got other data, unseen by its version
+
+    def reads_itself(self) -> bool:
+        """Whether an operand shares the memory of the tensor that is written."""
+        written, *others = (memory(self.tensors[name]) if self.tensors[name].numel() else name for name in self.step.needs())
+        return written in others or sum(isinstance(a, Ref) and a.name in self.step.needs() for a in self.step.args) > len(self.step.needs())
+
+    def repeats(self) -> bool:
+        """Whether the tensor that is written has an element more than once."""
+        t = self.tensors[self.step.args[0].name]
+        return any(n > 1 and not stride for n, stride in zip(t.shape, t.stride()))
+
+    def one_memory(self) -> bool:
+        """Whether the operands are the same elements of the same memory, up to dimensions of size 1."""
+        ts = [self.tensors[name] for name in self.step.needs()]
+        return len(ts) > 1 and len({(t.data_ptr(), tuple((n, s) for n, s in zip(t.shape, t.stride()) if n > 1)) for t in ts}) == 1
+
+
+def _raises_alone(case: Case, words: str) -> bool:
+    return bool(case.theirs) and not case.ours and bool(re.search(words, case.theirs))
+
+
+BEFORE_TYPES = table(globals(), "BEFORE_TYPES")
+AFTER_TYPES = table(globals(), "AFTER_TYPES")
+
+
+def named_alike(a: Any, b: Any, freed: bool) -> bool:
+    """Whether two nodes, or refusals that name one, are the same but for that name: of a conversion in place of the operation, or of a view."""
+    if b in ("ToCopyBackward0", "ViewAsRealBackward0", "ViewAsComplexBackward0"):
+        return isinstance(a, str)
+    if isinstance(a, str) and isinstance(b, str) and re.sub(r"\d$", "", a) == re.sub(r"\d$", "", b):
+        return freed  # the number at the end follows from arguments
+    return False

@@ -1,7 +1,7 @@
 """Draws the next step of an eager program as a careless programmer writes it: any tensor for any step, and arguments that do not fit.
 
 Where `draw` keeps away from what the libraries do differently, this does not: `.data` is set after tensors were saved, sizes change in place below
-views, scatters have wrong indices, and variances are those of one element. What may differ stands in `agreement`.
+views, scatters have wrong indices, and variances are those of one element. What may differ stands in `aliases`.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 import symgrad
+from tests.parity.aliases import AFTER_TYPES, BEFORE_TYPES
 
-from .agreement import AFTER_TYPES, BEFORE_TYPES
 from .aliases import WILD, Difference, Pair, Wild, main, shrink
 from .draw import Drawer
 from .steps import Array, Ref, Step, say

@@ -1,9 +1,14 @@
-"""SummaryWriter: what is read back of pictures, sounds, arrays and settings, and what is refused."""
+"""SummaryWriter: pictures, sounds, arrays, curves and settings are what torch writes, and what is refused.
+
+What torch writes is in tests/support/data/tensorboard_media.json, written by `python -m tests.torch_compat.test_tensorboard_media`.
+"""
 
 import errno
 import io
+import json
 import os
-import wave
+import pathlib
+import tempfile
 
 import numpy as np
 import pytest
@@ -12,41 +17,72 @@ import symgrad
 from symgrad.utils.tensorboard import SummaryWriter
 from tests.torch_compat.test_tensorboard import events
 
+RECORDED = pathlib.Path(__file__).parents[1] / "support" / "data" / "tensorboard_media.json"
+SHAPES = [((3, 5, 4), "CHW"), ((1, 5, 4), "CHW"), ((4, 5, 6), "CHW"), ((5, 4), "HW"), ((4, 5), "WH"), ((5, 4, 1), "HWC"), ((11, 3, 5, 4), "NCHW"),
+          ((4, 5, 4, 3), "NHWC"), ((3, 5, 4, 1), "NHWC")]
+
 
 def summaries(folder):
     return {v.tag: v for e in events(folder) for v in e.summary.value}
 
 
-def test_a_picture_is_read_back_pixel_by_pixel(tmp_path):
+def plain(value):
+    """A summary as values that can be compared: the pixels of a picture, not the bytes of its file."""
+    from google.protobuf.json_format import MessageToDict
     from PIL import Image
-
-    pixels = np.random.default_rng(0).integers(0, 256, (5, 4, 3), np.uint8)
-    with SummaryWriter(tmp_path) as writer:
-        writer.add_image("bytes", pixels, dataformats="HWC")
-        writer.add_image("numbers", symgrad.tensor(pixels / 255.0, requires_grad=True), dataformats="HWC")
-    found = summaries(tmp_path)
-    for tag, tolerance in (("bytes", 0), ("numbers", 1)):
-        read = np.asarray(Image.open(io.BytesIO(found[tag].image.encoded_image_string)))
-        assert read.shape == (5, 4, 3) and np.abs(read.astype(int) - pixels).max() <= tolerance
-
-
-def test_a_sound_is_read_back(tmp_path):
-    with SummaryWriter(tmp_path) as writer:
-        writer.add_audio("a", symgrad.tensor([0.0, 0.5, -2.0]), sample_rate=8000)
-    with wave.open(io.BytesIO(summaries(tmp_path)["a"].audio.encoded_audio_string)) as sound:
-        assert (sound.getframerate(), sound.getnchannels(), sound.getnframes()) == (8000, 1, 3)
-        assert np.frombuffer(sound.readframes(3), "<i2").tolist() == [0, 16383, -32767]
-
-
-def test_settings_of_an_experiment_with_their_types(tmp_path):
     from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+    from tensorboard.util.tensor_util import make_ndarray
 
-    with SummaryWriter(tmp_path) as writer:
-        writer.add_hparams({"lr": 0.1, "flag": True, "name": "sgd", "none": None}, {"loss": symgrad.tensor(1.5)}, run_name="run")
-    found = summaries(tmp_path / "run")
-    start = HParamsPluginData.FromString(found["_hparams_/session_start_info"].metadata.plugin_data.content).session_start_info.hparams
-    assert {name: getattr(value, value.WhichOneof("kind")) for name, value in start.items()} == {"lr": 0.1, "flag": True, "name": "sgd"}
-    assert found["loss"].simple_value == 1.5
+    if value.HasField("image"):
+        picture = value.image
+        return value.tag, picture.height, picture.width, picture.colorspace, np.asarray(Image.open(io.BytesIO(picture.encoded_image_string))).tolist()
+    if value.HasField("tensor") and value.tensor.string_val == []:
+        return value.tag, str(value.metadata), str(make_ndarray(value.tensor).dtype), make_ndarray(value.tensor).tolist()
+    if value.metadata.plugin_data.plugin_name == "hparams":
+        return value.tag, MessageToDict(HParamsPluginData.FromString(value.metadata.plugin_data.content))
+    return value.tag, str(value)
+
+
+def written(writer, folder, program, tensor):
+    """What a program writes, as data that JSON can hold."""
+    with writer(folder) as w:
+        program(w, tensor)
+    folders = [pathlib.Path(folder), *sorted(p for p in pathlib.Path(folder).iterdir() if p.is_dir())]
+    return json.loads(json.dumps([(e.step, *plain(v)) for f in folders for e in events(f) for v in e.summary.value]))
+
+
+def images(w, tensor):
+    random = np.random.default_rng(0)
+    for i, (shape, order) in enumerate(SHAPES):
+        w.add_image(f"float {i}", tensor(random.random(shape) * 1.2 - 0.1), i, dataformats=order)
+        w.add_image(f"bytes {i}", tensor((random.random(shape) * 255).astype(np.uint8)), i, dataformats=order)
+    w.add_images("several", tensor(random.random((9, 1, 2, 3))), 4)
+
+
+def others(w, tensor):
+    random = np.random.default_rng(1)
+    labels, predictions = random.integers(0, 2, 80), random.random(80)
+    w.add_histogram_raw("raw", 0, 1, 5, 2.5, 3.5, [0.0, 0.5, 1.0], [0, 2, 3], 1)
+    w.add_audio("sound", tensor(np.sin(np.arange(100.0))), 1, 8000)
+    w.add_pr_curve("curve", tensor(labels), tensor(predictions), 2)
+    w.add_pr_curve("weighted", tensor(labels), tensor(predictions), 2, 20, weights=random.random(80))
+    w.add_tensor("array", tensor(random.random((2, 3)).astype(np.float32)), 1)
+    w.add_tensor("whole", tensor(np.array([1, 2, 3], np.int64)), 1)
+    w.add_custom_scalars_multilinechart(["x", "y"], "category", "title")
+    w.add_custom_scalars({"A": {"lines": ["Multiline", ["x", "y"]], "band": ["Margin", ["a", "b", "c"]]}})
+
+
+def settings(w, tensor):
+    w.add_hparams({"lr": 0.1, "n": 3, "opt": "sgd", "t": tensor(np.array([2.0])), "none": None}, {"loss": 1.5}, {"opt": ["sgd", "adam"]},
+                  run_name="one")
+
+
+PROGRAMS = {"images": images, "others": others, "settings": settings}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_written_is_what_torch_writes(name, tmp_path):
+    assert written(SummaryWriter, tmp_path, PROGRAMS[name], symgrad.tensor) == json.loads(RECORDED.read_text())[name]
 
 
 def test_vectors_for_the_projector(tmp_path):
@@ -104,3 +140,19 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     with pytest.raises(PermissionError, match="cannot be written") as caught:
         SummaryWriter(tmp_path / "closed")
     assert (caught.value.errno, caught.value.filename) == (errno.EACCES, str(tmp_path / "closed"))
+
+
+def record():
+    """Write what torch writes."""
+    import torch
+    from torch.utils.tensorboard import SummaryWriter
+
+    found = {}
+    for name, program in PROGRAMS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            found[name] = written(SummaryWriter, folder, program, torch.tensor)
+    RECORDED.write_text(json.dumps(found) + "\n")
+
+
+if __name__ == "__main__":
+    record()
