@@ -74,7 +74,6 @@ from symgrad.dtypes.dtype import iinfo as iinfo
 from symgrad.dtypes.dtype import promote_types as promote_types
 from symgrad.dtypes.dtype import set_default_dtype as set_default_dtype
 from symgrad.engine.storage.copyslices import detach_ as detach_
-from symgrad.engine.storage.strided import as_strided as as_strided
 from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike
 from symgrad.engine.tensor import Size as Size
 from symgrad.engine.tensor import Tensor as Tensor
@@ -132,12 +131,12 @@ from symgrad.methods.counting import signbit as signbit
 from symgrad.methods.counting import unique as unique
 from symgrad.methods.counting import unique_consecutive as unique_consecutive
 from symgrad.methods.counting import where as where
-from symgrad.methods.elements import hash_tensor as hash_tensor
-from symgrad.methods.elements import slice_inverse as slice_inverse
 from symgrad.methods.extending import elementwise as elementwise
 from symgrad.methods.extending import linear as linear
 from symgrad.methods.extending import multilinear as multilinear
 from symgrad.methods.extending import primitive as primitive
+from symgrad.methods.filling import hash_tensor as hash_tensor
+from symgrad.methods.filling import slice_inverse as slice_inverse
 from symgrad.methods.histograms import histogram as histogram
 from symgrad.methods.histograms import histogramdd as histogramdd
 from symgrad.methods.histograms import segment_reduce as segment_reduce
@@ -161,6 +160,7 @@ from symgrad.methods.predicates import result_type as result_type
 from symgrad.methods.predicates import typename as typename
 from symgrad.methods.printing import get_printoptions as get_printoptions
 from symgrad.methods.printing import set_printoptions as set_printoptions
+from symgrad.methods.reshaping import as_strided as as_strided
 from symgrad.methods.reshaping import as_strided_ as as_strided_
 from symgrad.methods.reshaping import resize_as_ as resize_as_
 from symgrad.methods.spectrograms import istft as istft

@@ -1,6 +1,6 @@
 """Discrete Fourier transforms, with torch's names: differentiable to every order, in complex and real numbers.
 
-All of them are made of three linear ops: from complex to complex numbers, from real ones, and to real ones (`symgrad/ops/fourier.py`).
+All of them are made of three linear ops: from complex to complex numbers, from real ones, and to real ones (`symgrad/ops/convolution.py`).
 
 `n` and `s` are the sizes to which the input is cut, or filled up with zeros, before the transform (in `irfft` and `hfft` those of the result);
 `norm` is the factor: "backward" has 1/n in the inverse transform, "forward" in the other one, and "ortho" has 1/√n in both.

@@ -1,7 +1,7 @@
 """Transforms of arrays of float64 and complex128 by pocketfft's functions for real numbers, in place of rules made of complex transforms.
 
 A table of functions by the names of ops: the value, and the transpose of the linear map, each with the kind of numbers that it takes.
-They compute what the rules in `ops/fourier.py` say.
+They compute what the rules in `ops/convolution.py` say.
 """
 
 from __future__ import annotations

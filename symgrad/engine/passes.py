@@ -32,8 +32,8 @@ from symgrad.engine.generated_pullbacks import FLOAT32, FLOAT64, float64, ndarra
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.instrumented import pull_instrumented
 from symgrad.engine.operands import is_complex
-from symgrad.engine.parallel_backward import pull_parts
 from symgrad.engine.saved import traced_args, unpacking, verify
+from symgrad.engine.tasks import pull_parts
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.unmoved import Passed
 from symgrad.errors import FREED

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from symgrad.autograd import engine as backward
-from symgrad.autograd import modes
-from symgrad.engine import hooks, traced
-from symgrad.engine.storage import copyslices, strided, views
+from symgrad.engine import hooks
 from symgrad.engine.tensor import Tensor
-from symgrad.formulas import expressions
 from symgrad.graph.node import Node
-from symgrad.methods import (
-    counting,
-    elements,
-    filling,
-    histograms,
-    inplace,
-    layout,
-    numpy_ufuncs,
-    operators,
-    predicates,
-    printing,
-    reshaping,
-    spectrograms,
-    surface,
-    values,
-)
 
-TABLES = [module.METHODS for module in (
-    traced, hooks, views, copyslices, strided, modes, backward, expressions, operators, numpy_ufuncs, layout, reshaping, inplace,
-    counting, filling, predicates, printing, values, surface, histograms, elements, spectrograms)]
+TABLES = [importlib.import_module(f"symgrad.{name}").METHODS for name in """
+engine.traced engine.hooks engine.storage.views engine.storage.copyslices autograd.modes autograd.engine formulas.expressions methods.operators
+methods.numpy_ufuncs methods.layout methods.reshaping methods.inplace methods.counting methods.filling methods.predicates methods.printing
+methods.values methods.surface methods.histograms methods.spectrograms
+""".split()]
 
 
 def attach(table: Mapping[str, Any], owner: type = Tensor) -> None:

@@ -14,7 +14,6 @@ from symgrad.carriers.batched import Batched
 from symgrad.engine.method_table import MethodTable
 from symgrad.engine.recording import core
 from symgrad.engine.refusals import expect_tensors, taking_tensors
-from symgrad.engine.storage.strided import member_geometry
 from symgrad.engine.storage.versions import Alias
 from symgrad.engine.storage.views import UnrecordedLeaf, unregister_view
 from symgrad.engine.storage.writes import into, taking_out
@@ -26,9 +25,10 @@ from symgrad.graph.node import node_class
 from symgrad.graph.op import REGISTRY
 from symgrad.layouts.indices import check_bounds, integer_index
 from symgrad.methods.counting import nonzero
-from symgrad.methods.elements import hash_tensor, slice_inverse
+from symgrad.methods.filling import hash_tensor, slice_inverse
 from symgrad.methods.histograms import histogram, histogramdd, segment_reduce
 from symgrad.methods.inplace import in_place
+from symgrad.methods.reshaping import member_geometry
 from symgrad.methods.spectrograms import istft, stft
 from symgrad.ops.rules import axis
 from symgrad.ops.scatter import check_size

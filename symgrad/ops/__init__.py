@@ -3,7 +3,7 @@
 import importlib
 
 for _name in """
-activations arithmetic arranging convolution elementary elimination factorizations fourier indexing ldl linalg matrices matrix_functions mixed neural
-norms reduction scatter selection shape special special_bessel spectra statistics
+activations arithmetic arranging convolution elementary elimination factorizations ldl linalg matrices matrix_functions mixed neural norms
+reduction scatter selection shape special special_bessel spectra statistics
 """.split():
     importlib.import_module(f"{__name__}.{_name}")

@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.autograd import is_grad_enabled, set_grad_enabled
 from symgrad.dtypes.dtype import get_default_dtype, set_default_dtype
-from symgrad.engine.parallel_backward import with_modes_of_caller
+from symgrad.engine.tasks import with_modes_of_caller
 from symgrad.system.restoring import restored
 
 __all__ = ["in_a_thread", "silence"]

@@ -7,7 +7,7 @@ import symgrad
 from symgrad import autograd, fft, func
 from symgrad.carriers import numeric
 from symgrad.carriers.transforms import TRANSFORMS
-from symgrad.ops import fourier
+from symgrad.ops import convolution
 
 RNG = np.random.default_rng(0)
 REAL, COMPLEX = RNG.standard_normal((3, 4)), RNG.standard_normal((3, 4)) + 1j * RNG.standard_normal((3, 4))
@@ -85,14 +85,14 @@ def test_transforms_of_arrays_agree_with_the_rules(shape, inverse, half):
     n, real = shape[dims[-1]], rng.standard_normal(shape)
     value, _, transpose, _ = TRANSFORMS["fourier_of_real"]
     spectrum = value(real, dims, inverse, 3.0, half)
-    assert_near(spectrum, fourier._of_real(numeric, real, dims, inverse, 3.0, half))
+    assert_near(spectrum, convolution._of_real(numeric, real, dims, inverse, 3.0, half))
     g = rng.standard_normal(spectrum.shape) + 1j * rng.standard_normal(spectrum.shape)
     given = g.copy()
-    assert_near(transpose(g, shape, dims, inverse, 3.0, half), fourier._of_real_transpose(numeric, g, shape, dims, inverse, 3.0, half))
+    assert_near(transpose(g, shape, dims, inverse, 3.0, half), convolution._of_real_transpose(numeric, g, shape, dims, inverse, 3.0, half))
     if half:
         value, _, transpose, _ = TRANSFORMS["fourier_to_real"]
-        assert_near(value(g, dims, inverse, 3.0, n), fourier._to_real(numeric, g, dims, inverse, 3.0, n))
-        assert_near(transpose(real, g.shape, dims, inverse, 3.0, n), fourier._to_real_transpose(numeric, real, g.shape, dims, inverse, 3.0, n))
+        assert_near(value(g, dims, inverse, 3.0, n), convolution._to_real(numeric, g, dims, inverse, 3.0, n))
+        assert_near(transpose(real, g.shape, dims, inverse, 3.0, n), convolution._to_real_transpose(numeric, real, g.shape, dims, inverse, 3.0, n))
     np.testing.assert_array_equal(g, given)  # nothing was written to an argument
 
 

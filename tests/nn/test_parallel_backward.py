@@ -8,7 +8,7 @@ import pytest
 
 import symgrad as torch
 from symgrad import autograd, nn
-from symgrad.engine import parallel_backward, passes
+from symgrad.engine import passes, tasks
 from symgrad.utils.checkpoint import checkpoint
 
 X = np.sin(np.arange(60.0)).reshape(12, 5)
@@ -64,11 +64,11 @@ def loss(out):
 @pytest.fixture
 def parallel(monkeypatch):
     """How often the parts were pulled back in threads."""
-    monkeypatch.setattr(parallel_backward, "LEAST", 0)
+    monkeypatch.setattr(tasks, "LEAST", 0)
     found = []
 
     def counted(*args):
-        found.append(parallel_backward.pull_parts(*args))
+        found.append(tasks.pull_parts(*args))
         return found[-1]
 
     monkeypatch.setattr(passes, "pull_parts", counted)
@@ -197,11 +197,11 @@ def test_errors_of_a_part_reach_the_caller(parallel):
 
 def test_graphs_of_parts_are_freed(parallel):
     gc.collect()
-    before = len(parallel_backward._parts)
+    before = len(tasks._parts)
     y = loss(nn.DataParallel(Net(), 2)(torch.tensor(X)))
-    assert len(parallel_backward._parts) == before + 4
+    assert len(tasks._parts) == before + 4
     del y
-    assert len(parallel_backward._parts) == before
+    assert len(tasks._parts) == before
 
 
 class Weighted(nn.Module):
@@ -218,7 +218,7 @@ class Weighted(nn.Module):
 
 def test_cotangents_are_added_in_the_order_of_the_parts(monkeypatch):
     """(1e16 - 1e16) + 1 is 1, and every other order loses the 1."""
-    monkeypatch.setattr(parallel_backward, "LEAST", 0)
+    monkeypatch.setattr(tasks, "LEAST", 0)
     model = Weighted()
     for rows, sums in (([1e16, -1e16, 1.0], 1.0), ([1.0, 1e16, -1e16], 0.0)):
         model.w.grad = None
@@ -227,7 +227,7 @@ def test_cotangents_are_added_in_the_order_of_the_parts(monkeypatch):
 
 
 def test_gradients_of_what_a_part_has_computed(monkeypatch):
-    monkeypatch.setattr(parallel_backward, "LEAST", 0)
+    monkeypatch.setattr(tasks, "LEAST", 0)
     model = Weighted()
     out = nn.DataParallel(model, 2)(torch.tensor([[2.0], [3.0]]))
     inner, weight = autograd.grad(out.square().sum(), (model.seen[2.0], model.w), retain_graph=True)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from symgrad.engine.parallel_backward import mark_parts, with_modes_of_caller
+from symgrad.engine.tasks import mark_parts, with_modes_of_caller
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.graph.modes import DEFAULT, thread

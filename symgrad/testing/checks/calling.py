@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.engine.parallel_backward import with_modes_of_caller
+from symgrad.engine.tasks import with_modes_of_caller
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.frameworks.adapter import Adapter, Array, NotApplicable, is_active
 from symgrad.methods.extending import BUILT_IN
