@@ -119,23 +119,7 @@ def _grown(children):
 
 EXPRESSIONS = st.recursive(LEAVES, _grown, max_leaves=4)
 
-# Each maps an expression to two expressions of the same function.
-REWRITINGS = [
-    lambda e: (sin(2 * e), 2 * sin(e) * cos(e)),
-    lambda e: (cos(2 * e), 1 - 2 * sin(e) ** 2),
-    lambda e: (tanh(e), (1 - exp(-2 * e)) / (1 + exp(-2 * e))),
-    lambda e: (1 - tanh(e) ** 2, 1 / sympy.cosh(e) ** 2),
-    lambda e: ((e + 1) ** 3, e**3 + 3 * e**2 + 3 * e + 1),
-    lambda e: (e, Max(e, 0) - Max(-e, 0)),
-    lambda e: (sqrt(e**2 + 2 * e + 1), Abs(e + 1)),
-    lambda e: (log(1 + exp(e)) - e, log(1 + exp(-e))),
-    lambda e: (e / (1 + e**2), sin(2 * sympy.atan(e)) / 2),
-    lambda e: (sympy.expand(e), e),
-    lambda e: (sympy.together(e), sympy.expand(e)),
-    lambda e: (sympy.factor_terms(e), e),
-    lambda e: (e.rewrite(exp), e),
-    lambda e: (e.rewrite(Piecewise), e),
-]
+REWRITINGS = [eval(f"lambda e: ({a}, {b})") for a, b in lines("rewritings")]  # each to two expressions of the same function
 
 
 @pytest.mark.sweep

@@ -5,11 +5,12 @@ from fractions import Fraction
 
 import pytest
 import sympy
-from sympy import Rational, binomial, factorial, hermite, hyper, polygamma, rf, symbols, zeta
+from sympy import Rational, binomial, factorial, hermite, hyper, polygamma, rf, symbols, zeta  # noqa: F401  the texts name them
 
 from symgrad.algebra.evaluating import Evaluator, Unknown
 from symgrad.algebra.identity import identical
 from symgrad.algebra.stochastic import Arithmetic
+from tests.support.lines import lines
 
 x, y = symbols("x y", real=True)
 t = sympy.Symbol("t")
@@ -113,11 +114,7 @@ def test_conventions_are_those_of_sympy():
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("pair", [
-    (binomial(n, m) + binomial(n, m + 1), binomial(n + 1, m + 1)), (binomial(x, y) + binomial(x, y + 1), binomial(x + 1, y + 1)),
-    (zeta(27, x), zeta(27, x + 1) + x**-27), (zeta(27, x), zeta(27, x + 2) + x**-27 + (x + 1) ** -27), (zeta(2, x), polygamma(1, x)),
-    (zeta(3, x), -polygamma(2, x) / 2), (zeta(Rational(5, 2), sympy.exp(x)), zeta(Rational(5, 2), 1 + sympy.exp(x)) + sympy.exp(-5 * x / 2)),
-    (zeta(2, x - 300), zeta(2, x - 299) + 1 / (x - 300) ** 2)], ids=str)
+@pytest.mark.parametrize("pair", [tuple(map(eval, pair)) for pair in lines("hard_identities")], ids=str)
 def test_true_identities_at_which_mpmath_has_wrong_digits(pair):
     found = identical(*pair, seconds=20.0)
     assert found.verdict in ("proved", "verified"), str(found)
@@ -135,13 +132,7 @@ def test_a_wrong_value_of_mpmath_refutes_nothing_and_proves_nothing():
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("pair", [
-    (sympy.Sum(k, (k, 1, t)), t * (t + 1) / 2), (sympy.Sum(binomial(N, k), (k, 0, N)), 2**N),
-    (sympy.Sum(k**2, (k, 1, N)), N * (N + 1) * (2 * N + 1) / 6),
-    (sympy.Product(k, (k, 1, N)), factorial(N)), (sympy.Sum(sympy.Sum(j * k, (j, 1, k)), (k, 1, N)), N * (N + 1) * (N + 2) * (3 * N + 1) / 24),
-    (hyper([-N, x], [y], 1), rf(y - x, N) / rf(y, N)), (hermite(N + 2, x), 2 * x * hermite(N + 1, x) - 2 * (N + 1) * hermite(N, x)),
-    (sympy.laguerre(N, x), hyper([-N], [1], x)), (sympy.bell(N + 1), sympy.Sum(binomial(N, k) * sympy.bell(k), (k, 0, N))),
-    (sympy.fibonacci(n + 2), sympy.fibonacci(n + 1) + sympy.fibonacci(n)), (sympy.totient(2 * n - 1), sympy.totient(4 * n - 2))], ids=str)
+@pytest.mark.parametrize("pair", [tuple(map(eval, pair)) for pair in lines("integer_identities")], ids=str)
 def test_sums_and_functions_of_integers_are_compared_at_integers(pair):
     found = identical(*pair, seconds=10.0)
     assert found.verdict in ("proved", "verified") and found.points >= 10, str(found)

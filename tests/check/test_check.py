@@ -147,25 +147,9 @@ def test_tails_of_accurate_rules_are_not_called_a_loss():
 
 # Nothing to check
 
-NOTHING = {
-    "a number": (lambda x: 3.0, [1.0], "does not depend on the inputs"),
-    "a detached result": (lambda x: x.detach() * 2, [1.0], "does not depend on the inputs"),
-    "an item": (lambda x: x.item() ** 2, [1.0], "does not depend on the inputs"),
-    "None": (lambda x: None, [1.0], "does not depend on the inputs"),
-    "a random function": (lambda x: x * symgrad.rand(1).sum(), [1.0], "two calls with the same inputs"),
-    "no real input": (lambda x: x, ["text"], "no argument is a real number"),
-    "only whole arrays": (lambda x: x, [np.array([1, 2])], "no argument is a real number"),
-    "a complex input": (lambda x: x, [1j], "complex"),
-    "a value that is nan": (lambda x: x.log(), [-1.0], "value at the given point is nan"),
-    "a value that is inf": (lambda x: 1 / x, [0.0], "value at the given point is inf"),
-    "an empty array": (lambda x: x.sum(), [np.zeros(0)], "no argument is a real number"),
-}
-
-
-@pytest.mark.parametrize("what", NOTHING)
-def test_not_checkable_functions_have_a_reason(what):
-    function, inputs, reason = NOTHING[what]
-    report = symgrad.check(function, *inputs)
+@pytest.mark.parametrize("what, reason, inputs, function", lines("not_checkable"))
+def test_not_checkable_functions_have_a_reason(what, reason, inputs, function):
+    report = symgrad.check(eval(function), *eval(inputs))
     assert report.verdict == "not checkable" and not report.ok and reason in report.reason, report
     assert report.reason in str(report)
 

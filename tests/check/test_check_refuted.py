@@ -19,19 +19,9 @@ from symgrad.methods import extending
 from symgrad.proofs import formulas as proof
 from symgrad.reference import exact
 from symgrad.sampling.points import shrink_values
+from tests.support.lines import lines
 
-WRONG = {
-    "scaled by 1 + 1e-6": (lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) * (1 + 1e-6)),
-    "scaled by 1 + 2**-50": (lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) * (1 + 2.0**-50)),
-    "wrong sign": (lambda xp, x: xp.cos(x), lambda xp, y, x: xp.sin(x)),
-    "wrong only below -1": (lambda xp, x: x * x, lambda xp, y, x: xp.where(x < -1, 3 * x, 2 * x)),
-    "wrong only between -8 and -2": (lambda xp, x: x * x, lambda xp, y, x: xp.where(xp.logical_and(x < -2, x > -8), 3 * x, 2 * x)),
-    "zero rule of a small function": (lambda xp, x: 1e-6 * xp.sin(x), 0),
-    "zero rule": (lambda xp, x: xp.exp(x), 0),
-    "a constant forgotten": (lambda xp, x: xp.exp(2 * x), lambda xp, y, x: y),
-    "right at whole numbers": (lambda xp, x: x * x, lambda xp, y, x: 2 * x + xp.sin(3.141592653589793 * x) / 1000),
-    "NaN": (lambda xp, x: x * x, lambda xp, y, x: 2 * x * xp.log(-1 - x * x)),
-}
+WRONG = {what: tuple(map(eval, rules)) for what, *rules in lines("wrong_elementwise_rules")}
 
 
 @pytest.mark.sampled(5)

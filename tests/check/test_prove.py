@@ -14,6 +14,7 @@ from symgrad.proofs.numbers import NumericResult
 from symgrad.proofs.prove import Proof, prove
 from symgrad.reference.recorder import Box
 from tests.support.exemptions import exempt
+from tests.support.lines import lines
 
 
 def made(constructor, name, *rules, **rest):
@@ -35,41 +36,7 @@ def transposed(xp, a):
 
 # Wrong rules: the op, the order at which it is wrong first, and a statement that is refuted
 
-WRONG = {
-    "a millionth off": (lambda: made("elementwise", "off", lambda xp, x: xp.tanh(x), lambda xp, y, x: xp.sech_square(x) * (1 + 1e-6)), 1, "vjp by x"),
-    "a millionth off in the tail": (lambda: made(
-        "elementwise", "tail", lambda xp, x: xp.log(x), lambda xp, y, x: 1 / x + 1e-30 * x, domain=symgrad.graph.domains.POSITIVE), 1, "vjp by x"),
-    "the sign": (lambda: made("elementwise", "sign_of", lambda xp, x: xp.cos(x), lambda xp, y, x: xp.sin(x)), 1, "vjp by x"),
-    "swapped arguments": (lambda: made(
-        "elementwise", "swapped", lambda xp, a, b: a / b, lambda xp, y, a, b: -y / b, lambda xp, y, a, b: 1 / b), 1, "vjp by b"),
-    "below minus one": (lambda: made(
-        "elementwise", "below", lambda xp, x: xp.exp(x), lambda xp, y, x: xp.where(xp.lt(x, -1), 1.5 * y, y)), 1, "vjp by x"),
-    "only the second derivative": (lambda: made("elementwise", "second", lambda xp, x: xp.exp(x), lambda xp, y, x: constant(y)), 2, "by x, x"),
-    "only the third derivative": (lambda: made(
-        "elementwise", "third", lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x), vjp=lambda xp, g, y, args, needs: (
-            g * xp.third_slope(args[0]),)), 3, "by x, x, x"),
-    "zero for a millionth": (lambda: made(
-        "elementwise", "zero_rule", lambda xp, x: 1e-6 * xp.sin(x), lambda xp, y, x: xp.zeros_like(x)), 1, "vjp by x"),
-    "only the jvp": (lambda: made(
-        "elementwise", "forward_mode", lambda xp, x: xp.exp(x), lambda xp, y, x: y, jvp=lambda xp, ts, y, args: 2 * ts[0] * y), 1, "jvp"),
-    "not linear in the cotangent": (lambda: made(
-        "elementwise", "not_linear", lambda xp, x: xp.exp(x), lambda xp, y, x: y, vjp=lambda xp, g, y, args, needs: (g * g * y,)), 1, "vjp by x"),
-    "beyond a kink": (lambda: made("elementwise", "kink", lambda xp, x: xp.relu(x), lambda xp, y, x: xp.indicator(xp.gt(x, 1), y)), 1, "vjp by x"),
-    "a running sum the wrong way": (lambda: made(
-        "linear", "running", lambda xp, input: xp.cumsum(input, 0), lambda xp, g, shape: xp.cumsum(g, 0)), 1, "vjp by input"),
-    "a product transposed": (lambda: made(
-        "multilinear", "product", lambda xp, a, b: xp.mm(a, b), lambda xp, g, a, b: xp.mm(g, transposed(xp, b)),
-        lambda xp, g, a, b: xp.mm(transposed(xp, g), a), shapes=((2, 2), (2, 2))), 1, "vjp by b"),
-    "a jvp a millionth off": (lambda: made(
-        "primitive", "total", lambda xp, x: xp.logsumexp(x, (0,), False), vjp=lambda xp, g, y, x: g * xp.softmax(x, (0,)),
-        jvp=lambda xp, t, y, x: xp.sum(t * xp.softmax(x, (0,)), (0,), False) * 1.000001, shapes=((3,),)), 1, "jvp"),
-    "a gradient that forgets what it depends on": (lambda: made(
-        "primitive", "forgets", lambda xp, x: xp.logsumexp(x, (0,), False), vjp=lambda xp, g, y, x: g * constant(xp.softmax(x, (0,))),
-        jvp=lambda xp, t, y, x: xp.sum(t * xp.softmax(x, (0,)), (0,), False), shapes=((2,),)), 2, "vjp of vjp by x"),
-    "one element of a matrix": (lambda: made(
-        "linear", "element", lambda xp, input: xp.getitem(input, (1, 0)), lambda xp, g, shape: xp.place(g, (0, 1), shape), shapes=((2, 2),)),
-        1, "vjp by input"),
-}
+WRONG = {what: (eval(f"lambda: {op}"), int(order), statement) for what, order, statement, op in lines("wrong_rules")}
 
 
 @pytest.fixture

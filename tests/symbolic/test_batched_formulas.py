@@ -9,18 +9,10 @@ from symgrad import func
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.trees import flatten
 from tests.support.claims import ALL_CASES, attack_on
+from tests.support.lines import lines
 
 A, B = np.array([[1.3, 0.37], [0.71, -1.9]]), np.array([[0.9, -1.7], [1.1, 0.4]])
-FUNCTIONS = {
-    "matmul": lambda x: x @ x @ symgrad.tensor(B), "product of a constant": lambda x: symgrad.tensor(B) @ x.T, "rows": lambda x: x @ x[1],
-    "einsum": lambda x: symgrad.einsum("ij,kj,k->ki", x, x, x[0]), "outer": lambda x: symgrad.outer(x[0], x[1]),
-    "inv": symgrad.linalg.inv, "det": symgrad.linalg.det, "solve": lambda x: symgrad.linalg.solve(x, x[:, 1] ** 2),
-    "cat": lambda x: symgrad.cat([x[0] * x[1], symgrad.tensor(B[0])]), "index": lambda x: x[[0, 1, 0], [1, 1, 0]] * x[1, 1],
-    "put": lambda x: symgrad.tensor(B).index_put((symgrad.tensor([0]),), x[:1] ** 2), "triangle": lambda x: (x * x.T).tril(),
-    "written": lambda x: symgrad.tensor(B).index_copy(0, symgrad.tensor([1]), x[:1] * x[1:]), "norm": lambda x: x.norm(dim=0) * x[0],
-    "cumprod": lambda x: x.cumprod(0), "where": lambda x: symgrad.where(symgrad.tensor(B) > 0, x @ x, x),
-    "bilinear": lambda x: x[0] @ symgrad.tensor(B) @ x[1], "convolution": lambda x: symgrad.nn.functional.conv1d(x[None], x[None, :, :1]),
-}
+FUNCTIONS = {name: eval(function) for name, function in lines("batched_functions")}
 TRANSFORMS = {
     "jacfwd": lambda f, x: func.jacfwd(f)(x), "jacrev": lambda f, x: func.jacrev(f)(x),
     "hessian": lambda f, x: func.hessian(lambda x: (f(x) * (f(x) + 0.7)).sum())(x),

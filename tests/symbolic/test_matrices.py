@@ -60,15 +60,7 @@ def test_accumulated_gradients_are_one_formula():
     assert str(matrix_expr(autograd.grad(x @ x, x, symgrad.tensor(3.0))[0])) == "6 x"
 
 
-GRAPHS = {
-    "logistic": (lambda A, x, b: (symgrad.softplus(A @ x) - b * (A @ x)).sum(), "Aᵀ(σ(A x) − b)"),
-    "sigmoid": (lambda A, x, b: symgrad.sigmoid(A @ x).sum(), "Aᵀ(σ(A x) ∘ (1 − σ(A x)))"),
-    "norm": (lambda A, x, b: symgrad.norm(A @ x - b), "Aᵀ(A x − b) / ‖A x − b‖"),
-    "logsumexp": (lambda A, x, b: symgrad.logsumexp(A @ x, 0), "Aᵀ softmax(A x)"),
-    "relu": (lambda A, x, b: symgrad.relu(A @ x - b).sum(), "Aᵀ step(A x − b)"),
-    "mean": (lambda A, x, b: symgrad.mse_loss(A @ x, b), "Aᵀ(A x − b) / 2"),
-    "abs": (lambda A, x, b: symgrad.abs(A @ x - b).sum(), "Aᵀ sign(A x − b)"),
-}
+GRAPHS = {name: (eval(f"lambda A, x, b: {function}"), text) for name, text, function in lines("recorded_matrix_gradients")}
 
 
 @pytest.mark.parametrize("name", GRAPHS)

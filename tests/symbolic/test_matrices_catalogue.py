@@ -5,13 +5,9 @@ import pytest
 
 import symgrad
 from symgrad.matrixcalc import NoCompactForm, matrix_expr, matrix_gradient, matrix_hessian
+from tests.support.lines import lines
 
-VALUES = {
-    "linalg.inv(A)": "A⁻¹", "A.inverse()": "A⁻¹", "A.mT": "Aᵀ", "linalg.det(A)": "det(A)", "logdet(A)": "log det(A)", "trace(A)": "tr(A)",
-    "linalg.slogdet(A)[1]": "log det(A)", "linalg.solve(A, v)": "A⁻¹v", "linalg.solve(A, A.mT)": "A⁻¹Aᵀ", "linalg.matrix_power(A, 3)": "A³",
-    "trace(linalg.inv(A) @ A.mT)": "tr(A⁻ᵀA)", "v @ linalg.solve(A, v) + logdet(A)": "vᵀA⁻¹v + log det(A)", "linalg.multi_dot([A, A, v])": "A²v",
-    "linalg.matrix_norm(A)": "‖A‖_F",
-}
+VALUES = dict(lines("catalogue_values"))
 DERIVATIVES = {
     "logdet(A)": ("A⁻ᵀ", "-(A⁻¹ ⊗ A⁻ᵀ) K"), "trace(A @ A)": ("2 Aᵀ", "2 (I ⊗ I) K"),
     "v @ linalg.solve(A, v)": ("-A⁻ᵀv vᵀA⁻ᵀ", "(A⁻¹v vᵀA⁻¹ ⊗ A⁻ᵀ) K + (A⁻¹ ⊗ A⁻ᵀv vᵀA⁻ᵀ) K"),
@@ -46,19 +42,7 @@ def test_what_has_no_notation_is_refused_by_its_name():
         matrix_gradient(*value("linalg.cholesky(A @ A.mT).sum()"))
 
 
-FACTORS = {
-    "linalg.cholesky(S)": "chol(S)", "linalg.cholesky(S, upper=True)": "chol(S)ᵀ", "linalg.cholesky(A @ A.mT) @ v": "chol(A Aᵀ) v",
-    "linalg.cholesky(S) @ linalg.cholesky(S).mT": "S", "linalg.cholesky(S).diagonal().log().sum()": "log det(S) / 2",
-    "2 * linalg.cholesky(S, upper=True).diag().log().sum()": "log det(S)", "linalg.cholesky(S).diagonal().sum()": "tr(chol(S))",
-    "cholesky_solve(v[:, None], linalg.cholesky(S))[:, 0]": "S⁻¹v", "cholesky_inverse(linalg.cholesky(S))": "S⁻¹",
-    "linalg.solve_triangular(linalg.cholesky(S), v[:, None], upper=False)[:, 0]": "chol(S)⁻¹v",
-    "(linalg.solve_triangular(linalg.cholesky(S), v[:, None], upper=False) ** 2).sum()": "vᵀS⁻¹v",
-    "linalg.solve_triangular(linalg.cholesky(S), v[:, None], upper=False)[:, 0] * linalg.solve_triangular(linalg.cholesky(S), v[:, None], "
-    "upper=False)[:, 0]": "(chol(S)⁻¹v)^∘2",
-    "(linalg.cholesky(S) * v) @ linalg.cholesky(S).mT": "chol(S) diag(v) chol(S)ᵀ", "linalg.cholesky(S).diagonal().log()": "log(diag(chol(S)))",
-    "linalg.cholesky(S).diagonal().log().sum().exp()": "exp(log det(S) / 2)",
-    "(linalg.solve_triangular(linalg.cholesky(S).mT, v[:, None], upper=True) ** 2).sum()": "‖chol(S)⁻ᵀv‖²",
-}
+FACTORS = dict(lines("cholesky_factors"))
 
 
 @pytest.mark.parametrize("text", FACTORS)

@@ -9,6 +9,7 @@ import pytest
 
 import symgrad
 from symgrad import autograd, kron, linalg, matrix_expr, matrix_gradient, matrix_hessian, trace
+from tests.support.lines import lines
 
 SHAPES = {"A": (2, 3), "B": (3, 2), "S": (2, 2), "T": (3, 3), "u": (2,), "v": (3,), "z": (6,)}
 
@@ -22,17 +23,7 @@ def leaves(seed=0):
     return {name: symgrad.tensor(value, requires_grad=True, symbol=name) for name, value in arrays(seed).items()}
 
 
-VALUES = {
-    "kron(A, B)": "A ⊗ B", "A.kron(B)": "A ⊗ B", "np.kron(A, B)": "A ⊗ B", "kron(A, B) @ z": "(A ⊗ B) z", "kron(A, B).T @ z": "(Aᵀ ⊗ Bᵀ) z",
-    "kron(u, v)": "u ⊗ v", "kron(A, v)": "A ⊗ vᵀ", "kron(u[:, None], A)": "u ⊗ A", "kron(kron(S, u), v)": "S ⊗ uᵀ ⊗ vᵀ",
-    "kron(np.ones(4), v).sum()": "4 sum(v)", "kron(A, B) @ kron(B, A)": "A B ⊗ B A", "linalg.inv(kron(S, T))": "S⁻¹ ⊗ T⁻¹",
-    "linalg.solve(kron(S, T), z)": "(S⁻¹ ⊗ T⁻¹) z",
-    "symgrad.logdet(kron(S, T))": "log det(S ⊗ T)", "trace(kron(S, T))": "tr(S) tr(T)", "symgrad.exp(kron(A, B))": "exp(A ⊗ B)",
-    "kron(A, B) * symgrad.outer(z, z)": "diag(z) (A ⊗ B) diag(z)", "kron(S, np.eye(3)) + kron(np.eye(2), T)": "S ⊗ I + I ⊗ T",
-    "z @ (kron(S, np.eye(3)) + kron(np.eye(2), T)) @ z": "zᵀ(S ⊗ I + I ⊗ T) z", "kron(S, symgrad.outer(v, v))": "S ⊗ v vᵀ",
-    "A.reshape(-1)": "vec(Aᵀ)", "A.T.reshape(-1)": "vec(A)", "z.reshape(2, 3)": "unvec(z)ᵀ", "z.reshape(3, 2).T": "unvec(z)",
-    "(A @ z.reshape(3, 2) @ S.T).reshape(-1)": "(A ⊗ S) z", "A.reshape(-1).reshape(2, 3)": "A", "A.flatten() @ z": "zᵀ vec(Aᵀ)",
-}
+VALUES = dict(lines("kronecker_values"))
 
 
 @pytest.mark.parametrize("text", VALUES)

@@ -10,10 +10,11 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from sympy import atan, cos, cosh, exp, log, sin, sinh, sqrt, tanh
+from sympy import atan, cos, cosh, exp, log, sin, sinh, sqrt, tanh  # noqa: F401  the formulas name them
 
 from symgrad.graph.domains import POSITIVE, REAL
 from symgrad.symbolic.formula import OpFormula
+from tests.support.lines import lines
 
 x, y = sympy.symbols("x y", real=True)
 p, q = sympy.symbols("p q", positive=True)
@@ -23,28 +24,15 @@ DIGITS, MOVED = 1700, "1e-200"
 
 SIZES = (1e-300, 1e-166, 1e-150, 1e-110, 1e-103, 1e-54, 1e-20, 1e-7, 0.02, 0.7, 1.9, 30.0, 350.0, 712.5, 751.0, 1200.0, 1e20, 1e54, 1e77, 1e103,
          1e150, 1e155, 1e166, 1e300)
-ONE = {
-    "flat": exp(-1 / x**2), "sinc": sin(x) / x, "log_sinhc": log(sinh(x) / x), "x_gaussian": x * exp(-x**2), "one_minus_cos": (1 - cos(x)) / x**2,
-    "sinhc": sinh(x) / x, "log1p_ratio": log(1 + p) / p, "essential": exp(-1 / p), "tail": exp(-p) / p**3, "gamma_density": p**50 * exp(-p),
-    "log_cosh": log(cosh(x)), "angle": x / sqrt(1 + x**2), "witch": x / (1 + x**2), "lognormal": exp(-log(p)**2 / 2) / p,
-    "maxwell": p**2 * exp(-p**2 / 2), "fermi": p**4 / (exp(p) + 1), "atan_ratio": atan(x) / x, "tanh_ratio": tanh(x) / x,
-}
+FORMULAS = {name: eval(text) for name, text in lines("formulas_of_all_sizes")}
+ONE, TWO = ({name: e for name, e in FORMULAS.items() if len(e.free_symbols) == count} for count in (1, 2))
 CENTRES = (-3.0, -1e-3, 1e-150, 1e-5, 0.7, 3.0, 40.0, 1e3, 1e150)
 DISTANCES = (0.0, 2.0**-52, 1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 0.03, 0.2, 0.5, 1.0, 3.0, 20.0)
-TWO = {
-    "difference_of_exp": (exp(x) - exp(y)) / (x - y), "difference_of_log": (log(p) - log(q)) / (p - q),
-    "difference_of_sin": (sin(x) - sin(y)) / (x - y), "difference_of_root": (sqrt(p) - sqrt(q)) / (p - q),
-    "difference_of_cube": (x**3 - y**3) / (x - y), "difference_of_inverse": (1 / p - 1 / q) / (q - p),
-    "difference_of_atan": (atan(x) - atan(y)) / (x - y),
-    "inside": exp((log(p) - log(q)) / (p - q)), "logarithmic_mean": (p - q) / (log(p) - log(q)),
-    "twice": (exp(x) - exp(y) - (x - y) * exp(y)) / (x - y)**2,
-    "entropy": (p * log(p) - q * log(q)) / (p - q), "by_product": (exp(x * y) - 1) / y, "cosines": (1 - cos(x * y)) / x**2,
-}
 
 
 @functools.cache
 def formula(name):
-    expr = ONE.get(name, TWO.get(name))
+    expr = FORMULAS[name]
     symbols = sorted(expr.free_symbols, key=str)
     return OpFormula(name, symbols, expr, [POSITIVE if s.is_positive else REAL for s in symbols])
 
@@ -52,7 +40,7 @@ def formula(name):
 @functools.cache
 def by_mpmath(name, order):
     f = formula(name)
-    expr = ONE.get(name, TWO.get(name))
+    expr = FORMULAS[name]
     for symbol, count in zip(f.symbols, order):
         expr = sympy.diff(expr, symbol, count)
     return sympy.lambdify(f.symbols, expr, "mpmath")

@@ -7,6 +7,7 @@ import symgrad
 from symgrad.graph.op import REGISTRY
 from symgrad.testing import CheckFailure, check_complex
 from tests.support.functions import saving
+from tests.support.lines import lines
 
 QUICK = {"elementwise": True, "framework": "numpy", "shrink": False, "complex": True}
 conj = np.conj
@@ -17,16 +18,7 @@ def real_like(x, y):
     return y if np.iscomplexobj(x) else np.real(y)
 
 
-RIGHT = {
-    "square": (np.square, lambda g, x: g * conj(2 * x), lambda ts, x: 2 * x * ts[0]),
-    "exp": (np.exp, lambda g, x: g * conj(np.exp(x)), lambda ts, x: np.exp(x) * ts[0]),
-    "a complex factor": (lambda x: 1j * x, lambda g, x: real_like(x, -1j * g), lambda ts, x: 1j * ts[0]),
-    "conj": (np.conj, lambda g, x: conj(g), lambda ts, x: conj(ts[0])),
-    "square of the size": (lambda x: (x * conj(x)).real, lambda g, x: 2 * x * g, lambda ts, x: 2 * (conj(x) * ts[0]).real),
-    "abs": (np.abs, lambda g, x: g * x / np.where(x == 0, 1, np.abs(x)), lambda ts, x: (conj(x) * ts[0]).real / np.where(x == 0, 1, np.abs(x))),
-    "real": (lambda x: np.real(x).copy(), lambda g, x: g + 0 * x, lambda ts, x: np.real(ts[0]).copy()),
-    "imag": (lambda x: np.imag(x).copy(), lambda g, x: real_like(x, 1j * g), lambda ts, x: np.imag(ts[0]).copy()),
-}
+RIGHT = {name: tuple(map(eval, rules)) for name, *rules in lines("complex_rules")}
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -35,21 +27,7 @@ def test_right_complex_functions(name):
     assert check_complex(function, pullback=pullback, pushforward=pushforward, **QUICK).verdict == "passed"
 
 
-WRONG = {
-    "the conjugate forgotten": ("square", {"pullback": lambda g, x: g * 2 * x}),
-    "the cotangent conjugated": ("square", {"pullback": lambda g, x: conj(g) * conj(2 * x)}),
-    "the pushforward conjugated": ("square", {"pushforward": lambda ts, x: conj(2 * x) * ts[0]}),
-    "both by one part in a million": ("exp", {"pullback": lambda g, x: 1.000001 * g * conj(np.exp(x)),
-                                              "pushforward": lambda ts, x: 1.000001 * np.exp(x) * ts[0]}),
-    "the imaginary part of the gradient": ("exp", {"pullback": lambda g, x: real_like(x, np.real(g * conj(np.exp(x))) + 0j)}),
-    "the conjugate of conj": ("conj", {"pullback": lambda g, x: g}),
-    "half of the size": ("square of the size", {"pullback": lambda g, x: x * g}),
-    "the sign of imag": ("imag", {"pullback": lambda g, x: real_like(x, -1j * g)}),
-    "the imaginary part dropped": ("square", {"function": lambda x: (x * x).real + 0j if np.iscomplexobj(x) else x * x}),
-    "another value off the real axis": ("square", {"function": lambda x: x * x + 1e-6j * np.imag(x)}),
-    "another value on the real axis": ("square", {"function": lambda x: x * x + (1e-6 if np.iscomplexobj(x) else 0)}),
-    "both conjugates forgotten": ("exp", {"pullback": lambda g, x: g * np.exp(x), "pushforward": lambda ts, x: conj(np.exp(x)) * ts[0]}),
-}
+WRONG = {name: (of, eval(changes)) for name, of, changes in lines("wrong_complex_rules")}
 
 
 @pytest.mark.parametrize("name", WRONG)
