@@ -21,7 +21,6 @@ import numpy as np
 import symgrad
 from symgrad.formulas.parsing import ParseError, parse, parse_values
 from symgrad.frameworks.calling import examples_of
-from symgrad.frameworks.detection import FRAMEWORKS, is_foreign
 from symgrad.frameworks.files import (
     MODULE,
     BadInput,
@@ -34,8 +33,8 @@ from symgrad.frameworks.files import (
     running,
     split_target,
 )
-from symgrad.reports.base import IMPRECISE, BaseReport, exit_code
-from symgrad.reports.parts import message_of
+from symgrad.frameworks.naming import FRAMEWORKS, is_foreign
+from symgrad.reports.base import IMPRECISE, BaseReport, exit_code, message_of
 from symgrad.reports.process import INTERRUPTED, as_process
 from symgrad.reports.report import CrossReport, Report, as_latex
 from symgrad.reports.streams import Output, reserved

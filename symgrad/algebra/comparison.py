@@ -20,8 +20,7 @@ from symgrad.algebra.ranges import Range, points_in, ranges_of
 from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample
 from symgrad.algebra.visits import Visits
 from symgrad.carriers.digits import Undecided
-from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, BaseReport
-from symgrad.reports.parts import Formula, Line, Part
+from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, BaseReport, Formula, Line, Part
 from symgrad.sampling.conditions import boundaries
 from symgrad.sampling.points import shrink_values
 

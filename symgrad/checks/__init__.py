@@ -12,9 +12,8 @@ from symgrad.checks.cross import compare_floats, cross_check
 from symgrad.checks.measuring import DEFAULT, Tolerances
 from symgrad.compiled import function as compiled
 from symgrad.frameworks.calling import examples_of
-from symgrad.frameworks.detection import is_foreign
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable
-from symgrad.frameworks.naming import name_of
+from symgrad.frameworks.naming import is_foreign, name_of
 from symgrad.reports.base import NOT_CHECKABLE
 from symgrad.reports.report import Counterexample, CrossReport, Points, Report
 from symgrad.reports.streams import progress_bar
@@ -105,28 +104,22 @@ def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
                 name: str | None = None, tolerances: Tolerances = DEFAULT) -> Report:
     """`check` of a symgrad function with its inputs as a sequence or as a mapping by name; `name` is the name in the report."""
     _order(order)
-    with hermitian_parts() as read:
-        report = _check(function, inputs, order, wrt, points, seconds, seed, progress, rigorous, name or name_of(function), tolerances)
-    if read:
-        report.notes.append(
-            f"a matrix is not Hermitian: of {', '.join(read)} the Hermitian part was read, as the derivative has it, not one triangle")
-    return report
-
-
-def _check(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], order: int, wrt: Sequence[str] | None, points: int | None,
-           seconds: float, seed: int, progress: Any, rigorous: bool, name: str, tolerances: Tolerances) -> Report:
+    name = name or name_of(function)
     try:
         problem = DifferentiationTask(function, inputs, wrt, name)
     except NotCheckable as error:
         return Report(name, NOT_CHECKABLE, str(error), order)
     for i in problem.inputs:
         tolerances.refuse(i.name, i.value)
-    with progress_bar(progress, name) as tell:
+    with hermitian_parts() as read, progress_bar(progress, name) as tell:
         checker = Checker(problem, order, 20 if points is None else points, seconds, seed, tell, rigorous, tolerances)
         report = checker.run()
         if report.ok and tolerances.is_given:
             left = max(seconds - report.seconds, seconds / 2)
             report.add(compare_floats(problem, order, tolerances, list(checker.visited.values()), points, left, seed, tell))
+    if read:
+        report.notes.append(
+            f"a matrix is not Hermitian: of {', '.join(read)} the Hermitian part was read, as the derivative has it, not one triangle")
     return report
 
 

@@ -12,8 +12,7 @@ import sympy
 from symgrad.algebra.limits import Budget
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.digits import Undecided, Undefined
-from symgrad.checks.measuring import DEFAULT, Tolerances
-from symgrad.checks.suspect import find_wrong_op
+from symgrad.checks.measuring import DEFAULT, Tolerances, find_wrong_op
 from symgrad.diagnose.kinks.kinks import note
 from symgrad.engine.graph_breaks import difference
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, silence
@@ -25,21 +24,18 @@ from symgrad.reference.rigorous import carrier, enclosures
 from symgrad.reference.run import Run
 from symgrad.reference.sources import differences
 from symgrad.reference.template import NoFormula
-from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
-from symgrad.reports.parts import label
+from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, label
 from symgrad.reports.report import Counterexample, Report
-from symgrad.sampling.conditions import boundary_points, combined_numbers, constants_of_code, constants_of_graph, nearby_numbers
+from symgrad.sampling.conditions import boundary_points, constants_of_code, constants_of_graph, numbers_around
 from symgrad.sampling.points import Point, as_point, flat, random_direction, random_points, shrink_values, special_points
 from symgrad.system.restoring import workdps
-
-__all__ = ["Checker"]
 
 MAX_HESSIAN_INPUTS, MAX_THIRD_INPUTS = 64, 6  # inputs up to which all second, and all third, derivatives are computed at the given point
 PROOF_SECONDS, PROOF_SHARE = 3.0, 0.15  # the time for a symbolic proof, or the part of the time for the check if that is longer
 MIN_RANDOM_POINTS = 4  # random points that are compared even after the time is used up
 MAX_CONDITION_INPUTS = 8  # inputs up to which conditions are solved, and inputs that are set to the constants one at a time
 MAX_CONDITION_POINTS, CONDITION_SHARE = 96, 0.4  # points derived from conditions, and the part of the time for them
-MAX_CONSTANTS, NUMBERS_PER_CONSTANT = 16, 13  # constants of the source, and numbers at and around each
+MAX_CONSTANTS = 16  # constants of the source
 SHORT_NUMBERS = (12.0, 3.0, -2.0, 0.5)  # numbers with few bits, with which equalities between inputs can hold exactly
 Progress = Callable[[str, int, int], None]
 
@@ -242,8 +238,7 @@ class Checker:
                 roots: list[Any] = [g._node for g in base.gradients(base.result, create_graph=True) if g.requires_grad]
             named += [x for root in roots for x in constants_of_graph(root)]
         for i in (None, *range(n))[:MAX_CONDITION_INPUTS]:
-            for x in [y for k, c in enumerate(combined_numbers(named)[:MAX_CONSTANTS])
-                      for y in nearby_numbers(c)[:NUMBERS_PER_CONSTANT if k < len(named) else 3]]:
+            for x in numbers_around(named, MAX_CONSTANTS):
                 found.append(np.where((i is None) | (np.arange(n) == i), x, point))
         unique = {tuple(v): np.array(v, np.float64) for v in found[:MAX_CONDITION_POINTS]}
         return [as_point(self.problem.point, v) for v in unique.values()]

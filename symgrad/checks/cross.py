@@ -17,20 +17,17 @@ from symgrad.checks.cross_checker import CrossChecker
 from symgrad.checks.measuring import Tolerances
 from symgrad.frameworks.adapter import Adapter, AdapterOptions
 from symgrad.frameworks.calling import call_of, declared_parameters, flat_names
-from symgrad.frameworks.detection import framework_of, named_framework
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, silence
 from symgrad.frameworks.levels import Derivatives, adapter_of
-from symgrad.frameworks.naming import name_of, owner_of
+from symgrad.frameworks.naming import framework_of, name_of, named_framework, owner_of
 from symgrad.graph.domains import REAL
 from symgrad.reference.sources import DifferenceSource, ExpressionSource, RecordedSource
-from symgrad.reports.report import Agreement, CrossReport, Finding
+from symgrad.reports.report import CrossReport
 from symgrad.reports.streams import progress_bar
 from symgrad.sampling.conditions import constants_of_code
 from symgrad.sampling.domain_reader import domain_text, domains_of, simple_number
 from symgrad.sampling.points import as_point, random_direction, room_in
 from symgrad.symbolic.texts import parse_formula
-
-__all__ = ["Agreement", "compare_floats", "cross_check", "CrossReport", "expressions_of", "Finding", "names_of"]
 
 
 def names_of(formula: Any) -> tuple[str, ...] | None:
@@ -248,7 +245,8 @@ class _CrossCheck:
             report.against = f"the function {name_of(self.formula)}"
             problem, shape = self._formula_of_function(self.formula)
             return RecordedSource(silence()(problem.run)), shape
-        expressions, shape = expressions_of(self.formula, self.shapes, self._input_values())
+        fixed = {n: v for n, v in self.call.fixed.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+        expressions, shape = expressions_of(self.formula, self.shapes, fixed)
         for e in expressions:
             if e.has(sympy.zoo, sympy.nan, sympy.oo, sympy.I) or e.atoms(sympy.core.function.AppliedUndef):
                 raise ValueError(f"check: the formula {e} is no real number for real arguments, or has a function without a meaning")
@@ -259,9 +257,6 @@ class _CrossCheck:
     def _own_formula(self, tensors: Sequence[Any]) -> Any:
         result = self.call(tensors)
         return result[0] if self.options.pair else result
-
-    def _input_values(self) -> dict[str, Any]:
-        return {n: v for n, v in self.call.fixed.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
 
     def _level(self, derivatives: Derivatives) -> Callable[[np.ndarray, int], np.ndarray]:
         def level(vector: np.ndarray, order: int) -> np.ndarray:

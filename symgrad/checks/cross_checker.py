@@ -15,17 +15,14 @@ from symgrad.frameworks.levels import Derivatives, Levels, ShadowValues
 from symgrad.graph.domains import Domain
 from symgrad.reference.sources import DifferenceSource, ReferenceValues, Source
 from symgrad.reference.template import NoFormula
-from symgrad.reports.base import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED
-from symgrad.reports.parts import at, first_line, message_of, number, pair, ulp_text
+from symgrad.reports.base import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED, at, first_line, message_of, number, pair, ulp_text
 from symgrad.reports.report import Agreement, CrossReport, Finding
-from symgrad.sampling.conditions import boundary_numbers, combined_numbers, nearby_numbers
+from symgrad.sampling.conditions import boundary_numbers, numbers_around
 from symgrad.sampling.points import NORMAL, as_point, draw_points, edge_points, flat, shrink_values, weight
-
-__all__ = ["CrossChecker"]
 
 MAX_SPECIAL_POINTS = 60  # special points with one input; a third more with several
 MAX_CONDITION_POINTS = 60  # numbers at which conditions of the formula hold or change
-MAX_CONSTANTS, NUMBERS_PER_CONSTANT = 12, 13  # constants of the source, and numbers at and around each
+MAX_CONSTANTS = 12  # constants of the source
 MAX_CONSTANT_INPUTS = 4  # inputs that are set to these numbers
 SHADOW_DIGITS = 65, 400  # numbers of digits of the shadow execution
 REPEATED_CALLS = 4  # calls at one point, before and after all others: where chance has few outcomes, as in dropout of a sum, two calls often agree
@@ -137,10 +134,8 @@ class CrossChecker:
 
     def _compare_all(self) -> None:
         base = flat(self.base)
-        numbers = [y for k, c in enumerate(combined_numbers(self.named)[:MAX_CONSTANTS])
-                   for y in nearby_numbers(c)[:NUMBERS_PER_CONSTANT if k < len(self.named) else 3]]
         places = boundary_numbers(self.truth.expressions[:4], self.report.names, base)[:MAX_CONDITION_POINTS]
-        places += [(k, x) for x in numbers for k in range(min(base.size, MAX_CONSTANT_INPUTS))]
+        places += [(k, x) for x in numbers_around(self.named, MAX_CONSTANTS) for k in range(min(base.size, MAX_CONSTANT_INPUTS))]
         limit = MAX_SPECIAL_POINTS + MAX_SPECIAL_POINTS // 3 * (base.size > 1) + len(places)
         edges = [*edge_points(self.domains, base, places, limit, self.adapter.subnormals), *self.visited]
         others = draw_points(self.domains, self.requested, self.seed)
@@ -173,7 +168,8 @@ class CrossChecker:
         if not points.compared:
             raise NotCheckable(f"the formula has no finite value at any of {points.outside + points.singular} points of the domain "
                                f"({', '.join(f'{n} in {d}' for n, d in report.domains.items())}); give a domain where it is defined")
-        refused = self._unsupported_order()
+        # The order at which the function raises at every point, and which it therefore does not implement
+        refused = next((order for order, found in self.found.items() if found and all(f.kind == "raises" for _, f in found)), None)
         features = Features(report.names, self.truth.expressions)
         below = True
         for order in range(report.order + 1):
@@ -201,7 +197,7 @@ class CrossChecker:
         bad = next((a for a in report.agreements if a.wrong), None) or next((a for a in report.agreements if a.imprecise), None)
         if bad is not None and bad.wrong:
             first = self._simplify(bad)
-            report.verdict, report.reason = REFUTED, f"{_quantity(first)} {self._difference_text(first)}"
+            report.verdict, report.reason = REFUTED, self._difference_text(first)
             return
         compared = [a.order for a in report.agreements]
         absent = [k for k in range(report.order + 1) if k not in compared]
@@ -216,7 +212,7 @@ class CrossChecker:
             report.verdict = IMPRECISE
             lost = f" in {first.operation}" if first.operation else " as in the steps of the formula" if first.by == "formula" else ""
             report.reason = (f"{what} with {report.against} wherever floats can show it, at {where}; digits are lost{lost}: "
-                             f"{_quantity(first)} {self._difference_text(first)}")
+                             f"{self._difference_text(first)}")
             return
         report.verdict = VERIFIED
         within = ("their error bounds" if isinstance(self.truth, DifferenceSource) else
@@ -228,13 +224,6 @@ class CrossChecker:
             why = (f"{self.report.function} brings no derivatives for it, and finite differences say too little; give them, or name the framework"
                    if k > max(self.derivatives.methods) else "the formula has no derivative of this order at any point, or it could not be decided")
             report.notes.append(f"order {k} was not compared: {why}")
-
-    def _unsupported_order(self) -> int | None:
-        """The order at which the function raises at every point, and which it therefore does not implement; None if there is none."""
-        for order, found in self.found.items():
-            if found and all(f.kind == "raises" for _, f in found):
-                return order
-        return None
 
     def _simplest(self, a: Agreement) -> tuple[np.ndarray, Finding]:
         """The simplest of the wrong points of an order, or of the imprecise ones if none is wrong; ordinary points are preferred."""
@@ -276,12 +265,13 @@ class CrossChecker:
         return first
 
     def _difference_text(self, f: Finding) -> str:
+        quantity = "the value" if f.order == 0 else f.where
         if f.kind == "raises":
-            return f"raises {f.message}, where the true one is {number(f.truth)}"
+            return f"{quantity} raises {f.message}, where the true one is {number(f.truth)}"
         if f.kind == "not finite":
-            return f"is {f.value:g}, where the true one is {number(f.truth)}"
+            return f"{quantity} is {f.value:g}, where the true one is {number(f.truth)}"
         value, truth = pair(f.value, f.truth)
-        return f"is {value}, but the true one is {truth}: {ulp_text(f.ulp)} ULP away, where {ulp_text(f.bound)} are allowed"
+        return f"{quantity} is {value}, but the true one is {truth}: {ulp_text(f.ulp)} ULP away, where {ulp_text(f.bound)} are allowed"
 
     def _finding_at(self, vector: np.ndarray, order: int) -> Finding | None:
         """The worst finding of an order at a point, without counting the point in the report."""
@@ -303,10 +293,6 @@ def _mostly_agrees(found: Sequence[tuple[np.ndarray, Finding]]) -> bool:
     """
     ordinary = [f.agrees for v, f in found if is_ordinary(v)]
     return 2 * sum(ordinary) > len(ordinary) if ordinary else sum(f.agrees for _, f in found) >= MIN_RANDOM_POINTS
-
-
-def _quantity(f: Finding) -> str:
-    return "the value" if f.order == 0 else f.where
 
 
 def _agreement_text(orders: Sequence[int]) -> str:

@@ -37,7 +37,7 @@ from symgrad.program.backends import Running
 from symgrad.program.cache import programs
 from symgrad.program.program import ArraySpec
 from symgrad.program.recorder import ProgramRecorder
-from symgrad.reports.parts import message_of
+from symgrad.reports.base import message_of
 from symgrad.system.restoring import collection_paused, restored
 from symgrad.trees import Spec as Form
 from symgrad.trees import flatten

@@ -19,11 +19,8 @@ from symgrad.frameworks.calling import as_inputs, examples_of
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, run_of, silence
 from symgrad.frameworks.naming import name_of
 from symgrad.graph.order import upstream
-from symgrad.reports.base import BaseReport
-from symgrad.reports.parts import Line, Part, Table, at, number
+from symgrad.reports.base import BaseReport, Line, Part, Table, at, number
 from symgrad.system.frames import user_frame
-
-__all__ = ["NanCause", "NanReport", "explain_nan"]
 
 FINITE, NOT_FINITE = "finite", "not finite"
 MAX_SHOWN = 8  # steps in the printed report
@@ -275,7 +272,7 @@ def _remedies_for(report: NanReport) -> Iterator[str]:
         if cause is None:
             continue
         values = list(cause.operands.values())
-        op = _op_name(cause.op)
+        op = cause.op.partition("Backward")[0].lower() if "Backward" in cause.op else cause.op
         if cause.kind == "leaf":
             yield "an input is not finite already: look at what it was read or computed from"
         elif op == "sqrt" and cause.where == "backward" and 0.0 in values:
@@ -285,7 +282,10 @@ def _remedies_for(report: NanReport) -> Iterator[str]:
             yield ("a power has an infinite slope or value at 0 for exponents below 1: choose the base before it, where(x > 0, x, 1) ** p inside a "
                    "where")
         elif op in ("log", "log2", "log10", "log1p") and values:
-            yield _logarithm_remedy(values[0], op)
+            yield (f"{op} of a negative number is NaN: its argument should not be below its domain, or abs or a square is missing"
+                   if values[0] < (-1 if op == "log1p" else 0) else
+                   f"{op} of 0: for the logarithm of a probability use log_softmax or logsigmoid; otherwise choose before it, "
+                   f"where(x > 0, x, 1).log() inside a where")
         elif op in ("div", "reciprocal", "rsqrt"):
             yield ("0/0: a quotient with a limit, as sin(x)/x, has a function of its own (sinc); otherwise choose the denominator before dividing, "
                    "where(d != 0, d, 1)" if values and values[0] == 0 and values[-1] == 0 else
@@ -305,13 +305,3 @@ def _remedies_for(report: NanReport) -> Iterator[str]:
         yield "0 times infinite is NaN: a factor of 0 after an infinite slope does not take it away; choose with where, not by a product"
 
 
-def _logarithm_remedy(x: float, op: str) -> str:
-    if x < (-1 if op == "log1p" else 0):
-        return f"{op} of a negative number is NaN: its argument should not be below its domain, or abs or a square is missing"
-    return (f"{op} of 0: for the logarithm of a probability use log_softmax or logsigmoid; otherwise choose before it, where(x > 0, x, 1).log() "
-            f"inside a where")
-
-
-def _op_name(name: str) -> str:
-    """The op of a node, by the node's name."""
-    return name.partition("Backward")[0].lower() if "Backward" in name else name

@@ -12,10 +12,7 @@ import numpy as np
 
 from symgrad.frameworks.naming import import_path
 from symgrad.frameworks.shadow import NoShadow, PerturbedCarrier, Shadow
-from symgrad.reference.tensors import is_active
-
-__all__ = ["ONCE", "PLAIN", "Adapter", "AdapterOptions", "Array", "Arrays", "NotApplicable", "RecordingAdapter", "count_text", "import_extra",
-           "is_active", "not_applicable", "parts_of"]
+from symgrad.reference.tensors import is_active as is_active  # for all that call adapters
 
 ONCE = "differentiate twice a function that was marked with @once_differentiable"  # the wording of torch and symgrad
 Array = np.ndarray
@@ -102,6 +99,7 @@ class Adapter:
     """
 
     framework = "numpy"
+    no_order: tuple[str, ...] = (ONCE,)  # words of errors that say that a function cannot be differentiated further, rather than that it is wrong
     op: Any = None  # the Op of symgrad whose rules are called, None for a function
     shadow: Any = None  # the shadow execution of the calls, whose values `array` then returns
     memory = True
@@ -162,7 +160,7 @@ class Adapter:
                 self.gradient(xs, np.ones_like(self.value(xs)), *[ones] * (self.orders - 1))
                 break
             except Exception as error:  # the checks report what a user's function raises
-                if not self.is_order_error(error):
+                if not any(words in str(error) for words in self.no_order):
                     break
                 self.orders -= 1
         try:
@@ -171,10 +169,6 @@ class Adapter:
             self.forward = False
         except Exception:
             pass
-
-    def is_order_error(self, error: Exception) -> bool:
-        """Whether an error means that the function cannot be differentiated further, rather than that it is wrong."""
-        return ONCE in str(error)
 
     def new_shadow(self) -> Shadow:
         """A new shadow execution of calls. Raises NoShadow if the framework has none."""

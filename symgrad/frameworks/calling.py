@@ -11,8 +11,6 @@ import numpy as np
 
 from symgrad.frameworks.naming import parameters_of
 
-__all__ = ["Argument", "as_inputs", "BoundCall", "declared_parameters", "example", "examples_of", "flat_names"]
-
 
 @dataclass(frozen=True)
 class Argument:

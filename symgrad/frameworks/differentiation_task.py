@@ -27,9 +27,7 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
-from symgrad.system.restoring import restored
-
-__all__ = ["TaskInput", "NotCheckable", "DifferentiationTask", "generators_restored", "real_parts", "run_of", "seed_generators", "silence"]
+from symgrad.system.restoring import states_restored
 
 Point = Sequence[np.ndarray]
 
@@ -218,15 +216,8 @@ def run_of(loss: Tensor, inputs: Any, caller: str, only_leaves: bool = False) ->
 def generators_restored() -> Iterator[None]:
     """Restore the states of all generators at the end: of Python, NumPy, symgrad and, where it is loaded, torch."""
     torch = sys.modules.get("torch")
-    state, numbers, tensors = random.getstate(), np.random.get_state(), torch and torch.random.get_rng_state()
-
-    def restore() -> None:
-        random.setstate(state)
-        np.random.set_state(numbers)
-        if torch is not None:
-            torch.random.set_rng_state(tensors)
-
-    with restored(restore), fork_rng():
+    of_torch = [] if torch is None else [(torch.random.get_rng_state, torch.random.set_rng_state)]
+    with states_restored((random.getstate, random.setstate), (np.random.get_state, np.random.set_state), *of_torch), fork_rng():
         yield
 
 

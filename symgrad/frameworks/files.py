@@ -20,12 +20,9 @@ import numpy as np
 from symgrad.engine.tensor import Tensor
 from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.calling import examples_of
-from symgrad.reports.parts import message_of
+from symgrad.reports.base import message_of
 from symgrad.system.frames import is_of_library
 from symgrad.system.restoring import restored
-
-__all__ = ["MODULE", "BadInput", "arguments_checked", "error_location", "functions_with_inputs", "is_internal", "load_file", "matching_function",
-           "named_function", "running", "split_target"]
 
 MODULE = "symgrad_checked_file"
 OUTER = ArithmeticError, ImportError, MemoryError, OSError, RecursionError, SyntaxError  # errors that depend on the input and the machine

@@ -22,8 +22,6 @@ from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Box, RecordingCarrier
 
-__all__ = ["NoShadow", "PerturbedCarrier", "RecordedShadow", "Shadow", "move_elements"]
-
 MAX_ERROR = 1e30  # larger errors are set to it
 CLEAR_GROWTH = 64.0  # the factor by which an operation must enlarge an error to be reported
 

@@ -13,8 +13,6 @@ from symgrad.frameworks.adapter import Adapter, AdapterOptions, Array, Arrays, N
 from symgrad.frameworks.differentiation_task import NotCheckable
 from symgrad.frameworks.shadow import RecordedShadow
 
-__all__ = ["as_array_like", "AutogradAdapter", "NumpyAdapter", "SuppliedDerivatives"]
-
 
 class SuppliedDerivatives(Adapter):
     """A function with derivatives of its own, in the values of its framework.

@@ -20,8 +20,6 @@ from symgrad.frameworks.supplied_derivatives import SuppliedDerivatives
 from symgrad.graph.op import REGISTRY
 from symgrad.system.locks import reentrant_lock
 
-__all__ = ["TorchAdapter", "TorchPair", "TorchShadow"]
-
 # Kernels that move numbers, or put zeros between them.
 MOVES = {"cat", "stack", "flip", "roll", "gather", "index", "index_select", "clone", "repeat", "take", "select_backward", "slice_backward", "tril",
          "triu", "unsafe_view", "reshape_copy", "contiguous", "diagonal_backward", "constant_pad_nd", "masked_select", "diag_embed", "unfold",

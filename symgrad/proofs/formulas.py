@@ -23,8 +23,7 @@ from symgrad.reference.oracle import Oracle
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
-from symgrad.reports.base import PROVED
-from symgrad.reports.parts import label
+from symgrad.reports.base import PROVED, label
 from symgrad.reports.report import Report
 
 __all__ = ["difference", "flat_size", "reason_unproved", "add_formulas", "size_of"]

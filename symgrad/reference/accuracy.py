@@ -21,7 +21,7 @@ from symgrad.reference.exact import ComparedNumber, Exact
 from symgrad.reference.oracle import Oracle, OracleValues, slots
 from symgrad.reference.run import Run
 from symgrad.reference.sources import OracleReferenceValues, ReferenceNumber, ReferenceValues
-from symgrad.reports.parts import label
+from symgrad.reports.base import label
 
 __all__ = ["Accuracy", "BOUNDS", "RoundedEvaluation", "Term", "is_explained", "overflows", "worst_errors"]
 

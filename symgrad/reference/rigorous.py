@@ -15,7 +15,7 @@ from symgrad.algebra.limits import clock
 from symgrad.dtypes.ulp import ulp_of
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
-from symgrad.reports.parts import label
+from symgrad.reports.base import label
 
 __all__ = ["Enclosure", "enclosures"]
 

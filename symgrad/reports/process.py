@@ -13,8 +13,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["INTERRUPTED", "as_process", "begin"]
-
 SCRIPTS = "symgrad", "symgrad.exe", "symgrad-script.py"
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 

@@ -6,10 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from symgrad.reports.base import PROVED, REFUTED, BaseReport, weakest
-from symgrad.reports.parts import Formula, Line, Part, Table
-
-__all__ = ["Proof", "Statement"]
+from symgrad.reports.base import PROVED, REFUTED, BaseReport, Formula, Line, Part, Table, weakest
 
 SHOWN = 8  # coordinates of a point that are shown
 

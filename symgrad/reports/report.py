@@ -9,10 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from symgrad.reports.base import BaseReport, plain
-from symgrad.reports.parts import Formula, Line, Part, Table, at, label, number, pair, short, ulp_text
-
-__all__ = ["Agreement", "as_latex", "Counterexample", "CrossReport", "Finding", "Points", "Report"]
+from symgrad.reports.base import BaseReport, Formula, Line, Part, Table, at, label, number, pair, plain, short, ulp_text
 
 ROWS = 12  # rows of a table, or lines of a let-form, that are shown
 ENCLOSED = 24  # enclosures that are shown

@@ -9,8 +9,6 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["Output", "progress_bar", "reserved"]
-
 CLOSED = {errno.EPIPE, errno.ESHUTDOWN, errno.EBADF} | ({errno.EINVAL} if os.name == "nt" else set())  # nobody reads what would be written
 
 

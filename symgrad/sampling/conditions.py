@@ -23,9 +23,6 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.sampling.floats import Floats
 
-__all__ = ["COMPARISONS", "nearby_numbers", "boundary_numbers", "combined_numbers", "constants_of", "constants_of_code", "constants_of_graph",
-           "boundaries", "switching_functions", "boundary_points", "zeros"]
-
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")  # ops
 STEP_FUNCTIONS = sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod, sympy.Abs, sympy.sign, sympy.Max, sympy.Min
 NEAR = 2.0**-10, 2.0**-26, 3e-10, 1e-12, 1e-6  # relative distances, for bands of several widths
@@ -36,6 +33,7 @@ JAX_RULES = "fun", "fwd", "bwd", "jvp", "vmap_rule"  # attributes of functions w
 FRAMEWORKS = "symgrad", "torch", "jax", "autograd", "numpy", "scipy", "builtins", "math"
 MOST_FUNCTIONS, LONGEST_TUPLE = 40, 8  # the number of functions whose sources are read, and the length of a tuple whose numbers are read
 COMMON = 0.0, 0.5, 1.0, 2.0
+AROUND = 13  # numbers at and around a constant
 TOGETHER = 4  # boundaries of each coordinate that are combined
 PARTS, VARIANTS, ZEROS = 40, 24, 8  # the most parts of a formula, variants of a part with steps, and zeros of a variant in one coordinate
 GRID = np.unique([s * x for x in (*np.geomspace(1e-8, 1e8, 161), *np.linspace(0, 50, 101)) for s in (1, -1)])
@@ -245,6 +243,11 @@ def combined_numbers(numbers: Sequence[float]) -> list[float]:
     pairs = [p for p in itertools.combinations([x for x in known if x][:TOGETHER], 2)]
     found = [*known, *(math.sqrt(x) for x in known if x > 0), *(x for a, b in pairs for x in (a + b, a - b, b - a, a * b, a / b, b / a))]
     return list(dict.fromkeys(x for x in found if math.isfinite(x) and (x in known or abs(x) not in COMMON)))
+
+
+def numbers_around(numbers: Sequence[float], most: int) -> list[float]:
+    """Numbers at and around so many constants of a source; of their combinations fewer are around."""
+    return [y for k, c in enumerate(combined_numbers(numbers)[:most]) for y in nearby_numbers(c)[:AROUND if k < len(numbers) else 3]]
 
 
 def constants_of_code(function: Any) -> list[float]:

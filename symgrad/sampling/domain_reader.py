@@ -19,8 +19,6 @@ from symgrad.formulas.parsing import ParseError, parse
 from symgrad.graph.domains import BOOLEAN, INTEGER, NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain, Interval
 from symgrad.system.limits import check_length
 
-__all__ = ["Piece", "domain_of", "domains_of", "parse_domains", "pieces_of", "simple_number", "domain_text"]
-
 
 @dataclass(frozen=True)
 class Piece:
@@ -138,6 +136,16 @@ def domain_text(domain: Domain) -> str:
     return text + (", whole numbers" if domain.integer else "")
 
 
+def text_that_reads(domain: Domain) -> str | None:
+    """The text of a domain, None if `domain_of` does not read it as the same domain."""
+    try:
+        read = domain_of(domain_text(domain))
+    except (TypeError, ValueError):
+        return None
+    same = (read.intervals, read.excluded, read.integer) == (domain.intervals, domain.excluded, domain.integer)
+    return domain_text(domain) if same else None
+
+
 def domains_of(given: Any, names: Sequence[str], default: Sequence[Domain] = ()) -> dict[str, Domain]:
     """A domain for each argument, from a mapping by name or from one domain for all; otherwise the default, or all real numbers.
 
@@ -164,7 +172,7 @@ def domain_of(given: Any, name: str = "") -> Domain:
     if isinstance(given, Domain):
         out = given
     elif isinstance(given, str):
-        check_length(given, f"the domain{_of(name)}")
+        check_length(given, f"the domain{' of ' * bool(name)}{name}")
         out = NAMED[given.strip().lower()] if given.strip().lower() in NAMED else _from_text(given, name)
     elif isinstance(given, (tuple, list)) and len(given) == 2 and all(map(_is_end, given)):
         out = _interval(float(given[0]), float(given[1]))
@@ -177,7 +185,8 @@ def domain_of(given: Any, name: str = "") -> Domain:
         raise _domain_error(given, name)
     if not any(simple_number(Domain("", (i,), out.excluded, out.integer)) is not None for i in out.intervals):
         shown = reprlib.repr(given) if isinstance(given, str) else repr(given)
-        raise ValueError(f"the domain {shown}{_of(name)} excludes every point; give one with points in it, such as (0, 1) or 'positive'")
+        raise ValueError(f"the domain {shown}{' of ' * bool(name)}{name} excludes every point; give one with points in it, such as (0, 1) or "
+                         f"'positive'")
     return out
 
 
@@ -185,13 +194,9 @@ def _is_end(x: Any) -> bool:
     return not isinstance(x, bool) and (isinstance(x, numbers.Real) or isinstance(x, sympy.Expr) and x.is_extended_real and x.is_number)
 
 
-def _of(name: str) -> str:
-    return f" of {name}" if name else ""
-
-
 def _domain_error(given: Any, name: str, detail: str = "") -> TypeError:
     """The error for an invalid domain."""
-    return TypeError(f"the domain{_of(name)} is {reprlib.repr(given)}{detail}; expected {EXPECTED}")
+    return TypeError(f"the domain{' of ' * bool(name)}{name} is {reprlib.repr(given)}{detail}; expected {EXPECTED}")
 
 
 def _interval(low: float, high: float, open_low: bool = False, open_high: bool = False) -> Domain:

@@ -18,8 +18,6 @@ from symgrad.dtypes.dtype import numpy_dtype
 from symgrad.dtypes.ulp import ulp_of
 from symgrad.graph.domains import Domain, Interval
 
-__all__ = ["bounds", "Floats", "is_inside", "ordinary_floats", "Region", "regions_beside", "regions_of"]
-
 
 class Floats:
     """The numbers of a floating-point type; for a complex type, those of its real and imaginary parts.

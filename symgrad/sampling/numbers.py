@@ -14,8 +14,6 @@ from symgrad.graph.domains import Domain, Interval, MatrixDomain
 from symgrad.sampling.floats import Floats
 from symgrad.system.errorstate import quiet
 
-__all__ = ["edge_numbers", "fit", "PAGE", "PAGES", "parts_of", "PREFIX", "restricted_domain", "simple_numbers", "table"]
-
 PAGES, PAGE = 64, 256
 PREFIX = PAGE // 4  # the number of entries that are the same in every page
 SIMPLE = (0.0, *(s * n for n in (1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 0.5, 1.5, 2.5, 0.25, 0.75, 0.125) for s in (1.0, -1.0)))

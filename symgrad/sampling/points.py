@@ -17,9 +17,6 @@ from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.sampling.numbers import PAGE, PAGES, PREFIX, table
 
-__all__ = ["as_point", "COMMON_VALUES", "draw_points", "edge_points", "flat", "FROM_ONE", "FROM_ZERO", "NORMAL", "Point", "random_direction",
-           "random_points", "room_in", "shrink_values", "simpler_numbers", "simplicity", "special_points", "weight"]
-
 COMMON_VALUES = 0.0, 1.0, -1.0, 20.0, -20.0  # values that all inputs take together
 Point = list[np.ndarray]
 

@@ -6,7 +6,7 @@ node, the operand that causes most of the error, until the operands are accurate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import mpmath
@@ -31,15 +31,13 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.domains import Domain
 from symgrad.graph.node import Leaf, Node
 from symgrad.reference.accuracy import BOUNDS
-from symgrad.reports.parts import ulp_text
+from symgrad.reports.base import first_line, ulp_text
 from symgrad.sampling.floats import Floats
-from symgrad.scanning.references import FIRST, LAST
 from symgrad.scanning.report import Better, Loss, Worst
+from symgrad.scanning.scanner import FIRST, LAST
 from symgrad.scanning.subject import Index, Subject
 from symgrad.symbolic.definitions import DEFINITIONS
 from symgrad.symbolic.reading import evaluate_expression
-
-__all__ = ["better_forms", "Blame"]
 
 MIN_SHARE = 0.25  # the part of an error that an operand must cause for the search to continue there
 MAX_LINE = 160  # characters of a reported line of code with its file
@@ -79,7 +77,8 @@ class Blame:
             return None
         if not path or path[0].error <= 4 * self.unit:  # the error is not in this graph
             return None
-        growth = [_growth(stage.error, max(stage.operands, self.unit / 2)) for stage in path]
+        before = [max(stage.operands, self.unit / 2) for stage in path]  # where no digit was left, an error has not grown
+        growth = [0.0 if np.isinf(b) else 1.0 if b >= 0.5 else stage.error / b for stage, b in zip(path, before)]
         k = max(range(len(path)), key=lambda i: (growth[i], i))
         return self._loss(path[k], exact, worst)  # type: ignore[arg-type]
 
@@ -193,7 +192,7 @@ class Blame:
         while record is not None and record.inducer is not None:
             inducer, record = record.inducer
             name = name or inducer
-        return name, "" if record is None or self.subject.is_op else _shorten(record.line)
+        return name, "" if record is None or self.subject.is_op else first_line(record.line, MAX_LINE)
 
     def _expression(self, node: Node) -> Any:
         """The expression of the node over the arguments; None if it is long."""
@@ -206,30 +205,14 @@ class Blame:
             return None
 
 
-def _shorten(text: str) -> str:
-    return text if len(text) <= MAX_LINE else text[:MAX_LINE - 2] + " …"
-
-
 def _cell(values: Any, place: tuple[int, ...]) -> Any:
     """One element of an array of numbers with many digits."""
     return np.asarray(values)[place] if place else values.item()
 
 
-def _growth(error: float, before: float) -> float:
-    """The factor by which an error grew; at most 1 if no digit was left before."""
-    return 0.0 if np.isinf(before) else 1.0 if before >= 0.5 else error / before
-
-
 MAX_FORMULA_OPERATIONS = 300  # of a formula that is examined
 SECONDS = 2.0
 MIN_GAIN = 4.0  # how many times smaller an error has to be
-
-
-def _function_of_form(form: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
-    """A form as a function of Tensors, computed as it is written. Heads without an op are replaced by their stable definitions."""
-    for head in (log_cosh, log1mexp):
-        form = form.replace(head, DEFINITIONS[head])
-    return lambda *xs: evaluate_expression(form, symbols, traced, xs)
 
 
 def _with_assumptions(e: Any, names: Sequence[str], domains: Sequence[Domain], columns: Sequence[Mapping[str, Any]]) -> tuple[Any, list[Any]]:
@@ -267,12 +250,16 @@ def better_forms(subject: Subject, floats: Floats, formula: Any, domains: Sequen
     present = [{k: _largest(part["errors"], k) for k in range(order + 1)} for part in columns]
     for found, better, name, form in candidates:
         try:
-            other = Subject(_function_of_form(form, symbols), subject.count)
+            written = form  # heads without an op are replaced by their stable definitions
+            for head in (log_cosh, log1mexp):
+                written = written.replace(head, DEFINITIONS[head])
+            other = Subject(lambda *xs, e=written: evaluate_expression(e, symbols, traced, xs), subject.count)
             after = [_errors(other, floats, part, order) for part in columns]
         except (TypeError, ValueError, NotImplementedError, ArithmeticError):
             continue
         if not any(b.form == form for b in out) and _is_better(present, after, order):
-            out.append(Better(found, better, name, form, _largest_by_order(present, order), _largest_by_order(after, order),
+            was, now = ({k: max(part[k] for part in parts) for k in range(order + 1)} for parts in (present, after))
+            out.append(Better(found, better, name, form, was, now,
                               {k: (sum(b[k] > BOUNDS[k] for b in present), sum(a[k] > BOUNDS[k] for a in after)) for k in range(order + 1)}))
     best = {k: min((b.after[k] for b in out), default=0.0) for k in range(order + 1)}
     combined = [b for b in out if b.found == e and len(out) > 1]
@@ -294,10 +281,6 @@ def _errors(subject: Subject, floats: Floats, part: Mapping[str, Any], order: in
 def _largest(errors: Mapping[Index, np.ndarray], order: int) -> float:
     every = [e[~np.isnan(e)] for index, e in errors.items() if len(index) == order]
     return max((float(e.max()) for e in every if e.size), default=0.0)
-
-
-def _largest_by_order(parts: Sequence[Mapping[int, float]], order: int) -> dict[int, float]:
-    return {k: max(part[k] for part in parts) for k in range(order + 1)}
 
 
 def _is_better(before: Sequence[Mapping[int, float]], after: Sequence[Mapping[int, float]], order: int) -> bool:

@@ -20,13 +20,11 @@ from symgrad.graph.domains import FIXED, REAL
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
 from symgrad.reference.accuracy import BOUNDS
-from symgrad.reports.parts import number
+from symgrad.reports.base import first_line, number
 from symgrad.sampling.floats import Floats, ordinary_floats
 from symgrad.scanning.report import AccuracyReport
 from symgrad.scanning.scanner import ROUNDS, Scanner
 from symgrad.scanning.subject import Subject
-
-__all__ = ["catalogue", "is_listed", "kink_table", "KinkEntry", "kinks_of", "OpEntry", "page", "scan", "scanned_calls", "table"]
 
 
 @dataclass
@@ -57,7 +55,7 @@ def kinks_of(op: Op) -> list[KinkEntry]:
 
 def _kink_entry(op: Op, call: tuple[Any, ...]) -> KinkEntry:
     tensors = op.arity or 1
-    args = [_leaf(a) if i < tensors and isinstance(a, (float, list)) else a for i, a in enumerate(call)]
+    args = [wrap(np.array(a)).requires_grad_() if i < tensors and isinstance(a, (float, list)) else a for i, a in enumerate(call)]
     leaves = [a for a in args if isinstance(a, Tensor)]
     with np.errstate(all="ignore"):
         result = getattr(traced, op.name)(*args)
@@ -65,24 +63,17 @@ def _kink_entry(op: Op, call: tuple[Any, ...]) -> KinkEntry:
         convention = _convention(op, y)
         gradient = _gradient(y, leaves)
         try:
-            second = np.array([_flat(_gradient(e, leaves)) for g in gradient for e in g.reshape(-1)])
+            rows = [_gradient(e, leaves) for g in gradient for e in g.reshape(-1)]
+            second = np.array([np.concatenate([s.detach().numpy().reshape(-1) for s in row]) for row in rows])
         except RuntimeError:  # vectors of equal values
             second = None
     return KinkEntry(op.name, call, y.item(), tuple(np.array(g.detach().numpy()) for g in gradient), second, convention)
-
-
-def _leaf(x: Any) -> Tensor:
-    return wrap(np.array(x)).requires_grad_()
 
 
 def _gradient(y: Tensor, leaves: list[Tensor]) -> tuple[Tensor, ...]:
     if not y.requires_grad:
         return tuple(wrap(np.zeros(x.shape)) for x in leaves)
     return grad(y, leaves, create_graph=True, allow_unused=True, materialize_grads=True)
-
-
-def _flat(gradient: tuple[Tensor, ...]) -> np.ndarray:
-    return np.concatenate([g.detach().numpy().reshape(-1) for g in gradient])
 
 
 def _convention(op: Op, y: Tensor) -> str:
@@ -176,8 +167,9 @@ def is_listed(op: Op) -> bool:
 
 def _entry(op: Op, seconds: float) -> OpEntry:
     formula, derivatives = _formulas(op)
-    entry = OpEntry(op.name, op.surface.aliases, op.kind if op.differentiable else "not differentiable", _summary(op), formula, derivatives,
-                    _domain(op), _kinks(op), given=_given(op))
+    kind = op.kind if op.differentiable else "not differentiable"
+    entry = OpEntry(op.name, op.surface.aliases, kind, first_line(op.docs.doc, LONGEST), formula, derivatives, _domain(op), _kinks(op),
+                    given=_given(op))
     for parameters in scanned_calls(op) if seconds else ():
         _add(entry, scan(op, parameters, seconds))
     return entry
@@ -221,11 +213,6 @@ def _recorded_formulas(op: Op) -> tuple[Any, tuple[Any, ...]]:
         return found[0], tuple(found[1:])
     except (TypeError, ValueError, NotImplementedError, ArithmeticError, AttributeError):
         return None, ()
-
-
-def _summary(op: Op) -> str:
-    first = op.docs.doc.partition("\n")[0]
-    return first if len(first) <= LONGEST else f"{first[:LONGEST - 2]} …"
 
 
 def _domain(op: Op) -> str:
@@ -278,10 +265,6 @@ def _latex(e: Any) -> str:
     return f"${text}$" if text and len(text) <= LONGEST else ""
 
 
-def _ulp_text(entry: OpEntry) -> str:
-    return " / ".join("inf" if math.isinf(u) else f"{u:.3g}" for u in entry.ulp)
-
-
 def table(entries: Sequence[OpEntry]) -> str:
     """The entries as a table in Markdown."""
     lines = ["| op | formula | derivatives | domain | special points | ULP, orders 0 to 3 |", "|---|---|---|---|---|---|"]
@@ -289,7 +272,7 @@ def table(entries: Sequence[OpEntry]) -> str:
         name = " ".join(f"`{each}`" for each in (e.name, *e.aliases))
         formula = f"{_latex(e.formula)} for {e.given}" if e.given and _latex(e.formula) else _latex(e.formula) or e.summary.replace("|", r"\|")
         derivatives = ", ".join(_latex(d) or "…" for d in e.derivatives) if e.derivatives else f"({e.kind})"
-        lines.append(f"| {name} | {formula} | {derivatives} | {e.domain} | {e.kinks} | {_ulp_text(e)} |")
+        lines.append(f"| {name} | {formula} | {derivatives} | {e.domain} | {e.kinks} | {' / '.join(f'{u:.3g}' for u in e.ulp)} |")
     return "\n".join(lines)
 
 

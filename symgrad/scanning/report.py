@@ -11,11 +11,8 @@ import numpy as np
 
 from symgrad.dtypes.ulp import ALL_DIGITS
 from symgrad.reference.accuracy import BOUNDS
-from symgrad.reports.base import BaseReport
-from symgrad.reports.parts import Formula, Line, Part, Table, ulp_text
+from symgrad.reports.base import BaseReport, Formula, Line, Part, Table, ulp_text
 from symgrad.sampling.floats import Floats, bounds
-
-__all__ = ["AccuracyReport", "Better", "Loss", "plot", "Sample", "THRESHOLDS", "Worst"]
 
 THRESHOLDS = (1, 8, 64, 10**6)
 
@@ -194,7 +191,10 @@ class AccuracyReport(BaseReport):
         yield Table("Part of the evenly drawn numbers with an error above", ("", *(f"{t:,} ULP" for t in THRESHOLDS)), [
             (_ORDERS[order], *(f"{100 * self.above[order][t]:.3g}%" for t in THRESHOLDS)) for order in orders if order in self.above])
         for loss in self.losses:
-            yield Line(f"lost at order {', '.join(map(str, loss.orders))} ({_regions_text(loss.regions)}) {loss}")
+            regions = list(loss.regions)
+            if len(regions) > 3:
+                regions = [f"{', '.join(regions[:2])} and {len(regions) - 2} more regions"]
+            yield Line(f"lost at order {', '.join(map(str, loss.orders))} ({', '.join(regions)}) {loss}")
         if self.better:
             yield Table("Forms that keep the digits (worst ULP at the same points)", ("write", "as", "", *(_ORDERS[order] for order in orders)), [
                 (str(b.found), str(b.better), b.name, *map(b.cell, orders)) for b in self.better])
@@ -216,10 +216,6 @@ _ORDERS = ("value", "1st derivative", "2nd derivative", "3rd derivative")
 
 def _error_text(ulp: float) -> str:
     return ulp_text(ulp) + " (no digit)" * bool(ALL_DIGITS <= ulp < np.inf)
-
-
-def _regions_text(regions: Sequence[str]) -> str:
-    return ", ".join(regions) if len(regions) <= 3 else f"{', '.join(regions[:2])} and {len(regions) - 2} more regions"
 
 
 LOWEST = 2.0**-6  # the position of an error of 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,19 +14,16 @@ from symgrad.dtypes.dtype import DType
 from symgrad.formulas.expressions import expr
 from symgrad.formulas.expressions import formula as formula_of
 from symgrad.formulas.parsing import parse
-from symgrad.frameworks.detection import is_foreign
+from symgrad.frameworks.naming import is_foreign
 from symgrad.graph.domains import Domain
 from symgrad.graph.order import upstream
 from symgrad.reports.streams import progress_bar
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.sampling.floats import Floats, ordinary_floats
 from symgrad.scanning.blame import Blame, better_forms
-from symgrad.scanning.references import ByFormula, DerivativeSource
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
-from symgrad.scanning.scanner import Scanner
+from symgrad.scanning.scanner import ByFormula, DerivativeSource, Scanner
 from symgrad.scanning.subject import ForeignSubject, Index, Subject
-
-__all__ = ["accuracy"]
 
 EXPLAINING_SHARE = 0.7  # the part of the time after which the search for losses ends
 MAX_NODES = 500  # of a graph whose formula is reported
@@ -107,11 +105,9 @@ def _add_explanations(scanner: Scanner, domains: Sequence[Domain]) -> None:
 def _add_formula(report: AccuracyReport, subject: Subject, points: Sequence[np.ndarray]) -> Any:
     """Add the formula to the report, and return it with exact constants; None if there is no formula or a long one."""
     for point in points:
-        try:
+        with contextlib.suppress(Exception):  # a user's function can raise anything
             result = subject.call_at(list(point), named=True).result
-        except Exception:  # a user's function can raise anything
-            continue
-        break
+            break
     else:
         return None
     try:
@@ -155,11 +151,9 @@ def _can_be_recorded(subject: Subject, domains: Sequence[Domain], floats: Floats
     """Whether the function can be recorded at some point of its domain."""
     rng = np.random.default_rng(0)
     for point in zip(*(ordinary_floats(d, floats, 4, rng) for d in domains)):
-        try:
+        with contextlib.suppress(Exception):  # a function that does not accept Tensors can raise anything
             subject.call_at(point)
-        except Exception:  # a function that does not accept Tensors can raise anything
-            continue
-        return True
+            return True
     return False
 
 

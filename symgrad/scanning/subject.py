@@ -20,10 +20,9 @@ from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS, lift
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.adapter import AdapterOptions
-from symgrad.frameworks.detection import framework_of
 from symgrad.frameworks.differentiation_task import silence
 from symgrad.frameworks.levels import Derivatives, adapter_of
-from symgrad.frameworks.naming import name_of, parameters_of
+from symgrad.frameworks.naming import framework_of, name_of, parameters_of
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.domains import FIXED, REAL, Domain
 from symgrad.graph.node import Leaf
@@ -31,8 +30,6 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
-
-__all__ = ["ForeignSubject", "Index", "Recording", "Subject", "Unsuitable", "derivative_indices"]
 
 Index = tuple[int, ...]
 

@@ -19,8 +19,7 @@ from symgrad.graph.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL
 from symgrad.graph.op import Op
 from symgrad.methods import extending
 from symgrad.proofs.prove import Proof, prove
-from symgrad.reports.base import REFUTED, BaseReport, weakest
-from symgrad.reports.parts import Line, Part
+from symgrad.reports.base import REFUTED, BaseReport, Line, Part, weakest
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.symbolic.exporting import jax_function, torch_function
 from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded_op, with_signature

@@ -44,6 +44,17 @@ def changed(owner: Any, name: str, value: Any) -> contextlib.AbstractContextMana
     return restored(functools.partial(setattr, owner, name, getattr(owner, name)), functools.partial(setattr, owner, name, value))
 
 
+def states_restored(*states: tuple[Callable[[], Any], Callable[[Any], Any]]) -> contextlib.AbstractContextManager[None]:
+    """Restore global states at the end of a block: pairs of a function that reads one and a function that sets it."""
+    kept = [(put_back, read()) for read, put_back in states]
+
+    def restore() -> None:
+        for put_back, state in kept:
+            put_back(state)
+
+    return restored(restore)
+
+
 def workprec(context: Any, bits: int) -> contextlib.AbstractContextManager[None]:
     """Set the precision of a context of mpmath or flint for a `with` block; mpmath's own function may leave it changed after an interrupt."""
     return changed(context, "prec", bits)

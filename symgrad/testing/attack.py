@@ -23,16 +23,12 @@ from symgrad.reference.tensors import ArrayReference
 from symgrad.sampling.numbers import table
 from symgrad.system.errorstate import quiet
 from symgrad.testing.claimed import ClaimedOp, cast
-from symgrad.testing.claims import Claims, Profile
+from symgrad.testing.claims import Claims, Profile, in_a_thread, silence
 from symgrad.testing.edges import edge_drafts
 from symgrad.testing.examples import KINDS, ORDINARY, SIZES, Draft, DrawingPlan, Example, Shape, off_branch_cuts
 from symgrad.testing.failure import Result, Wrong
 from symgrad.testing.references import Rounding, precise_reference
-from symgrad.testing.silence import in_a_thread, silence
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arrange, code_size, readable, require_hypothesis, select_numbers
-
-__all__ = ["Attack", "Body", "Check", "edge_examples", "Example", "KINDS", "outside_hypothesis", "random_examples", "run_at_example",
-           "search_settings", "strategy_of", "user_example", "When"]
 
 SHAPES = ((), (1,), (4,), (2, 3))  # of examples of an elementwise op
 COMMON = ((2, 3), (3,), (2, 1, 2), (0,), (2, 0))  # shapes that arguments broadcast to

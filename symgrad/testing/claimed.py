@@ -16,19 +16,15 @@ from symgrad.checks.cross import names_of
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.formulas.parsing import parse
 from symgrad.frameworks.adapter import Adapter, AdapterOptions, NotApplicable, is_active
-from symgrad.frameworks.levels import adapter_of
+from symgrad.frameworks.levels import OpAdapter, adapter_of
 from symgrad.frameworks.naming import argument_names, name_of, owner_of
-from symgrad.frameworks.symgrad_adapter import OpAdapter
 from symgrad.frameworks.torch import TorchAdapter
 from symgrad.graph.domains import BOOLEAN, COMPLEX, REAL, Domain
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.sampling.domain_reader import SIMPLE, domains_of, simple_number
-from symgrad.testing.claims import Claims, Profile, claims_of, profile_named
+from symgrad.testing.claims import Claims, Profile, claims_of, profile_named, silence
 from symgrad.testing.examples import ORDINARY
 from symgrad.testing.failure import dtype_and_shape, exact_text, raised_at
-from symgrad.testing.silence import silence
-
-__all__ = ["cast", "ClaimedOp", "example_dtype", "is_function", "is_scalar", "names_in", "special_points"]
 
 
 def is_function(formula: Any) -> bool:
@@ -72,7 +68,6 @@ TYPES = ("float64", "float32", "float16")
 SHAPES = ((4,), (2, 3), (1,), ())
 TRIAL_SHAPES = ((3, 4), (4, 3), (2, 3), (3,), (2,), (4,), (3, 3), (2, 2), (2, 4), (3, 2), (4, 2), ())  # beside (2, 3) or (3,), in the order of trials
 MOST_TRIED = 150
-MAX_TRIAL_NUMBERS = 3  # numbers of a domain that are tried
 
 
 class ClaimedOp:
@@ -161,7 +156,7 @@ class ClaimedOp:
 
     def _acts_on_elements(self) -> bool:
         """Whether the elements of the op's value for vectors are its values for their elements."""
-        base = [np.roll(_three_numbers(d), k) for k, d in enumerate(self.domains)]
+        base = [np.roll(np.resize(_some_numbers(d), 3), k) for k, d in enumerate(self.domains)]
         try:
             with silence():
                 whole = self._value(base)
@@ -258,10 +253,9 @@ def _options(claims: Claims) -> AdapterOptions:
     return AdapterOptions(**{f.name: getattr(claims, f.name) for f in dataclasses.fields(AdapterOptions) if hasattr(claims, f.name)})
 
 
-def _three_numbers(domain: Domain) -> np.ndarray:
-    """Three numbers of a domain, different and on both sides of 0 if it has them."""
-    found = list(dict.fromkeys(x for x in (1.0, -2.0, *SIMPLE) if x in domain))[:3] or [simple_number(domain) or 0.0]
-    return np.array((found * 3)[:3])
+def _some_numbers(domain: Domain) -> list[float]:
+    """Up to three numbers of a domain, different and on both sides of 0 if it has them."""
+    return list(dict.fromkeys(x for x in (1.0, -2.0, *SIMPLE) if x in domain))[:3] or [simple_number(domain) or 0.0]
 
 
 def special_points(claimed: ClaimedOp) -> list[tuple[tuple[Any, ...], Any]]:
@@ -313,7 +307,7 @@ def example_dtype(claimed: ClaimedOp) -> str:
 
 def _trial_points(claimed: ClaimedOp) -> Iterator[list[np.ndarray]]:
     """Arguments to try, filled with simple numbers of the domains: of the op's shapes, or of several shapes for an elementwise op."""
-    columns = [[x for x in (1.0, -2.0, *SIMPLE[1:]) if x in d][:MAX_TRIAL_NUMBERS] or [simple_number(d) or 0.0] for d in claimed.domains]
+    columns = list(map(_some_numbers, claimed.domains))
     count = len(claimed.names) if claimed.elementwise else len(claimed.shapes)
     several = [(s,) * count for s in SHAPES[claimed.subject.compiles:]]
     for shapes in several if claimed.elementwise else [claimed.shapes]:

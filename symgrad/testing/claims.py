@@ -1,16 +1,22 @@
-"""The claims about an op, the decorator that attaches them to a function, and the profiles of the checks."""
+"""The claims about an op, the decorator that attaches them, the profiles of the checks, and the context in which an op under test is called."""
 
 from __future__ import annotations
 
 import dataclasses
 import numbers
-from collections.abc import Callable, Mapping
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-__all__ = ["Claims", "claims_of", "op", "Profile", "profile_named", "PROFILES"]
+from symgrad.autograd import is_grad_enabled, set_grad_enabled
+from symgrad.dtypes.dtype import get_default_dtype, set_default_dtype
+from symgrad.engine.tasks import with_modes_of_caller
+from symgrad.system.restoring import states_restored
 
 F = TypeVar("F", bound=Callable[..., Any])
 MARK = "__symgrad_op__"
@@ -176,3 +182,35 @@ def profile_named(name: str | Profile) -> Profile:
     if name not in PROFILES:
         raise ValueError(f"symgrad.testing: profile is {name!r}; expected one of {', '.join(PROFILES)}")
     return PROFILES[name]
+
+
+# Global states: how each is read, and how it is set
+STATES = (get_default_dtype, set_default_dtype), (is_grad_enabled, set_grad_enabled), (np.geterr, lambda errors: np.seterr(**errors))
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """A context without floating-point errors and warnings, which restores the default dtype and the grad mode that the op may have changed."""
+    with states_restored(*STATES), np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def in_a_thread(function: Callable[[], Any]) -> Any:
+    """The result of a function that is called in a thread of its own, in the modes and the context of the caller."""
+    found: list[Any] = []
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with np.errstate(all="ignore"):
+                found.append(function())
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=with_modes_of_caller(work))
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+    return found[0]

@@ -13,18 +13,16 @@ import sympy
 from symgrad.checks.cross import expressions_of
 from symgrad.graph.domains import Domain
 from symgrad.proofs.statements import rule_boundary_points
-from symgrad.sampling.conditions import boundary_numbers, combined_numbers, constants_of_code, nearby_numbers
+from symgrad.sampling.conditions import boundary_numbers, combined_numbers, constants_of_code, numbers_around
 from symgrad.sampling.numbers import GOLDEN, PAGES, PREFIX, edge_numbers, restricted_domain, simple_numbers
 from symgrad.testing.claimed import ClaimedOp, is_function, special_points
 from symgrad.testing.examples import EMPTY, LARGEST, ORDINARY, SIZES, Draft, DrawingPlan, off_branch_cuts
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arrange
 
-__all__ = ["edge_drafts"]
-
 MAX_EDGES = 90, 40, 30  # the number of edges of an argument, for one, two or more arguments
 MAX_COMBINATIONS = 70  # combinations of edges
 TIED = 16
-MAX_CONSTANTS, NUMBERS_PER_CONSTANT = 16, 13  # constants of a source, and numbers at and around one
+MAX_CONSTANTS = 16  # constants of a source
 NUMBERS_PER_PLACE = 7  # numbers at and next to a place of the formula
 MOST_BEYOND = 24
 MODERATE_SIZES = 1e-5, 1e3  # the sizes of numbers that do not cause overflow or underflow
@@ -162,7 +160,7 @@ def _condition_points(attack: ClaimedOp, plan: DrawingPlan, base: Sequence[Point
     """Points at which conditions of rules and formulas hold or change, and the constants of the source with numbers around them."""
     op, count = attack.subject.op, len(plan.domains)
     out = [tuple(at.get(i, x) for i, x in enumerate(base[1])) for at in rule_boundary_points(op, attack.claims.parameters)] if op is not None else []
-    numbers = _source_constants(attack)
+    numbers = numbers_around(_constants(attack), MAX_CONSTANTS)
     for i in range(count):
         out += [(*base[k % 4][:i], x, *base[k % 4][i + 1:]) for k, x in enumerate(numbers)]
     largest = min(SIZES["points"][1], LARGEST[plan.dtype])
@@ -171,13 +169,6 @@ def _condition_points(attack: ClaimedOp, plan: DrawingPlan, base: Sequence[Point
 
 def _constants(attack: ClaimedOp) -> list[float]:
     return constants_of_code(attack.subject.function if attack.subject.op is None else attack.subject.op)
-
-
-def _source_constants(attack: ClaimedOp) -> list[float]:
-    """The constants of the source and their combinations, with numbers around the former."""
-    found = _constants(attack)
-    return [y for k,
-            c in enumerate(combined_numbers(found)[:MAX_CONSTANTS]) for y in nearby_numbers(c)[:NUMBERS_PER_CONSTANT if k < len(found) else 3]]
 
 
 def _moderate(plan: DrawingPlan) -> Iterator[list[tuple[Any, ...]]]:

@@ -14,8 +14,6 @@ from symgrad.graph.domains import BOOLEAN, COMPLEX, Domain, MatrixDomain
 from symgrad.sampling.numbers import fit, table
 from symgrad.testing.strategies.arrays import code_size
 
-__all__ = ["Draft", "Example", "DrawingPlan", "off_branch_cuts", "only_tangent"]
-
 KINDS = ("points", "broadcast", "scalars", "empty", "low", "complex", "special")
 EMPTY = ((0,), (0, 2), (3, 0))
 MAX_ELEMENTS = 6  # elements of an argument of an elementwise op
@@ -38,6 +36,11 @@ class Example(NamedTuple):
     def mapped(self, change: Callable[[np.ndarray], np.ndarray]) -> Example:
         return Example(tuple(map(change, self.xs)), change(self.cotangent),
                        tuple(tuple(None if t is None else change(t) for t in ts) for ts in self.tangents))
+
+    def arrays(self) -> list[tuple[str, np.ndarray]]:
+        """The arrays of the example with their descriptions."""
+        tangents = [(f"tangent {i}", t) for ts in self.tangents for i, t in enumerate(ts) if t is not None]
+        return [*((f"argument {i}", x) for i, x in enumerate(self.xs)), ("the cotangent", self.cotangent), *tangents]
 
     def copied(self) -> Example:
         """The example copied to contiguous memory that can be written to."""

@@ -12,10 +12,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.reports.base import IMPRECISE, BaseReport, plain
-from symgrad.reports.parts import CodeBlock, Formula, Line, Part, Table, first_line, ulp_text
-
-__all__ = ["CheckFailure", "Failure", "OpReport", "Result", "Wrong"]
+from symgrad.reports.base import IMPRECISE, BaseReport, CodeBlock, Formula, Line, Part, Table, first_line, plain, ulp_text
 
 REFERENCE_DIGITS = 21  # of a reference number in a report
 MAX_SHOWN_ELEMENTS = 64  # of an array that a report shows

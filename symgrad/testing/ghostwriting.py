@@ -1,12 +1,17 @@
-"""`symgrad ghostwrite mymodule:my_op`: a test file for an op, written from its source and docstring."""
+"""Modules and ops by the names on the command line (no text is evaluated), and the test file of an op, written from its source and docstring."""
 
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
+import keyword
+import pkgutil
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,16 +19,13 @@ import sympy
 
 from symgrad.carriers import symbolic
 from symgrad.formulas.parsing import ParseError, parse
-from symgrad.frameworks.detection import framework_of
-from symgrad.frameworks.naming import parameters_of
+from symgrad.frameworks.naming import framework_of, parameters_of
 from symgrad.graph.domains import Domain
 from symgrad.graph.op import Op
-from symgrad.sampling.domain_reader import NAMED, domain_of, domain_text, domains_of, parse_domains
+from symgrad.methods.extending import BUILT_IN
+from symgrad.sampling.domain_reader import NAMED, domain_of, domains_of, parse_domains, text_that_reads
 from symgrad.testing.attack import Attack
 from symgrad.testing.claims import Claims, claims_of
-from symgrad.testing.plugin.modules import TargetError, find_op, import_module_named, split_target
-
-__all__ = ["ghostwrite", "write"]
 
 GRADIENTS = ("{}_gradient", "{}_grad", "gradient_of_{}", "grad_of_{}", "grad_{}", "d{}", "d_{}")
 MAX_FORMULA = 100  # characters of a formula found in an op
@@ -153,10 +155,6 @@ def _names(obj: Any, formula: str | None) -> list[str]:
     return Attack(obj, Claims(formula=formula)).names
 
 
-def _signature(function: Any) -> list[str]:
-    return [p.name for p in parameters_of(function) or () if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
-
-
 # The formula
 
 
@@ -172,7 +170,7 @@ def _formula(obj: Any, given: str | None) -> tuple[str | None, str]:
     text = _rule(own, obj) if isinstance(own, Op) else None
     if text is not None and len(text) <= MAX_FORMULA and _is_formula_of(text, None):
         return text, "what it should be; this is its own rule, as it is written now"
-    known = set(_signature(obj))
+    known = {p.name for p in parameters_of(obj) or () if p.default is p.empty and p.kind is not p.VAR_POSITIONAL}
     text = next((t for t in _docstring_formulas(inspect.getdoc(obj) or "") if _is_formula_of(t, known)), None)
     if text is not None:
         return text, "what it should be, from its docstring"
@@ -268,11 +266,83 @@ def _finite_domain(formula: str) -> Iterator[tuple[str, str]]:
 
 def _domain_text(domain: Domain) -> str | None:
     """A domain as text, None if the notation cannot express it."""
-    word = next((word for word, known in NAMED.items() if known == domain), None)
-    if word is None:
-        try:
-            word = domain_text(domain)
-            return word if domain_of(word).intervals == domain.intervals and not domain.excluded and not domain.integer else None
-        except (TypeError, ValueError):
-            return None
-    return word
+    return next((word for word, known in NAMED.items() if known == domain), text_that_reads(domain))
+
+
+class TargetError(ValueError):
+    """Raised for a module or an object in it that cannot be used; the message has the remedy."""
+
+
+def split_target(text: str) -> tuple[str, str | None]:
+    """The module and the name of MODULE:NAME; the name is None where there is no colon.
+
+    Raises NotThere for text that is no Python name.
+
+    >>> split_target("package.ops:swish"), split_target("ops")
+    (('package.ops', 'swish'), ('ops', None))
+    """
+    module, colon, name = text.partition(":")
+    if module.endswith(".py"):
+        dotted = ".".join(part for part in module.removesuffix(".py").split("/") if part.isidentifier())
+        raise TargetError(f"{text!r} is a file; name its module as Python imports it, such as {dotted or 'mypackage.ops'}{colon}{name}")
+    parts = [*module.split("."), *([name] if colon else [])]
+    if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
+        raise TargetError(f"{text!r} is not the name of a module; write MODULE or MODULE:NAME as Python imports it, such as mypackage.ops:swish")
+    return module, name if colon else None
+
+
+def import_module_named(name: str, folders: Iterable[Path]) -> ModuleType:
+    """Import a module, which may be in one of some folders. Raises NotThere if it is missing or its import fails."""
+    for folder in map(str, folders):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise _import_error_text(name, error) from error
+        raise TargetError(f"there is no module {error.name!r}; go to the folder it is in, or install it") from None
+    except (Exception, SystemExit) as error:
+        raise _import_error_text(name, error) from error
+
+
+def _import_error_text(name: str, error: BaseException) -> TargetError:
+    return TargetError(f"importing {name} raised {type(error).__name__}: {error}; python -c 'import {name}' shows where")
+
+
+def find_op(module: ModuleType, name: str) -> Any:
+    """An op in a module: a function, a class, a pair of a function and its gradient. Raises NotThere for anything else."""
+    if not hasattr(module, name):
+        known = ", ".join(key for key, _ in ops_in(module)) or ", ".join(_functions(module)) or "none"
+        raise TargetError(f"{module.__name__} has no {name!r}; in it there are: {known}")
+    obj = getattr(module, name)
+    if inspect.isclass(obj) and not callable(getattr(obj, "apply", None)):
+        raise TargetError(f"{module.__name__}:{name} is a class without apply; name a function, or an instance that can be called")
+    if not callable(obj) and not isinstance(obj, Op) and not (isinstance(obj, tuple) and obj and all(map(callable, obj))):
+        raise TargetError(f"{module.__name__}:{name} is of type {type(obj).__name__}; name a function, or a class with apply")
+    return obj
+
+
+def _functions(module: ModuleType) -> list[str]:
+    return [name for name, obj in vars(module).items()
+            if callable(obj) and not name.startswith("_") and getattr(obj, "__module__", None) == module.__name__]
+
+
+def modules_in(module: ModuleType) -> list[str]:
+    """The names of the modules inside a package; [] for any other module."""
+    return [f"{module.__name__}.{found.name}" for found in pkgutil.iter_modules(getattr(module, "__path__", ()))]
+
+
+def ops_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """The ops of a module with their names: marked objects, and ops declared with symgrad's constructors; imported ones are left out."""
+    seen: set[int] = set()
+    for name, obj in list(vars(module).items()):
+        marked = claims_of(obj) is not None
+        own = obj if isinstance(obj, Op) else getattr(obj, "op", None) if callable(obj) else None
+        if id(obj) in seen or not marked and not (isinstance(own, Op) and own.name not in BUILT_IN):
+            continue
+        home = getattr(obj, "__module__", None) if marked else None
+        if home is not None and not f"{home}.".startswith(f"{module.__name__}."):
+            continue
+        seen.add(id(obj))
+        yield name, obj

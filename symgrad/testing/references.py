@@ -36,8 +36,6 @@ from symgrad.system.restoring import workdps
 from symgrad.testing.claimed import ClaimedOp, is_function
 from symgrad.testing.failure import Wrong
 
-__all__ = ["difference", "equations", "expression", "precise_reference", "Rounding"]
-
 SECONDS, SIZE = 1.0, 300  # for the simplification of a difference, and its nodes
 PRECISE = RecordingCarrier(precise, precise.lift_value)
 SYMBOLIC = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, True))

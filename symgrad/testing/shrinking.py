@@ -19,8 +19,6 @@ from symgrad.testing.failure import Failure, Wrong
 from symgrad.testing.references import difference
 from symgrad.testing.snippets import pytest_command, snippet
 
-__all__ = ["simplest_failure"]
-
 SECONDS, EXAMPLES = 5.0, 200  # a fifth of the time for lost digits
 SYMBOLIC = 3.0  # seconds for a formula of the difference
 LAST_SHARE = 0.2  # the part of the time for the cotangent and the tangents
@@ -92,7 +90,7 @@ class ShrinkSearch:
 
     def fails(self, example: Example) -> bool:
         """Whether an example fails like the first one; then it becomes the best."""
-        key = _key(example)
+        key = tuple((a.shape, a.dtype.name, a.tobytes()) for _, a in example.arrays())
         if key not in self.known:
             if time.monotonic() > self.end:
                 return False
@@ -111,7 +109,8 @@ class ShrinkSearch:
         """Make the example smaller, then its numbers simpler; return hypothesis' notes if its search was used."""
         notes: list[str] = []
         if self.attack.elementwise:
-            self.smaller()
+            while self.first(_parts(self.best)):
+                pass
             before = None
             while before is not self.best:
                 before = self.best
@@ -121,10 +120,6 @@ class ShrinkSearch:
         self.end += self.seconds * LAST_SHARE
         self.plainer()
         return notes
-
-    def smaller(self) -> None:
-        while self.first(_parts(self.best)):
-            pass
 
     def simpler(self) -> None:
         """Replace the arguments by simpler numbers of their domains."""
@@ -187,14 +182,6 @@ def _kind(wrong: Wrong) -> tuple[Any, ...]:
     return type(wrong.__cause__), wrong.order
 
 
-def _arrays(example: Example) -> list[np.ndarray]:
-    return [*example.xs, example.cotangent, *(t for s in example.tangents for t in s if t is not None)]
-
-
-def _key(example: Example) -> tuple:
-    return tuple((a.shape, a.dtype.name, a.tobytes()) for a in _arrays(example))
-
-
 def _size(example: Example) -> tuple[int, int]:
     """The amount of text of an example."""
     return sum(x.size for x in example.xs), sum(len(repr(v)) for x in example.xs for v in np.ravel(x).tolist())
@@ -202,9 +189,10 @@ def _size(example: Example) -> tuple[int, int]:
 
 def _parts(example: Example) -> Iterator[Example]:
     """The example without one axis, or with fewer elements along one."""
-    rank = max(a.ndim for a in _arrays(example))
+    arrays = [a for _, a in example.arrays()]
+    rank = max(a.ndim for a in arrays)
     for axis in range(rank, 0, -1):  # counted from the last, as in broadcasting
-        sizes = {a.shape[-axis] for a in _arrays(example) if a.ndim >= axis}
+        sizes = {a.shape[-axis] for a in arrays if a.ndim >= axis}
         size = max(sizes)
         if axis == rank and 0 not in sizes:
             for i in range(min(size, 2)):
@@ -228,6 +216,8 @@ def _candidates(x: Any, domain: Domain) -> Iterator[Any]:
                 exact = x.dtype.type(c)
             if kind == "c" or float(exact) == c or kind in "fV" and math.isfinite(float(exact)) and float(exact) in domain:
                 yield exact
+
+
 
 
 def _replace_element(x: np.ndarray, at: tuple[int, ...], value: Any) -> np.ndarray:

@@ -17,13 +17,11 @@ from symgrad.checks.cross import names_of
 from symgrad.frameworks.naming import import_path
 from symgrad.graph import domains
 from symgrad.graph.domains import Domain, Interval
-from symgrad.sampling.domain_reader import domain_of, domain_text
+from symgrad.sampling.domain_reader import text_that_reads
 from symgrad.symbolic.texts import parse_formula
 from symgrad.testing.attack import Attack, Check, user_example
 from symgrad.testing.claims import Claims
 from symgrad.testing.examples import Example
-
-__all__ = ["SnippetCode", "pytest_command", "snippet"]
 
 IRRELEVANT_CLAIMS = ("without", "errors")  # claims that do not change the result of a check at one input
 WIDE = 110
@@ -120,12 +118,9 @@ class SnippetCode:
         if known is not None:
             self.names.setdefault("symgrad.graph.domains", set()).add(known)
             return known
-        try:
-            read = domain_of(domain_text(d))
-            if (read.intervals, read.excluded, read.integer) == (d.intervals, d.excluded, d.integer):
-                return repr(domain_text(d))
-        except (TypeError, ValueError):
-            pass
+        text = text_that_reads(d)
+        if text is not None:
+            return repr(text)
         self.names.setdefault("symgrad.graph.domains", set()).update(("Domain", "Interval"))
         parts = ", ".join(f"Interval({self.of(i.low)}, {self.of(i.high)}, {i.open_low}, {i.open_high})" if i != Interval() else "Interval()"
                           for i in d.intervals)

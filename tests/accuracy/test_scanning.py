@@ -14,7 +14,7 @@ from symgrad import log
 from symgrad.graph.domains import POSITIVE
 from symgrad.sampling.floats import Floats
 from symgrad.scanning import accuracy
-from symgrad.scanning.references import ReferenceValues
+from symgrad.scanning.scanner import ReferenceValues
 from symgrad.scanning.subject import Subject
 from tests.support.lines import lines
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import symgrad
 from symgrad.checks.cross import cross_check
 from symgrad.frameworks.calling import call_of
-from symgrad.frameworks.detection import framework_of, is_foreign
+from symgrad.frameworks.naming import framework_of, is_foreign
 from symgrad.graph.domains import POSITIVE, REAL, Domain, Interval
 from symgrad.reference.sources import ExpressionSource, differences
 from symgrad.sampling.conditions import boundary_numbers

@@ -26,7 +26,7 @@ from symgrad.optim import swa_utils
 from symgrad.optim.optimizer import swap_in_optimizer_params_and_state
 from symgrad.system.frames import PACKAGE
 from symgrad.system.restoring import changed, collection_paused, finished, restored, workdps, workprec
-from symgrad.testing import silence
+from symgrad.testing import claims
 from symgrad.utils import mapping
 from symgrad.visual import tracing
 from tests.support.interrupts import MPMATH, Interrupted
@@ -76,7 +76,7 @@ BLOCKS = {
     "precision restored": digits.precision_restored, "precision of balls": lambda: ball.precision(77), "Hermitian parts": lapack.hermitian_parts,
     "no collection": collection_paused, "evaluation": lambda: tracing._evaluating(model), "scopes": lambda: tracing._scoped(model, recorder()),
     "cached": parametrize.cached, "limited": lambda: limited(100), "interrupts held": mapping._interrupts_held, "fork_rng": torch.random.fork_rng,
-    "flag of a schedule": lambda: scheduler._flag("_is_initial"), "silence": silence.silence, "generators": differentiation_task.generators_restored,
+    "flag of a schedule": lambda: scheduler._flag("_is_initial"), "silence": claims.silence, "generators": differentiation_task.generators_restored,
     "swapped": lambda: swap_in_optimizer_params_and_state(optimizer, dict(enumerate(other)), optimizer.state_dict())}
 CALLS = {
     "zeta": lambda: zeta._by_arb(flint, mpmath.mp, mpmath.mpf(3), mpmath.mpf(2), 2, 60), "generators drawn": drawn,

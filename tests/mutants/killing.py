@@ -20,8 +20,7 @@ from symgrad.reference.recorder import RecordingCarrier
 from symgrad.testing.attack import Attack, run_at_example
 from symgrad.testing.checks import CHECKS
 from symgrad.testing.checks.memory import results
-from symgrad.testing.claims import Profile
-from symgrad.testing.silence import silence
+from symgrad.testing.claims import Profile, silence
 from tests.support.claims import CASES, attack_on, further_attacks
 
 

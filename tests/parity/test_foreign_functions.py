@@ -14,7 +14,7 @@ import torch
 import symgrad
 from symgrad.checks.cross import cross_check
 from symgrad.cli import main
-from symgrad.frameworks.detection import framework_of
+from symgrad.frameworks.naming import framework_of
 from symgrad.reports.base import IMPRECISE, REFUTED, VERIFIED
 from tests.check.test_imprecise import check
 from tests.support.pages import ROOT, session, sessions

@@ -17,8 +17,7 @@ import numpy as np
 
 from symgrad.testing import check_op
 from symgrad.testing.attack import Attack
-from symgrad.testing.claims import Profile
-from symgrad.testing.silence import silence
+from symgrad.testing.claims import Profile, silence
 from tests.power.power_entries import RIGHT, WRONG
 
 for _module in "wrong_values wrong_gradients wrong_arrays wrong_behaviour wrong_rarely right_numbers right_arrays right_rarely".split():

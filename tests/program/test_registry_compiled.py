@@ -12,7 +12,7 @@ from symgrad.carriers import MATRIX_WORDS
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.program.backends import has_compiler
-from symgrad.testing.checks.digits import KINDS, compiled_derivatives
+from symgrad.testing.checks.numbers import KINDS, compiled_derivatives
 from symgrad.trees import flatten
 from tests.support.claims import ALL_CASES, attack_on, name_of
 

@@ -12,7 +12,7 @@ from symgrad.codegen.arrays import COMMON
 from symgrad.codegen.languages import Jax, NumPy, Torch, short_name
 from symgrad.engine.tensor import wrap
 from symgrad.program.program import ArraySpec, Program, Step
-from symgrad.testing.checks.digits import KINDS, compiled_derivatives
+from symgrad.testing.checks.numbers import KINDS, compiled_derivatives
 from tests.program.test_registry_compiled import CASES, arrays, compare, largest
 from tests.support.claims import attack_on
 

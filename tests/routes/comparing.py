@@ -25,8 +25,8 @@ from symgrad.reference.tensors import ArrayReference, _Values, array_of
 from symgrad.testing import Claims
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.measuring import compare
+from symgrad.testing.claims import silence
 from symgrad.testing.failure import Wrong
-from symgrad.testing.silence import silence
 
 from .drawing import Function
 from .table import ROUTES, NotHere, Problem, Route, here

@@ -16,7 +16,7 @@ import numpy as np
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.graph.domains import BOOLEAN, MatrixDomain
-from symgrad.testing.silence import silence
+from symgrad.testing.claims import silence
 from symgrad.testing.strategies.programs import GUARDS, DrawnOperand, guard_for
 from tests.support.points import arrays, domain, inside, tails
 

@@ -14,11 +14,11 @@ import symgrad
 from symgrad.autograd import Function
 from symgrad.carriers.lapack import hermitian_parts
 from symgrad.engine.recording import core
+from symgrad.frameworks.naming import import_path
 from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
 from symgrad.ops.matrices import MATRIX
 from symgrad.testing import CheckFailure, check_determinism, check_errors, check_pickling, check_threads
-from symgrad.testing.checks.calling import by_name
 from tests.support.claims import CASES, name_of
 from tests.support.functions import function_of
 
@@ -206,7 +206,7 @@ def test_objects_that_cannot_be_imported_by_name(monkeypatch):
         if op is not only_here(0).__class__:
             assert "it is not found by module and name" in check_pickling(op, **RIGHT).reason
     assert check_pickling(REGISTRY["sech_square"]).reason == "it has no public function"
-    assert by_name(square) and by_name(np.exp) and not by_name(lambda x: x) and not by_name(Power(2))
+    assert import_path(square) and import_path(np.exp) and not import_path(lambda x: x) and not import_path(Power(2))
 
 
 def refusing(x, n=1):

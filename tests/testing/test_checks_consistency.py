@@ -6,7 +6,7 @@ import pytest
 import symgrad
 from symgrad.graph.op import REGISTRY
 from symgrad.testing import CheckFailure, check_adjoint, check_linearity, check_symmetry
-from symgrad.testing.checks.comparing import Sides, agree, moderate_mask, same_bits, shift_by_ulp
+from symgrad.testing.checks.base import Sides, agree, moderate_mask, same_bits, shift_by_ulp
 from symgrad.testing.failure import Wrong
 from tests.support.functions import saving
 

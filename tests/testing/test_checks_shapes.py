@@ -126,7 +126,7 @@ def test_single_numbers():
     for wrong in (lambda x: x * x + (x.ndim == 0), lambda x: (x * x).astype(np.float32 if x.ndim == 0 else x.dtype)):
         with pytest.raises(CheckFailure):
             check_scalars(wrong, **claims)
-    with pytest.raises(CheckFailure, match="the derivative for shape"):
+    with pytest.raises(CheckFailure, match="the gradient for shape"):
         check_scalars(square, **(claims | {"pullback": lambda g, x: 2 * x * g if x.ndim else np.asarray(2.000001 * x * g)}))
     assert check_scalars(REGISTRY["mm"]).reason == "it does not act on elements"
 

@@ -29,8 +29,6 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 
-__all__ = ["Rerun", "Subdifferential", "subdifferential"]
-
 STEP = precise.context.mpf(10) ** -40  # the distance of the points at which gradients are evaluated
 ACTIVE = precise.context.mpf(10) ** -36  # a switch that is closer to zero is active
 FINER = 10**6  # the factor of a smaller step, for extrapolation
@@ -136,8 +134,11 @@ class _Search:
             direction = self.rng.standard_normal(self.count)
             if not (self._visit(direction) and self._visit(-direction)):
                 return found
-        if self.active:
-            self._explore(base)
+        if self.active and self.count > 1:  # of one input both directions have been evaluated
+            if self.found.complete:
+                self._walk()
+            if self.found.complete:
+                self._relations(base)
         distinct: list[np.ndarray] = []
         for cell in self.cells.values():
             g = cell.gradient.astype(np.float64)
@@ -190,14 +191,6 @@ class _Search:
         return True
 
     # Completeness
-
-    def _explore(self, base: PreciseEvaluation) -> None:
-        if self.count == 1:  # both directions have been evaluated
-            return
-        if self.found.complete:
-            self._walk()
-        if self.found.complete:
-            self._relations(base)
 
     def _walk(self) -> None:
         """Visit the neighbours of all cells, through their facets."""
@@ -265,7 +258,8 @@ class _Search:
             if any(not is_negligible(x) for x in slope):
                 rows.append(slope)
                 names.append(s)
-            elif s.kind == "condition" and any(not is_negligible(x) for x in self._near_point(s)):
+            elif s.kind == "condition" and any(not is_negligible(self.read(FAR_STEP, self.rng.uniform(-1, 1, self.count)).measure(s) / FAR_STEP)
+                                               for _ in range(2)):
                 self._mark_incomplete(f"a condition of {s.node.op.name} has no slope at the point, so that directions do not distinguish its sides")
         relations = null_space(rows)
         if nested:
@@ -280,10 +274,6 @@ class _Search:
                     self._mark_incomplete("the borders of the pieces are curved and touch each other, so that there may be pieces that no direction "
                                           "leads into")
                     return
-
-    def _near_point(self, s: Switch) -> list[Any]:
-        """Values next to the point of a switch whose gradient is zero there."""
-        return [self.read(FAR_STEP, self.rng.uniform(-1, 1, self.count)).measure(s) / FAR_STEP for _ in range(2)]
 
     def _nested(self, nested: Sequence[Switch], plain: Sequence[Switch], rows: Sequence[np.ndarray]) -> None:
         """Check switches whose arguments depend on other kinks: all must be affine in their cells, or linearly independent of all others."""

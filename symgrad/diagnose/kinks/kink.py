@@ -8,10 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from symgrad.reports.base import BaseReport
-from symgrad.reports.parts import Line, Part, Table, at, number
-
-__all__ = ["INSIDE", "OUTSIDE", "UNDECIDED", "Kink", "KinkReport", "Side"]
+from symgrad.reports.base import BaseReport, Line, Part, Table, at, number
 
 INSIDE, OUTSIDE, UNDECIDED = "inside", "outside", "undecided"
 MAX_SHOWN = 12  # kinks in the printed report

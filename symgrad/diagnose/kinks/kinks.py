@@ -24,11 +24,9 @@ from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
-from symgrad.reports.parts import number
+from symgrad.reports.base import number
 from symgrad.sampling.conditions import COMPARISONS
 from symgrad.sampling.points import as_point, flat
-
-__all__ = ["kinks", "note", "report_of_function", "report_of_run", "report_of_tensor"]
 
 MAX_KINKS = 200  # in a report
 MAX_ELEMENTS = 4000  # of the arguments of an op that is not elementwise, for its one-sided derivatives

@@ -24,9 +24,6 @@ from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Box, RecordingCarrier
 from symgrad.sampling.conditions import COMPARISONS, switching_functions
 
-__all__ = ["broadcast_element", "convention_of", "CONVENTIONS", "EXTREMES", "hull_distance", "is_negligible", "NotEvaluable", "null_space",
-           "PreciseEvaluation", "ROUND", "scalar", "SELECTING", "Switch", "switches"]
-
 Place = tuple[int, ...]
 EXTREMES = ("amax", "amin", *(f"{e}_{of}" for e in ("max", "min") for of in ("of_all", "along", "of_both")), "median_of_all", "nanmedian_of_all")
 SELECTING = tuple(f"{name}_elements" for name in ("sort", "stable_sort", "topk", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin"))
@@ -119,15 +116,12 @@ def _formulas(op: Op, parameters: tuple[Any, ...]) -> tuple[_Formula, ...]:
         return (_formula_switch(ROUND, False, symbolic.abs(symbols[0]) + symbolic.abs(symbols[1]), symbols),)
     try:
         cells = [symbolic.ExactExpressions.fill([s], ()) for s in symbols]
-        e = sympy.sympify(op.forward(symbolic, *cells, *map(_exact_constant, parameters)).item())
+        exact = [sympy.Rational(*x.as_integer_ratio()) if isinstance(x, float) and np.isfinite(x) else x for x in parameters]
+        e = sympy.sympify(op.forward(symbolic, *cells, *exact).item())
     except (TypeError, AttributeError, NotImplementedError, ValueError):  # an op without a formula
         return ()
     return tuple(_formula_switch("kink", lattice, u, symbols) for u, lattice in switching_functions(e)
                  if u.free_symbols and not u.has(sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise))
-
-
-def _exact_constant(x: Any) -> Any:
-    return sympy.Rational(*x.as_integer_ratio()) if isinstance(x, float) and np.isfinite(x) else x
 
 
 def _formula_switch(kind: str, lattice: bool, u: Any, symbols: Sequence[Any]) -> _Formula:
@@ -152,15 +146,12 @@ def _elementwise_switches(node: Node, near: float) -> Iterator[Switch]:
             u = np.broadcast_to(np.asarray(formula.numbers(*arrays), dtype=np.float64), shape)
             away = u - np.rint(u) if formula.lattice else u
             close: Any = np.argwhere(np.abs(away) <= near)
-        if node.op.name == "pow":
-            close = [p for p in close if not _is_whole_number(arrays[1][broadcast_element(tuple(p), arrays[1].shape)])]
+        if node.op.name == "pow":  # which is smooth for whole exponents
+            exponents = [float(arrays[1][broadcast_element(tuple(p), arrays[1].shape)]) for p in close]
+            close = [p for p, x in zip(close, exponents) if not (x >= 0 and x.is_integer())]
         for index in close:
             place = tuple(int(i) for i in index)
             yield _switch_at(node, formula, place, [a.shape for a in arrays], float(np.rint(u[place])) if formula.lattice else 0.0)
-
-
-def _is_whole_number(exponent: Any) -> bool:
-    return bool(exponent >= 0 and float(exponent).is_integer())
 
 
 def _switch_at(node: Node, formula: _Formula, place: Place, shapes: Sequence[tuple[int, ...]], step: float) -> Switch:
@@ -235,17 +226,14 @@ def _length_switches(node: Node, near: float) -> Iterator[Switch]:
         lane = iter(place)
         full = place if y.ndim == x.ndim else tuple(0 if i in axes else next(lane) for i in range(x.ndim))
         elements = tuple((0, tuple(map(int, p))) for p in np.ndindex(x.shape) if all(i in axes or p[i] == full[i] for i in range(x.ndim)))
-        yield Switch(node, ROUND, place, elements[:MAX_TIED], _length_switch(node.op, elements),
+
+        def measure(args: Sequence[Any], elements: Any = elements) -> Any:
+            xs = [args[0][p] for _, p in elements]
+            centre = sum(xs[1:], xs[0]) / len(xs) if node.op.name.startswith("std") else 0
+            return sum([abs(x - centre) for x in xs][1:], abs(xs[0] - centre))
+
+        yield Switch(node, ROUND, place, elements[:MAX_TIED], measure,
                      lambda args, elements=elements: [(i, p, 1) for i, p in elements])  # type: ignore[misc]
-
-
-def _length_switch(op: Op, elements: Sequence[tuple[int, Place]]) -> Callable[[Sequence[Any]], Any]:
-    def measure(args: Sequence[Any]) -> Any:
-        xs = [args[0][p] for _, p in elements]
-        centre = sum(xs[1:], xs[0]) / len(xs) if op.name.startswith("std") else 0
-        return sum([abs(x - centre) for x in xs][1:], abs(xs[0] - centre))
-
-    return measure
 
 
 FAILURES = (TypeError, AttributeError, NotImplementedError, ValueError, KeyError, RuntimeError, Refused)  # of rules that accept only machine numbers
@@ -260,31 +248,16 @@ class PreciseEvaluation:
     """A recorded computation evaluated in many digits at other values of its leaves, and recorded there with all its nodes."""
 
     def __init__(self, roots: Sequence[Node], leaves: Sequence[Leaf], values: Sequence[Any]):
-        self.recorder = recorder = RecordingCarrier(precise, precise.lift_value)
+        self.recorder = RecordingCarrier(precise, precise.lift_value)
         self.boxes: dict[Node, Box] = {}
-        self.leaves = []
-        for leaf, value in zip(leaves, values):
-            box = self.boxes[leaf] = Box(recorder, recorder.lift(value))
-            box.node = Leaf(box, box.value, True)
-            self.leaves.append(box)
         try:
-            for node in upstream(list(roots)):
-                if np.iscomplexobj(node.value):
-                    raise TypeError("kinks of complex numbers are not searched")
-                if node not in self.boxes:
-                    self.boxes[node] = self._read(node)
+            if any(np.iscomplexobj(node.value) for node in upstream(list(roots))):
+                raise TypeError("kinks of complex numbers are not searched")
+            self.leaves = self.recorder.replayed(roots[0], leaves, values, self.boxes)[1]
+            for root in roots[1:]:
+                self.recorder.replayed(root, (), (), self.boxes)
         except FAILURES as error:
             raise NotEvaluable(f"a rule cannot be evaluated with many digits ({error})") from error
-
-    def _read(self, node: Node) -> Box:
-        recorder, boxes = self.recorder, self.boxes
-        if isinstance(node, Leaf) or type(node) is DerivativeNode and node.parents[0] is None:
-            return recorder.box(node.value)
-        if type(node) is DerivativeNode:
-            return boxes[node.parents[0]]  # type: ignore[index]
-        args, count = node.args or (), len(node.parents)
-        tensors = [recorder.box(a) if p is None else boxes[p] for a, p in zip(args, node.parents)]
-        return recorder.apply(node.op, tensors, [recorder.box(a) if type(a) is float else a for a in args[count:]])
 
     def arguments(self, node: Node) -> list[Any]:
         """The values of a node's tensor arguments."""

@@ -1,14 +1,18 @@
-"""The decorator `check`, which makes a public check of a body `(attack, example)`, the table of all checks, and `check_op`, which runs them."""
+"""The decorator `check`, the table of all checks, `check_op`, which runs them, and the comparison of two computations up to rounding."""
 
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from ml_dtypes import finfo
 
 from symgrad.carriers.lapack import hermitian_parts
-from symgrad.frameworks.adapter import NotApplicable
+from symgrad.frameworks.adapter import Array, Arrays, NotApplicable
 from symgrad.reports.streams import progress_bar
 from symgrad.testing.attack import Attack, Body, Check, When, run_at_example, user_example
 from symgrad.testing.checks.measuring import report_lost_digits
@@ -16,7 +20,188 @@ from symgrad.testing.examples import Example
 from symgrad.testing.failure import CheckFailure, Failure, OpReport, Result, Wrong
 from symgrad.testing.shrinking import simplest_failure
 
-__all__ = ["ACCURACY", "Check", "check", "check_names", "check_op", "CHECKS", "differentiable", "ORDINALS", "reason_without_order", "run"]
+ROUNDINGS = 16  # the allowed difference in units of the sum of the absolute values of the terms
+SPREADS = 16  # the allowed difference in units of its variation when the inputs change by a few ULP
+PROBES = 64
+SHIFTS = (4.0, 256.0, 2.0**20, 64.0)  # by how many ULP the numbers change, in each quarter of the probes
+TINY = 2.0**-1074
+MODERATE = (1e100, 1e50, 1e30)  # limits for float64; those of another dtype are scaled by the logarithm of its largest number
+LOGARITHM = math.log(np.finfo(np.float64).max)
+
+
+class Sides(NamedTuple):
+    """Two arrays that should be equal up to rounding, with the magnitude of their terms.
+
+    With `identical`, elements that are not finite must be equal on both sides; otherwise they are skipped.
+    """
+
+    what: str
+    left: Array
+    right: Array
+    size: Array
+    order: int | None = None
+    wrt: tuple[int, ...] = ()
+    identical: bool = False
+
+
+def as_double(x: Any) -> Array:
+    """The numbers as float64 or complex128."""
+    x = np.asarray(x)
+    return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+
+
+def epsilon(arrays: Arrays) -> float:
+    """The largest machine epsilon among the floating-point dtypes of some arrays."""
+    return max((float(finfo(x.dtype).eps) for x in arrays if x.dtype.kind in "fcV"), default=2.0**-52)
+
+
+def shift_by_ulp(x: Array, k: int, size: Any = 0.0) -> Array:
+    """The array with each number changed by a few ULP: larger in absolute value for an even k, smaller for an odd one.
+
+    In the last quarter of the probes these are the ULP of `size`, if that is larger: a small number that is added to a large one must change by
+    as much as the sum loses. Equal numbers change alike, so that ties stay ties. All change to the same side, so that two calls on one side of a
+    kink do not jump.
+
+    >>> a, b, c = shift_by_ulp(np.array([1.0, 1.0, 2.0]), 0)
+    >>> bool(a == b > 1.0 and c > 2.0)
+    True
+    """
+    if x.dtype.kind not in "fcV":
+        return x
+    numbers = np.ascontiguousarray(as_double(x)).reshape(-1)
+    parts = numbers.view(np.float64)
+    quarter = 4 * k // PROBES
+    mixed = (parts.view(np.uint64) ^ np.uint64(k * 0x9E3779B97F4A7C15 % 2**64)) * np.uint64(0xBF58476D1CE4E5B9)
+    places = 1.0 + (SHIFTS[quarter] - 1.0) * (mixed >> np.uint64(32)).astype(np.float64) * 2.0**-32  # at least one ULP, so that every number changes
+    length = np.abs(parts)
+    if quarter == 3:
+        length = np.maximum(length, np.repeat(np.broadcast_to(size, x.shape).ravel(), parts.size // max(numbers.size, 1)))
+    out = parts + np.copysign(length, parts) * (places * (float(finfo(x.dtype).eps) * (-1.0 if k % 2 else 1.0)))
+    return np.where(np.isfinite(parts), out, parts).view(numbers.dtype).reshape(x.shape).astype(x.dtype)
+
+
+def magnitudes(arrays: Sequence[Array]) -> Any:
+    """The largest absolute value at each place of some arrays, or in all of them if their shapes differ; at least 1."""
+    each = [np.where(np.isfinite(a), a, 0.0) for a in (np.abs(as_double(x)) for x in arrays if x.dtype.kind in "fcV")]
+    if len({a.shape for a in each}) > 1:
+        each = [np.max(a, initial=0.0) for a in each]
+    return np.maximum(1.0, np.max(each, axis=0, initial=0.0)) if each else 1.0
+
+
+def moderate_mask(xs: Arrays, shape: tuple[int, ...], order: int, each: bool) -> Array:
+    """A mask of the places where derivatives of an order neither overflow nor lose digits to underflow, by the magnitudes of all arguments.
+
+    With `each` an element of the result depends only on the same element of the arguments, otherwise on all elements.
+    """
+    out = np.ones(shape, dtype=bool)
+    for x in xs:
+        if x.dtype.kind in "fcV":
+            size = np.abs(as_double(x))
+            limit = MODERATE[order - 1] ** (math.log(float(finfo(x.dtype).max)) / LOGARITHM)
+            fine = (size == 0) | (size > 1 / limit) & (size < limit)
+            out &= fine if each and fine.shape == shape else bool(fine.all())
+    return out
+
+
+def agree(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Array], exact: str = "") -> None:
+    """Raise `Wrong` if two sides differ by more than 16 roundings of their terms, and by more than the rounding errors at nearby inputs.
+
+    `sides(arrays)` computes them. After cancellation, differences are larger than 16 roundings; both sides are then computed again with every
+    number in `arrays` changed by a few ULP: rounding errors vary by their own size, the difference of a wrong result is constant.
+    """
+    found = sides(arrays)
+    unit = epsilon(arrays)
+    suspects: list[tuple[int, Array]] = []
+    for n, (what, left, right, size, order, wrt, identical) in enumerate(found):
+        if left.shape != right.shape:
+            raise Wrong(f"{what}: the shape is {left.shape} and should be {right.shape}", left, right, order=order, wrt=wrt, exact=exact)
+        finite = np.isfinite(left) & np.isfinite(right)
+        far = finite & ~(np.abs(as_double(left) - as_double(right)) <= ROUNDINGS * (unit * size + TINY)) & np.isfinite(size)
+        if identical and not finite.all():
+            odd = ~finite & ~((left == right) | (left != left) & (right != right))
+            if odd.any():
+                raise _wrong(found[n], odd, exact)
+        if far.any():
+            suspects.append((n, far))
+    if suspects:
+        suspects = _not_rounding(sides, arrays, found, suspects)
+    if suspects:
+        n, far = suspects[0]
+        raise _wrong(found[n], far, exact)
+
+
+def agree_at(example: Example, sides: Callable[..., list[Sides]], sets: int = 0) -> None:
+    """As `agree`, for `sides(xs, g, *tangents)` of an example: its arguments, its cotangent, and its first sets of tangents."""
+    count = len(example.xs)
+    given = [(k, i, t) for k, ts in enumerate(example.tangents[:sets]) for i, t in enumerate(ts) if t is not None]
+
+    def of_arrays(arrays: Sequence[Array]) -> list[Sides]:
+        tangents: list[list[Array | None]] = [[None] * count for _ in range(sets)]
+        for (k, i, _), t in zip(given, arrays[count + 1:]):
+            tangents[k][i] = t
+        return sides(arrays[:count], arrays[count], *tangents)
+
+    agree(of_arrays, [*example.xs, example.cotangent, *(t for _, _, t in given)])
+
+
+def _not_rounding(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Array], found: list[Sides],
+                  suspects: list[tuple[int, Array]]) -> list[tuple[int, Array]]:
+    """The differences that are larger than their own variation, or that of one of the sides, when the numbers change by a few ULP."""
+    size = magnitudes(arrays)
+    seen: dict[tuple[int, str, int], list[Array]] = {}
+    for k in range(PROBES):
+        try:
+            again = sides([shift_by_ulp(x, k, size) for x in arrays])
+        except Exception:  # the op raises outside its domain
+            continue
+        for n, far in suspects:
+            left, right = as_double(again[n].left), as_double(again[n].right)
+            if left.shape == far.shape == right.shape:
+                seen.setdefault((n, "difference", k % 2), []).append(left - right)
+                if 2 * k < PROBES:  # farther away they vary by more than rounding
+                    seen.setdefault((n, "left", k % 2), []).append(left)
+                    seen.setdefault((n, "right", k % 2), []).append(right)
+        if k % 16 == 15:
+            suspects = [(n, far & ~(np.abs(as_double(found[n].left) - as_double(found[n].right)) <= SPREADS * _largest_distance(n, far, seen)))
+                        for n, far in suspects]
+            suspects = [(n, far) for n, far in suspects if far.any()]
+            if not suspects:
+                break
+    return suspects
+
+
+def _largest_distance(n: int, far: Array, seen: dict[tuple[int, str, int], list[Array]]) -> Array:
+    """The largest distance between the numbers on one side of a point, for the real and the imaginary part separately."""
+    out = np.zeros(far.shape)
+    for (number, _, _), rows in seen.items():
+        if number == n:
+            for part in (np.real, np.imag) if rows[0].dtype.kind == "c" else (np.asarray,):
+                each = np.array([part(row) for row in rows])
+                out = np.fmax(out, np.fmax.reduce(each) - np.fmin.reduce(each))
+    return out
+
+
+def _wrong(sides: Sides, far: Array, exact: str) -> Wrong:
+    at = tuple(int(i) for i in np.argwhere(far)[0]) if far.ndim else ()
+    return Wrong(sides.what, np.asarray(sides.left)[at], np.asarray(sides.right)[at], index=at, order=sides.order, wrt=sides.wrt, exact=exact)
+
+
+def same_bits(what: str, a: Any, b: Any, **where: Any) -> None:
+    """Raise `Wrong` unless two arrays are equal to the bit, NaN included; None equals None."""
+    if a is None and b is None:
+        return
+    if a is None or b is None:
+        raise Wrong(f"{what}: one is None, the other is not", a, b, **where)
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape or a.dtype != b.dtype:
+        raise Wrong(f"{what}: shape and dtype are {a.shape}, {a.dtype} and {b.shape}, {b.dtype}", a, b, **where)
+    if a.tobytes() != b.tobytes():
+        differ = (a != b) & ~((a != a) & (b != b)) | (np.signbit(a) != np.signbit(b) if a.dtype.kind == "f" else False)
+        if not differ.any():
+            return
+        at = tuple(int(i) for i in np.argwhere(differ)[0])
+        raise Wrong(what, a[at], b[at], index=at, **where)
+
 
 CHECKS: dict[str, Check] = {}
 ORDINALS = ("value", "gradient", "second derivative", "third derivative")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-import importlib
 import pickle
 import re
 import sys
@@ -17,17 +17,15 @@ import numpy as np
 from symgrad.engine.tasks import with_modes_of_caller
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.frameworks.adapter import Adapter, Array, NotApplicable, is_active
+from symgrad.frameworks.naming import import_path
 from symgrad.methods.extending import BUILT_IN
 from symgrad.system.restoring import restored
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.base import check
-from symgrad.testing.checks.comparing import same_bits
+from symgrad.testing.checks.base import check, same_bits
 from symgrad.testing.checks.memory import other_example, results
+from symgrad.testing.claims import in_a_thread
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
-from symgrad.testing.silence import in_a_thread
-
-__all__ = ["check_determinism", "check_errors", "check_pickling", "check_threads"]
 
 REPEATS, THREADS, ROUNDS = 12, 4, 4
 SWITCH_INTERVAL = 1e-6  # the thread switch interval in seconds
@@ -35,9 +33,9 @@ SWITCH_INTERVAL = 1e-6  # the thread switch interval in seconds
 Found = list[tuple[str, int, tuple[int, ...], Array]]
 
 
-def frozen(found: Found) -> Found:
-    """Copies of results."""
-    return [(what, order, wrt, x.copy()) for what, order, wrt, x in found]
+def kept_results(attack: Attack, example: Example) -> Found:
+    """Copies of the results at a copy of an example."""
+    return [(what, order, wrt, x.copy()) for what, order, wrt, x in results(attack, example.copied())]
 
 
 def check_same_bits(found: Found, before: Found, when: str) -> None:
@@ -48,40 +46,31 @@ def check_same_bits(found: Found, before: Found, when: str) -> None:
         same_bits(f"{what} is another {when}", a, b, order=order, wrt=wrt)
 
 
-def applies_to_deterministic(attack: Attack) -> str:
+def _applies_to_deterministic(attack: Attack) -> str:
     return "it is random" if attack.claims.random else ""
 
 
-@check("determinism", when=applies_to_deterministic, most=8)
+@check("determinism", when=_applies_to_deterministic, most=8)
 def check_determinism(attack: Attack, example: Example) -> None:
     """Repeated calls give the same value, derivatives and tangent to the bit, also after calls with other arguments.
 
     Two pullbacks of one result give the same gradients, also if the op was called with other arguments, or with another shape, between the
-    forward and the backward pass, and if the backward pass runs in another thread. The check does
-    not apply to random ops. Raises CheckFailure where two results differ.
-
-    >>> import symgrad
-    >>> check_determinism(symgrad.exp).verdict
-    'passed'
+    forward and the backward pass, and if the backward pass runs in another thread. The check does not apply to random ops.
     """
     subject, other = attack.subject, other_example(attack, example)
-    first = frozen(results(attack, example.copied()))
+    first = kept_results(attack, example)
     check_same_bits(results(attack, example.copied()), first, "when it is called again")
     for _ in range(REPEATS):
         same_bits("the value is another when it is called again", subject.value(example.copied().xs), first[0][3], order=0)
     elsewhere = None
-    try:
-        elsewhere = frozen(results(attack, other.copied()))
-    except Exception:  # other checks report it
-        pass
+    with contextlib.suppress(Exception):  # other checks report it
+        elsewhere = kept_results(attack, other)
     check_same_bits(results(attack, example.copied()), first, "after a call with other arguments")
     if elsewhere is not None:
         check_same_bits(results(attack, other.copied()), elsewhere, "when it is called again")
     if attack.order and first[0][3].dtype.kind in "fcV":
-        try:
+        with contextlib.suppress(NotApplicable):
             _one_graph(subject, example.copied(), other.copied(), first[0][3])
-        except NotApplicable:
-            pass
 
 
 def _one_graph(subject: Adapter, example: Example, other: Example, known: Array) -> None:
@@ -96,46 +85,34 @@ def _one_graph(subject: Adapter, example: Example, other: Example, known: Array)
         found = subject.grad([value], [leaves[i] for i in places], [seed], True)
         return [None if c is None else subject.array(c).copy() for c in found]
 
+    def call_with_twice_as_many() -> None:
+        for double in (lambda x: np.concatenate([x, x], -1) if x.ndim else np.stack([x, x]), lambda x: np.stack([x, x])):
+            with contextlib.suppress(Exception):  # the op takes the claimed shapes only
+                subject.call([subject.leaf(double(x), is_active(x)) for x in example.xs])
+
     first = pulled()
-    for i, a, b in zip(places, pulled(), first):
-        same_bits("the gradient is another when one result is pulled back twice", a, b, order=1, wrt=(i,))
-    value = subject.call(leaves)
-    subject.call([subject.leaf(x, is_active(x)) for x in other.xs])
-    for i, a, b in zip(places, pulled(), first):
-        same_bits("the gradient is another when the op was called with other arguments before the pullback", a, b, order=1, wrt=(i,))
-    value = subject.call(leaves)
-    _call_in_another_shape(subject, example)
-    for i, a, b in zip(places, pulled(), first):
-        same_bits("the gradient is another when the op was called with another shape before the pullback", a, b, order=1, wrt=(i,))
-    value = subject.call(leaves)
-    found = in_a_thread(pulled)
-    for i, a, b in zip(places, found, first):
-        same_bits("the gradient is another when the pullback runs in another thread than the call", a, b, order=1, wrt=(i,))
+    for when, between, pull in (
+            ("one result is pulled back twice", None, pulled),
+            ("the op was called with other arguments before the pullback",
+             lambda: subject.call([subject.leaf(x, is_active(x)) for x in other.xs]), pulled),
+            ("the op was called with another shape before the pullback", call_with_twice_as_many, pulled),
+            ("the pullback runs in another thread than the call", lambda: None, lambda: in_a_thread(pulled))):
+        if between is not None:
+            value = subject.call(leaves)
+            between()
+        for i, a, b in zip(places, pull(), first):
+            same_bits(f"the gradient is another when {when}", a, b, order=1, wrt=(i,))
 
 
-def _call_in_another_shape(subject: Adapter, example: Example) -> None:
-    """Call the op with twice as many elements, if it takes them."""
-    for double in (lambda x: np.concatenate([x, x], -1) if x.ndim else np.stack([x, x]), lambda x: np.stack([x, x])):
-        try:
-            subject.call([subject.leaf(double(x), is_active(x)) for x in example.xs])
-        except Exception:  # the op takes the claimed shapes only
-            pass
-
-
-@check("threads", when=applies_to_deterministic, most=1)
+@check("threads", when=_applies_to_deterministic, most=1)
 def check_threads(attack: Attack, example: Example) -> None:
     """Called from four threads at once with different arguments, the op gives the results of single-threaded calls, to the bit.
 
-    Value, derivatives and tangent are compared, with the shortest thread switch interval. The check does not apply to random ops. Raises
-    CheckFailure where a result differs.
-
-    >>> import symgrad
-    >>> check_threads(symgrad.sin).verdict
-    'passed'
+    Value, derivatives and tangent are compared, with the shortest thread switch interval. The check does not apply to random ops.
     """
     drawn = attack.examples("points")
     examples = [example, other_example(attack, example), *drawn[-2:]]
-    alone = [frozen(results(attack, e.copied())) for e in examples]
+    alone = [kept_results(attack, e) for e in examples]
     start, wrong = threading.Barrier(THREADS), list[BaseException]()
 
     def work(k: int) -> None:
@@ -176,12 +153,7 @@ def public_function(attack: Attack) -> Any:
 def check_pickling(attack: Attack, example: Example) -> None:
     """The op's result can be pickled, and so can the op if it can be imported by module and name; unpickled they are the same.
 
-    The check does not apply to lambdas and nested functions, which cannot be imported by name. Raises CheckFailure for what cannot be
-    pickled or comes back different.
-
-    >>> import symgrad
-    >>> check_pickling(symgrad.cosh).verdict
-    'passed'
+    The check does not apply to lambdas and nested functions, which cannot be imported by name.
     """
     subject = attack.subject
     value = subject.call([subject.leaf(x, False) for x in example.copied().xs])
@@ -191,11 +163,10 @@ def check_pickling(attack: Attack, example: Example) -> None:
         raise Wrong(f"its result is not pickled: {type(error).__name__}: {error}", subject.array(value)) from error
     same_bits("its result comes back different from pickling", subject.array(again), subject.array(value))
     function = public_function(attack)
-    found = by_name(function)
     try:
         revived = pickle.loads(pickle.dumps(function))
     except Exception as error:
-        if not found or not subject.pickled:
+        if import_path(function) is None or not subject.pickled:
             raise NotApplicable(f"it is not found by module and name: {error}") from error
         raise Wrong(f"it is not pickled: {type(error).__name__}: {error}") from error
     if revived is not function:
@@ -206,23 +177,12 @@ def check_pickling(attack: Attack, example: Example) -> None:
             check_same_bits(results(second, example.copied()), results(attack, example.copied()), "after pickling")
 
 
-def by_name(function: Any) -> bool:
-    """Whether a function can be imported by its module and qualified name."""
-    try:
-        found = importlib.import_module(function.__module__)
-        for part in function.__qualname__.split("."):
-            found = getattr(found, part)
-    except (AttributeError, ImportError, ValueError):
-        return False
-    return found is function or found == function
-
-
 @check("errors", most=1, when=lambda attack: "" if attack.claims.errors else "no errors are declared")
 def check_errors(attack: Attack, example: Example) -> None:
     """Arguments declared as errors raise the declared exception, with a message that matches the pattern.
 
-    Errors are declared as pairs `(arguments, exception)` or `(arguments, exception, pattern)`; arrays among the arguments become those of
-    the framework. The check does not apply where none are declared. Raises CheckFailure where nothing, or another exception, is raised.
+    Errors are declared as pairs `(arguments, exception)` or `(arguments, exception, pattern)`; arrays among the arguments become those of the
+    framework. The check does not apply where none are declared.
 
     >>> import symgrad
     >>> check_errors(symgrad.mm, errors=[(([1.0], [[2.0]]), RuntimeError, "shapes")]).verdict

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is_active
+from symgrad.frameworks.adapter import Array, Arrays, NotApplicable, is_active
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.base import check, differentiable, reason_without_order
-from symgrad.testing.checks.comparing import Sides, agree_at, as_double, moderate_mask
+from symgrad.testing.checks.base import Sides, agree_at, as_double, check, differentiable, moderate_mask, reason_without_order
 from symgrad.testing.checks.measuring import changes
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
-
-__all__ = ["check_adjoint", "check_linearity", "check_mixed", "check_symmetry"]
 
 SCALE = 40  # the power of two that a cotangent is scaled by, up or down
 SCALE_OF_EXPONENTS = 1e3  # functions of numbers up to this may vary on the scale of 1, as exponentials do; of larger ones on that of the numbers
@@ -84,11 +82,7 @@ def check_adjoint(attack: Attack, example: Example) -> None:
     elementwise op, otherwise for the whole sums; where terms cancel, to the effect of rounding the inputs. An argument whose
     gradient is None counts as zero. Places where a side is not finite, or an argument is beyond 1e±100, are skipped.
 
-    The check does not apply to ops without derivatives or without a pushforward. Raises CheckFailure where the two differ.
-
-    >>> import symgrad
-    >>> check_adjoint(symgrad.atan2).verdict
-    'passed'
+    The check does not apply to ops without derivatives or without a pushforward.
 
     Source: A. Griewank, A. Walther, Evaluating Derivatives, 2nd edition, SIAM 2008, section 3.
     """
@@ -124,11 +118,7 @@ def check_linearity(attack: Attack, example: Example) -> None:
     Sides agree to 16 roundings of the sum of absolute values, or to the effect of rounding the inputs. Places that are not finite, or beyond
     1e±100, are skipped.
 
-    The check does not apply to ops without derivatives. Raises CheckFailure where the pullback is not linear.
-
-    >>> import symgrad
-    >>> check_linearity(symgrad.sin).verdict
-    'passed'
+    The check does not apply to ops without derivatives.
     """
     subject = attack.subject
     terms: dict[int, Any] = {i: 0.0 for i, x in enumerate(example.xs) if is_active(x)}
@@ -170,12 +160,7 @@ def check_symmetry(attack: Attack, example: Example) -> None:
     Sides agree to 16 roundings of the sum of absolute values, or to the effect of rounding the inputs. Places that are not finite, or beyond
     1e±50 (1e±30 for the third derivative), are skipped.
 
-    The check does not apply without a second derivative, nor to elementwise ops of one argument, which have only one. Raises CheckFailure
-    where the two differ.
-
-    >>> import symgrad
-    >>> check_symmetry(symgrad.mul).verdict
-    'passed'
+    The check does not apply without a second derivative, nor to elementwise ops of one argument, which have only one.
     """
     subject, xs = attack.subject, example.xs
     active = [i for i, x in enumerate(xs) if is_active(x) and all(s[i] is not None for s in example.tangents)]
@@ -212,11 +197,7 @@ def check_mixed(attack: Attack, example: Example) -> None:
     Without a pushforward the first identity is checked along the cotangent: ⟨g, ∂⟨t, vjp(g)⟩/∂g⟩ = ⟨vjp(g), t⟩.
     Sides agree to 16 roundings of the sum of absolute values, or to the effect of rounding the inputs; places beyond 1e±50 are skipped.
 
-    The check does not apply to ops without a second derivative. Raises CheckFailure where two sides differ.
-
-    >>> import symgrad
-    >>> check_mixed(symgrad.tanh).verdict
-    'passed'
+    The check does not apply to ops without a second derivative.
     """
     subject = attack.subject
     active = [i for i, x in enumerate(example.xs) if is_active(x) and example.tangents[0][i] is not None]
@@ -230,7 +211,10 @@ def check_mixed(attack: Attack, example: Example) -> None:
         left, size = sum_terms([product(g, found, g)], each)
         right, more = sum_terms([product(pulled[i], ts[i], xs[i]) for i in active], each)
         out = [Sides("the pullback, differentiated by its cotangent, is not the pushforward", left, right, size + more, 2)]
-        through = _pullback_of_pushforward(subject, xs, g, ts)
+        through: tuple[Any, Any] | None = None
+        if subject.forward:
+            with contextlib.suppress(NotApplicable):
+                through = subject.pullback_of_jvp(xs, g, ts)
         if through is not None:
             (by_argument, by_tangent), second = through, subject.gradient(xs, g, ts)
             for i in active:
@@ -244,10 +228,3 @@ def check_mixed(attack: Attack, example: Example) -> None:
     agree_at(example, sides, 1)
 
 
-def _pullback_of_pushforward(subject: Adapter, xs: Arrays, g: Array, ts: Sequence[Array | None]) -> Any:
-    if not subject.forward:
-        return None
-    try:
-        return subject.pullback_of_jvp(xs, g, ts)
-    except NotApplicable:
-        return None

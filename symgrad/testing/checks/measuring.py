@@ -15,12 +15,10 @@ from symgrad.checks.measuring import Features, is_ordinary
 from symgrad.dtypes.ulp import Ulp, ulp_of
 from symgrad.frameworks.adapter import Adapter, is_active
 from symgrad.frameworks.calling import flat_names
-from symgrad.reports.parts import ulp_text
+from symgrad.reports.base import ulp_text
 from symgrad.system.restoring import workdps
 from symgrad.testing.attack import Attack
 from symgrad.testing.failure import Wrong
-
-__all__ = ["changes", "compare", "read", "report_lost_digits", "sizes_of_terms"]
 
 MARGIN = 256  # from the end of the range of a dtype, where a factor of a derivative may overflow
 FLUSHES = 1024  # times the smallest normal number: the result of flushing an intermediate number to zero, times a factor

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import pickle
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,15 +16,11 @@ from symgrad.autograd.modes import is_grad_enabled, set_grad_enabled
 from symgrad.dtypes.dtype import get_default_dtype, set_default_dtype
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is_active
 from symgrad.graph.domains import MatrixDomain
-from symgrad.system.restoring import restored
+from symgrad.system.restoring import states_restored
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.base import check
-from symgrad.testing.checks.comparing import PROBES, Sides, agree_at, as_double, shift_by_ulp
+from symgrad.testing.checks.base import PROBES, Sides, agree_at, as_double, check, shift_by_ulp
 from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong
-
-__all__ = ["check_aliasing", "check_each_alone", "check_global_state", "check_in_other_shapes", "check_layouts", "check_mutation",
-           "check_one_for_several", "size_of"]
 
 MANY_AXES = (67, 1, 2, 1, 60)  # five axes, two of size 1 and two long ones, with more elements than one block of a blocked loop
 
@@ -139,21 +135,15 @@ def _global_states(attack: Attack) -> Iterator[GlobalState]:
         yield GlobalState("Python's generator of random numbers", random.getstate, random.setstate, random.random)  # the call may seed
 
 
-@contextmanager
+@contextlib.contextmanager
 def check_global_state(attack: Attack) -> Iterator[None]:
     """Raise `Wrong` if a call has changed global state; the state is restored."""
     things = list(_global_states(attack))
-    kept = [thing.read() for thing in things]
-    for thing in things:
-        thing.before()
-    before = [pickle.dumps(thing.read()) for thing in things]
     changed: list[str] = []
-
-    def restore() -> None:
-        for thing, old in zip(things, kept):
-            thing.put_back(old)
-
-    with restored(restore):
+    with states_restored(*((thing.read, thing.put_back) for thing in things)):
+        for thing in things:
+            thing.before()
+        before = [pickle.dumps(thing.read()) for thing in things]
         try:
             yield
         finally:
@@ -199,36 +189,27 @@ def results(attack: Attack, example: Example) -> list[tuple[str, int, tuple[int,
         found = subject.gradient(xs, example.cotangent, *example.tangents[:order - 1])
         out += [("the gradient" if order == 1 else "the second derivative", order, (i,), c) for i, c in enumerate(found) if c is not None]
     if attack.order and subject.forward:
-        try:
+        with contextlib.suppress(NotApplicable):
             out.append(("the tangent", 1, (), subject.tangent(xs, example.tangents[0])))
-        except NotApplicable:
-            pass
     return out
-
-
-def arrays_of(example: Example) -> list[tuple[str, Array]]:
-    """The arrays of an example with their descriptions."""
-    given = [(f"argument {i}", x) for i, x in enumerate(example.xs)]
-    return [*given, ("the cotangent", example.cotangent), *((f"tangent {i}", t) for s in example.tangents for i, t in enumerate(s) if t is not None)]
 
 
 def select_elements(attack: Attack, example: Example, chosen: Array, shape: tuple[int, ...]) -> Example | None:
     """The example with some of its elements, reshaped, for an elementwise op; None for another op, and where no element is left."""
-    arrays = [x for _, x in arrays_of(example)]
-    if not attack.elementwise or not chosen.any() or any(x.shape != chosen.shape for x in arrays):
+    if not attack.elementwise or not chosen.any() or any(x.shape != chosen.shape for _, x in example.arrays()):
         return None
     return example.mapped(lambda x: x[chosen].reshape(shape))
 
 
-def other_example(attack: Attack, example: Example, kind: str = "points") -> Example:
+def other_example(attack: Attack, example: Example) -> Example:
     """A different example of the same shapes: one of those drawn, or the same with every number changed a little."""
-    for other in attack.examples(kind):
+    for other in attack.examples("points"):
         if [x.shape for x in other.xs] == [x.shape for x in example.xs] and any(a.tobytes() != b.tobytes() for a, b in zip(other.xs, example.xs)):
             return other
     return example._replace(xs=tuple(shift_by_ulp(x, 2 * PROBES // 3) for x in example.xs))
 
 
-def has_memory(attack: Attack) -> str:
+def _has_memory(attack: Attack) -> str:
     return "" if attack.subject.memory else f"arrays of {attack.subject.framework} cannot be written to"
 
 
@@ -239,11 +220,7 @@ def check_layouts(attack: Attack, example: Example) -> None:
     The layouts are every second element, backwards, by columns, read-only, and overlapping (one row repeated with stride 0), as far as the
     framework supports them. An op whose value is a view may refuse a layout with a RuntimeError.
 
-    The check does not apply where arrays of the framework have one layout. Raises CheckFailure where a result differs by more than rounding.
-
-    >>> import symgrad
-    >>> check_layouts(symgrad.tanh).verdict
-    'passed'
+    The check does not apply where arrays of the framework have one layout.
     """
     subject, view = attack.subject, is_view(attack)
     size = example.cotangent.size // 2 * 2
@@ -258,7 +235,7 @@ def check_layouts(attack: Attack, example: Example) -> None:
             if layout == "overlapping" and matrices:
                 continue  # a matrix with equal rows is not in the domain
             inside = contiguous.mapped(functools.partial(in_layout, layout=layout))
-            before = [x.tobytes() for _, x in arrays_of(inside)]
+            before = [x.tobytes() for _, x in inside.arrays()]
             plain = usual if layout != "overlapping" else results(attack, inside.copied())
             try:
                 found = results(attack, inside)
@@ -266,7 +243,7 @@ def check_layouts(attack: Attack, example: Example) -> None:
                 if not view:
                     raise
                 continue
-            for (name, x), old in zip(arrays_of(inside), before):
+            for (name, x), old in zip(inside.arrays(), before):
                 if x.tobytes() != old:
                     raise Wrong(f"{name} ({layout}) was changed", x, np.frombuffer(old, x.dtype).reshape(x.shape))
             for (what, order, wrt, a), (*_, b) in zip(found, plain):
@@ -277,20 +254,15 @@ def check_layouts(attack: Attack, example: Example) -> None:
     agree_at(example, sides, len(example.tangents))
 
 
-@check("mutation", when=has_memory, most=8)
+@check("mutation", when=_has_memory, most=8)
 def check_mutation(attack: Attack, example: Example) -> None:
     """Value and derivatives of every order leave arguments, cotangents, tangents and earlier results unchanged.
 
-    They leave global state unchanged, too: default dtypes, grad mode, NumPy's handling of errors, and, unless the op is claimed to be
-    random, the generators of NumPy and Python. All bytes are compared. The check does not apply where arrays of the framework cannot be
-    written to. Raises CheckFailure for an array that was changed.
-
-    >>> import symgrad
-    >>> check_mutation(symgrad.sigmoid).verdict
-    'passed'
+    They leave global state unchanged, too: default dtypes, grad mode, NumPy's handling of errors, and, unless the op is claimed to be random, the
+    generators of NumPy and Python. All bytes are compared. The check does not apply where arrays of the framework cannot be written to.
     """
     own = example.copied()
-    before = [(name, x, x.copy()) for name, x in arrays_of(own)]
+    before = [(name, x, x.copy()) for name, x in own.arrays()]
     with check_global_state(attack):
         found = results(attack, own)
     for name, x, old in before:
@@ -303,18 +275,14 @@ def check_mutation(attack: Attack, example: Example) -> None:
             raise Wrong(f"{what} that was returned was changed by a later call", x, old, order=order, wrt=wrt)
 
 
-@check("aliasing", when=has_memory, most=16)
+@check("aliasing", when=_has_memory, most=16)
 def check_aliasing(attack: Attack, example: Example) -> None:
     """The value shares no memory with an argument, unless it is claimed to be a view; gradients share none with any tensor of the user.
 
-    Those are the arguments, the value, the cotangent, and the other gradients; torch and autograd pass one cotangent to several
-    arguments themselves, so the last two are left out there. The positive, the negative and the zero elements of an elementwise op are
-    also checked separately, since the op may return an argument that needs no change. One tensor passed as several arguments gives the
-    results of equal ones. The check needs arrays that can be written to. Raises CheckFailure for arrays that share memory.
-
-    >>> import symgrad
-    >>> check_aliasing(symgrad.relu).verdict
-    'passed'
+    Those are the arguments, the value, the cotangent, and the other gradients; torch and autograd pass one cotangent to several arguments
+    themselves, so the last two are left out there. The positive, the negative and the zero elements of an elementwise op are also checked
+    separately, since the op may return an argument that needs no change. One tensor passed as several arguments gives the results of equal ones.
+    The check needs arrays that can be written to.
     """
     _check_shared_memory(attack, example.copied())
     check_one_for_several(attack, example.copied())

@@ -1,4 +1,4 @@
-"""Checks of an op's results against the reference: the value, and derivatives up to the third order; and at special points."""
+"""Checks of an op's results against the reference, at special points, against the rules in many digits, by a proof, as formulas, and compiled."""
 
 from __future__ import annotations
 
@@ -7,18 +7,157 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+import mpmath
 import numpy as np
 
+from symgrad.compiled.function import CompiledFunction, compile
+from symgrad.diagnose.kinks.switches import hull_distance
 from symgrad.dtypes.ulp import ulp_of
-from symgrad.frameworks.adapter import NotApplicable, is_active
-from symgrad.testing.attack import Attack
-from symgrad.testing.checks.base import ORDINALS, check, reason_without_order
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.factories.creation import tensor
+from symgrad.frameworks.adapter import Array, Arrays, NotApplicable, is_active
+from symgrad.func.transforms import grad
+from symgrad.proofs.prove import prove
+from symgrad.reference.tensors import RuleReference
+from symgrad.testing.attack import Attack, When
+from symgrad.testing.checks.base import ORDINALS, Sides, agree_at, check, reason_without_order
 from symgrad.testing.checks.measuring import compare
+from symgrad.testing.checks.memory import size_of
 from symgrad.testing.claimed import special_points
 from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong
+from symgrad.trees import flatten
 
-__all__ = ["check_pullback", "check_pushforward", "check_second", "check_special", "check_third", "check_value"]
+
+def _applies_to_rules(attack: Attack) -> str:
+    """A check for registered ops, whose rules are known."""
+    op = attack.subject.op
+    if op is None or op.kind == "composite":
+        return "its rules are not known; it is no op of the registry"
+    return attack.of_complex
+
+
+@check("digits", when=_applies_to_rules)
+def check_digits(attack: Attack, example: Example) -> None:
+    """The value, the pullback and the pushforward agree with the same rules evaluated with a hundred digits."""
+    replay = RuleReference(attack.subject.op, attack.claims.parameters, attack.elementwise)
+    xs, g, ts = example.xs, example.cotangent, example.tangents[0]
+    try:
+        value = replay.value(xs)
+        pulled, pushed = (replay.gradient(xs, g), replay.tangent(xs, ts)) if attack.order else ([], None)
+    except (ArithmeticError, ValueError, mpmath.libmp.NoConvergence):  # raised for single elements that cannot be computed with many digits
+        return
+    compare(attack, "the value", attack.subject.value(xs), value, xs, of=replay)
+    for i, (got, true) in enumerate(zip(attack.subject.gradient(xs, g), pulled) if attack.order else ()):
+        if true is not None:
+            compare(attack, "the gradient", got, true, xs, i, g, wrt=(i,), of=replay)
+    if pushed is not None:
+        compare(attack, "the tangent", attack.subject.tangent(xs, ts), pushed, xs, None, None, ts, of=replay)
+
+
+@check("proof", most=1, when=lambda attack: (
+    f"the profile {attack.profile.name} has no time for proofs" if not attack.profile.seconds else
+    _applies_to_rules(attack) or ("" if attack.subject.op.differentiable else "it has no derivative")))
+def check_proof(attack: Attack, example: Example) -> None:
+    """`symgrad.prove` does not refute the rules: their formulas equal SymPy's derivatives wherever they were compared.
+
+    >>> import symgrad
+    >>> check_proof(symgrad.tanh, profile="ci").verdict
+    'passed'
+    """
+    op = attack.subject.op
+    proof = vars(attack).setdefault("_proof", None) or prove(op, min(2, attack.order), complex=False, seconds=attack.profile.seconds)
+    vars(attack)["_proof"] = proof
+    for s in proof.statements:
+        if s.verdict == "refuted":
+            point = ", ".join(f"{name} = {value}" for name, value in (s.point or {}).items())
+            difference = "" if s.difference is None else f"; what it gives is too large by {s.difference}"
+            raise Wrong(f"the rule {s.what} is refuted{f' at {point}' if point else ''}{difference}", s.claim, s.truth, order=s.order,
+                        exact="the derivative by SymPy")
+
+
+MAX_PLACES = 2  # elements of the arguments of an elementwise op
+ELEMENTWISE_ORDERS = 3  # the highest order whose formulas are read, for an elementwise op
+ARRAY_ORDERS = 2  # the same for an op on arrays, whose formulas grow with the number of elements
+
+
+@check("formulas", most=1, when=lambda attack: "" if attack.subject.op is not None else "its rules are not known; it is no op of symgrad")
+def check_formulas(attack: Attack, example: Example) -> None:
+    """Where the value has a formula, so have the pullback and its pullback: a rule works with numbers and with expressions.
+
+    A rule that uses a boolean as a number gives numeric gradients, but no expressions. The check applies to ops that are declared by rules.
+    """
+    subject, g = attack.subject, example.cotangent
+    xs = list(example.xs)
+    if attack.elementwise:
+        xs, g = [x.ravel()[:MAX_PLACES] for x in xs], g.ravel()[:MAX_PLACES]
+    leaves = [tensor(x, symbol=name, requires_grad=is_active(x)) for name, x in zip(attack.inputs(xs), xs)]
+    value = subject.call(leaves)
+    try:
+        if value.expr is None:
+            raise NotApplicable("its value has no formula")
+    except (TypeError, ValueError, NotImplementedError, AttributeError, RuntimeError) as error:
+        raise NotApplicable(f"its value has no formula: {str(error)[:160]}") from error
+    places = [i for i, x in enumerate(xs) if is_active(x)]
+    found: Sequence[Any] = [value]
+    last = min(attack.order, ELEMENTWISE_ORDERS if attack.elementwise else ARRAY_ORDERS)
+    for order in range(1, last + 1):
+        cotangents = [tensor(g if order == 1 else np.ones(v.shape)) for v in found]
+        gradients = subject.grad(found, [leaves[i] for i in places], cotangents, order < last)
+        found = [c for c in gradients if c is not None]
+        for i, c in zip(places, gradients):
+            try:
+                _ = c if c is None else c.expr
+            except Exception as error:  # SymPy may raise anything for what a rule passes to it
+                raise Wrong(f"the derivative has no formula, though the value has one ({type(error).__name__}: {error})", order=order,
+                            wrt=(i,)) from error
+
+
+KINDS = ("points", "broadcast", "scalars", "empty")
+
+
+def compiled_derivatives(attack: Attack, example: Example, backend: str = "numpy", order: int = 2) -> list[tuple[str, int, Any, CompiledFunction]]:
+    """The op at an example, its gradient and its second derivative: each with its name, its order, as a function of the arguments, and compiled."""
+    places = tuple(i for i, x in enumerate(example.xs) if is_active(x))
+    weights = wrap(example.cotangent)
+
+    def value(*tensors: Tensor) -> Any:
+        return attack.subject.call(list(tensors))
+
+    def weighted(*tensors: Tensor) -> Any:
+        return (value(*tensors) * weights).sum()
+
+    def of_gradient(*tensors: Tensor) -> Any:
+        return sum([c.sum() for c in grad(weighted, places)(*tensors)], wrap(np.zeros((), example.cotangent.dtype)))
+
+    functions = [("value", value), ("gradient", grad(weighted, places)), ("second derivative", grad(of_gradient, places))]
+    real = places and all(x.dtype.kind != "c" for x in (*example.xs, example.cotangent))
+    return [(name, k, function, compile(function, derivatives="value", backend=backend))
+            for k, (name, function) in enumerate(functions[:1 + min(attack.order, order) if real else 1])]
+
+
+@check("compiled", most=2, when=lambda attack: "it is no function of symgrad" if attack.subject.framework != "symgrad" else
+       "it is random" if attack.claims.random else "")
+def check_compiled(attack: Attack, example: Example) -> None:
+    """The op and its first two derivatives give the same when they are compiled, at other arguments of the shapes, too.
+
+    The check does not apply to random ops, and to other frameworks.
+    """
+    others = [e for kind in KINDS for e in attack.examples(kind)[:1]]
+    for at in (example, *others):
+        for name, order, function, compiled in compiled_derivatives(attack, at):
+            compiled(*map(wrap, at.xs))  # so that the next call runs what this one has recorded
+
+            def sides(xs: Arrays, name: str = name, order: int = order, function: Any = function, compiled: Any = compiled) -> list[Sides]:
+                pairs = zip(_arrays(compiled(*map(wrap, xs))), _arrays(function(*map(wrap, xs))))
+                return [Sides(f"the compiled {name} is not that of the op", a, b, size_of(attack, b), order, (), True) for a, b in pairs]
+
+            agree_at(at, lambda xs, *rest, sides=sides: sides(xs))
+
+
+def _arrays(tree: Any) -> Sequence[Array]:
+    return [np.asarray(y._value if isinstance(y, Tensor) else y) for y in flatten(tree)[0]]
+
 
 MAX_THIRD_EXAMPLES = 16  # examples at which third derivatives are checked; those with edges come first
 
@@ -28,11 +167,8 @@ def applies_with_reference(attack: Attack) -> str:
     return "" if attack.truth is not None else "nothing is claimed of it that it could be compared with; give a formula"
 
 
-def _applies_up_to_order(order: int) -> object:
-    def applies(attack: Attack) -> str:
-        return reason_without_order(attack, order) or applies_with_reference(attack)
-
-    return applies
+def _applies_up_to_order(order: int) -> When:
+    return lambda attack: reason_without_order(attack, order) or applies_with_reference(attack)
 
 
 @check("value", when=applies_with_reference)
@@ -54,38 +190,23 @@ def _compare_gradient(attack: Attack, example: Example, *tangents: Sequence[np.n
             compare(attack, f"the {ORDINALS[len(tangents) + 1]}", got, true, xs, i, g, *tangents, wrt=(*wrt, i))
 
 
-@check("pullback", when=_applies_up_to_order(1))  # type: ignore[arg-type]
+@check("pullback", when=_applies_up_to_order(1))
 def check_pullback(attack: Attack, example: Example) -> None:
-    """The pullback of a cotangent is that of the formula.
-
-    >>> import symgrad
-    >>> check_pullback(symgrad.tanh).verdict
-    'passed'
-    """
+    """The pullback of a cotangent is that of the formula."""
     _compare_gradient(attack, example)
 
 
 @check("pushforward", 
        when=lambda attack: applies_with_reference(attack) if attack.subject.forward and attack.order else "it has no pushforward")
 def check_pushforward(attack: Attack, example: Example) -> None:
-    """The pushforward of tangents is that of the formula.
-
-    >>> import symgrad
-    >>> check_pushforward(symgrad.tanh).verdict
-    'passed'
-    """
+    """The pushforward of tangents is that of the formula."""
     xs, ts = example.xs, example.tangents[0]
     compare(attack, "the tangent", attack.subject.tangent(xs, ts), attack.truth.tangent(xs, ts), xs, None, None, ts)
 
 
-@check("second", when=_applies_up_to_order(2))  # type: ignore[arg-type]
+@check("second", when=_applies_up_to_order(2))
 def check_second(attack: Attack, example: Example) -> None:
-    """The gradient of the gradient, along a tangent of each argument, is that of the formula.
-
-    >>> import symgrad
-    >>> check_second(symgrad.tanh).verdict
-    'passed'
-    """
+    """The gradient of the gradient, along a tangent of each argument, is that of the formula."""
     if not attack.elementwise:
         _compare_gradient(attack, example, example.tangents[0])
     for a, x in enumerate(example.xs):
@@ -93,26 +214,18 @@ def check_second(attack: Attack, example: Example) -> None:
             _compare_gradient(attack, example, only_tangent(example.tangents[0], a), wrt=(a,))
 
 
-@check("third", when=_applies_up_to_order(3), most=MAX_THIRD_EXAMPLES)  # type: ignore[arg-type]
+@check("third", when=_applies_up_to_order(3), most=MAX_THIRD_EXAMPLES)
 def check_third(attack: Attack, example: Example) -> None:
-    """The third derivatives, along tangents of every two arguments, are those of the formula.
-
-    >>> import symgrad
-    >>> check_third(symgrad.tanh).verdict
-    'passed'
-    """
+    """The third derivatives, along tangents of every two arguments, are those of the formula."""
     if not attack.elementwise:
-        return _compare_gradient(attack, example, *example.tangents[:2])
-    if attack.subject.compiles and example.cotangent.ndim != 1:
-        return None  # every shape is compiled for, so only vectors are checked
-    active = [i for i, x in enumerate(example.xs) if is_active(x)]
-    for a, b in itertools.combinations_with_replacement(active, 2):
-        _compare_gradient(attack, example, only_tangent(example.tangents[0], a), only_tangent(example.tangents[1], b), wrt=(a, b))
-    return None
+        _compare_gradient(attack, example, *example.tangents[:2])
+    elif not attack.subject.compiles or example.cotangent.ndim == 1:  # every shape is compiled for, so only vectors are checked
+        active = [i for i, x in enumerate(example.xs) if is_active(x)]
+        for a, b in itertools.combinations_with_replacement(active, 2):
+            _compare_gradient(attack, example, only_tangent(example.tangents[0], a), only_tangent(example.tangents[1], b), wrt=(a, b))
 
 
 KINK_DISTANCE = 1e-9  # distance of the points next to a kink at which derivatives are taken
-DIRECTIONS = 32
 STEEP = 1e4
 
 
@@ -123,10 +236,6 @@ def check_special(attack: Attack, example: Example) -> None:
     It is the gradient claimed with the point; otherwise the reference, if there is one; otherwise it lies between the derivatives on both sides,
     or in the convex hull of the gradients nearby for several arguments. At an end of the domain derivatives may be infinite. Where the gradient
     is finite, so is the pushforward; that they are adjoint is another check.
-
-    >>> import symgrad
-    >>> check_special(symgrad.relu).verdict
-    'passed'
     """
     xs, subject = example.xs, attack.subject
     ones = np.ones(example.cotangent.shape)
@@ -142,7 +251,10 @@ def check_special(attack: Attack, example: Example) -> None:
         at = tuple(map(int, np.unravel_index(place, ones.shape))) if ones.shape else ()
         got = [0.0 if g is None else float(g[at]) for g in gradient]
         if point in agreed:
-            _check_agreed_gradient(got, np.ravel(agreed[point]).astype(np.float64).tolist(), at)
+            for i, (a, b) in enumerate(zip(got, np.ravel(agreed[point]).astype(np.float64).tolist())):
+                if not (a == b or ulp_of("float64").error(a, b) <= 8):
+                    raise Wrong("the gradient is not the one that is agreed on", a, b, index=at, order=1, wrt=(i,),
+                                exact="the gradient claimed with the point")
         elif attack.elementwise and not ends[place] and any(t is not None and t[at] is None for t in true):
             _check_in_hull(attack, xs, point, got, at)
     for i, (g, t) in enumerate(zip(gradient, true)):
@@ -168,13 +280,6 @@ def _check_finite(what: str, got: Any, order: int, wrt: tuple[int, ...] = ()) ->
         raise Wrong(f"{what} is not finite at a special point", got, order=order, wrt=wrt)
 
 
-def _check_agreed_gradient(got: list[float], agreed: list[float], at: tuple[int, ...]) -> None:
-    for i, (a, b) in enumerate(zip(got, agreed)):
-        if not (a == b or ulp_of("float64").error(a, b) <= 8):
-            raise Wrong("the gradient is not the one that is agreed on", a, b, index=at, order=1, wrt=(i,),
-                        exact="the gradient claimed with the point")
-
-
 def _check_in_hull(attack: Attack, xs: Any, point: tuple[float, ...], got: list[float], at: tuple[int, ...]) -> None:
     """Raise `Wrong` unless the gradient at a kink is in the convex hull of those around it."""
     active = [i for i, x in enumerate(xs) if is_active(x)]
@@ -188,14 +293,10 @@ def _check_in_hull(attack: Attack, xs: Any, point: tuple[float, ...], got: list[
         if any(d is not None and abs(d) > STEEP for d in row):
             return  # a pole
         if all(d is not None for d in row):
-            around.append([float(d) for d in row])
+            around.append(np.array([float(d) for d in row]))
     if not around:
         return
     hull, own = np.array(around), np.array([got[i] for i in active])
-    rng = np.random.default_rng(0)
-    directions = np.eye(len(active)) if len(active) == 1 else np.concatenate([np.eye(len(active)), rng.standard_normal((DIRECTIONS, len(active)))])
-    slack = 1e-6 * max(1.0, float(np.max(np.abs(hull))))
-    for u in (*directions, *-directions):
-        if not u @ own <= np.max(hull @ u) + slack * np.abs(u).sum():
-            raise Wrong(f"the gradient is no mean of those around the point, which go from {hull.min(0).tolist()} to {hull.max(0).tolist()}", own,
-                        index=at, order=1, wrt=tuple(active), exact=attack.truth.exact)
+    if not np.isfinite(own).all() or hull_distance(around, own) > 1e-6 * max(1.0, float(np.max(np.abs(hull)))):
+        raise Wrong(f"the gradient is no mean of those around the point, which go from {hull.min(0).tolist()} to {hull.max(0).tolist()}", own,
+                    index=at, order=1, wrt=tuple(active), exact=attack.truth.exact)

@@ -11,10 +11,8 @@ import numpy as np
 from symgrad.autograd.engine import grad
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.testing.gradcheck.comparison import DerivativeCheck
-from symgrad.testing.gradcheck.report import GradcheckError
+from symgrad.testing.gradcheck.jacobians import GradcheckError as GradcheckError
 from symgrad.testing.gradcheck.search import attack_gradients
-
-__all__ = ["GradcheckError", "GradcheckResult", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckResult(int):

@@ -7,6 +7,7 @@ each vector the input is moved along; pullbacks give its columns, one for each c
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,11 +18,9 @@ from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from symgrad.engine.tensor import Size, Tensor, wrap
 from symgrad.reference.sources import differences
-from symgrad.system.errorstate import quiet, quietly
+from symgrad.reports.base import BaseReport, Line, Part, ulp_text
+from symgrad.system.errorstate import quiet
 from symgrad.system.restoring import changed, restored
-
-__all__ = ["Array", "FlatInputs", "FunctionAtPoint", "NotSearchable", "PointSkipped", "distances", "numerical_derivatives", "pullbacks",
-           "push_forward", "random_vector", "unit_vectors"]
 
 Array = Any
 
@@ -95,11 +94,8 @@ def _difference(problem: FunctionAtPoint, x: Tensor, step: Array) -> list[Array]
         for what, one, other in ("shape", Size(a.shape), Size(b.shape)), ("dtype", wrap(a).dtype, wrap(b).dtype):
             if one != other:
                 raise AssertionError(f"gradcheck: when an input moves {where}by {problem.eps}, the {what} of an output is {one} and {other}")
-    return [quietly(_quotient, a, b, 2 * problem.eps) if a.dtype.kind not in "biu" else np.zeros(a.size) for a, b in zip(*ends)]
-
-
-def _quotient(a: Array, b: Array, width: float) -> Array:
-    return ((b - a) / width).reshape(-1)
+    with np.errstate(all="ignore"):
+        return [((b - a) / (2 * problem.eps)).reshape(-1) if a.dtype.kind not in "biu" else np.zeros(a.size) for a, b in zip(*ends)]
 
 
 @quiet
@@ -274,3 +270,97 @@ def _weights(y: Tensor, rng: np.random.Generator) -> Array:
     """Small whole numbers in the shape of an output."""
     found = rng.integers(1, 8, y.shape).astype(np.float64)
     return np.asarray(found + 1j * rng.integers(1, 8, y.shape) if y.is_complex() else found).astype(y._value.dtype)
+
+
+class GradcheckError(RuntimeError):
+    """A wrong derivative found by `gradcheck` or `gradgradcheck`; the message has both values."""
+
+
+EXACT = "SymPy's derivatives of the recorded computation, to fifty digits"
+NUMERICAL = "finite differences with a bound of their error"
+
+
+@dataclass(frozen=True)
+class GradientMismatch:
+    """A wrong derivative: `where` it is, the function's gradient, the reference, and the inputs as text.
+
+    `given` says whether it was found at the given inputs, `exact` whether the reference has fifty digits, `forward` whether it is a tangent,
+    `small` whether the default tolerances allow the difference.
+    """
+
+    where: str
+    analytical: float
+    true: float
+    point: tuple[str, ...]
+    given: bool
+    exact: bool
+    forward: bool = False
+    small: bool = False
+
+    def __str__(self) -> str:
+        kind = "Jacobian computed with forward mode mismatch" if self.forward else "Jacobian mismatch"
+        lines = [f"{kind} {'at' if self.given else 'away from'} the given inputs for {self.where},", f"analytical:{self.analytical!r}",
+                 f"true:{self.true!r} ({EXACT if self.exact else NUMERICAL})", ""]
+        if self.given and self.small:
+            lines += ["The difference is within the tolerances, where finite differences see nothing. If it is meant to be allowed, give a",
+                      "larger atol or rtol, or `attack=False`."]
+        elif not self.given:
+            lines += ["The function passes at the inputs it was given, and is wrong with these:", *(f"  {text}" for text in self.point),
+                      "If it is made for the given inputs alone, give `attack=False`."]
+        return "\n".join(lines)
+
+
+@dataclass(repr=False)
+class GradientAttack(BaseReport):
+    """The result of the search besides the finite differences at the given inputs.
+
+    `attacked` counts the points where derivatives were compared (the given one among them), `exact` those where the reference has
+    fifty digits. `left_out` counts other points by reason; `reason` says why no point was checked. `ulp` is
+    the largest error of a float of the gradient in units in the last place, `where` names the float, and `condition` is the condition of
+    the point. `failure` is the wrong derivative, None if there is none.
+    """
+
+    order: int
+    attacked: int = 0
+    exact: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    reason: str = ""
+    ulp: float | None = None
+    where: str = ""
+    condition: float = 1.0
+    failure: GradientMismatch | None = None
+    seed: int = 0
+    seconds: float = 0.0
+
+    @property
+    def verdict(self) -> str:
+        """ "failed" where a derivative is wrong, else "passed"."""
+        return "failed" if self.failure else "passed"
+
+    @property
+    def truth(self) -> str:
+        parts = [f"{EXACT} ({self.exact} points)"] * (self.exact > 0) + [f"{NUMERICAL} ({self.attacked - self.exact})"] * (self.attacked > self.exact)
+        return ", ".join(parts)
+
+    @property
+    def headline(self) -> str:
+        """The first line: what ran, and its verdict."""
+        return f"{'gradcheck' if self.order == 1 else 'gradgradcheck'}: {self.verdict}"
+
+    def outline(self) -> Iterator[Part]:
+        """The parts of the report, in order."""
+        yield Line("central differences at the given inputs, within atol and rtol")
+        if self.reason:
+            yield Line(f"not attacked at other inputs: {self.reason}")
+        if self.attacked:
+            yield Line(f"attacked at {self.attacked} points, order {self.order}, against {self.truth}; seed {self.seed}")
+        if self.left_out:
+            yield Line("left out: " + ", ".join(f"{count} where {why}" for why, count in sorted(self.left_out.items())))
+        if self.ulp is not None:
+            of = f", by {self.where}" + (f", at a point of condition {self.condition:.3g}" if self.condition > 2 else "") if self.ulp else ""
+            yield Line(f"largest error of a float {ulp_text(self.ulp)} ULP{of}")
+        if self.failure is not None:
+            yield Line(str(self.failure))
+
+    def __repr__(self) -> str:
+        return f"<GradientAttack: {self.verdict} at {self.attacked} points>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,12 +11,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from symgrad.reports.base import IMPRECISE
+from symgrad.system.atomic_write import write_whole
 from symgrad.testing.checks import CHECKS
 from symgrad.testing.checks.base import ACCURACY
 from symgrad.testing.claims import DTYPES, PROFILES, Profile
-from symgrad.testing.plugin.modules import TargetError, find_op, import_module_named, modules_in, ops_in, split_target
-
-__all__ = ["is_id", "options_of", "PluginOptions", "Tally", "Target", "targets_of"]
+from symgrad.testing.ghostwriting import TargetError, find_op, import_module_named, modules_in, ops_in, split_target
 
 
 class PluginOptions(NamedTuple):
@@ -43,12 +43,14 @@ class Target(NamedTuple):
 def options_of(config: pytest.Config) -> PluginOptions:
     """The options of a run. Raises UsageError for a profile, check, dtype or file that cannot be used."""
     get = config.getoption
-    return PluginOptions(_profile(config), _checks(get("symgrad_checks")), get("symgrad_seed") or 0, _dtypes(get("symgrad_dtypes")),
+    checks, dtypes = get("symgrad_checks"), get("symgrad_dtypes")
+    return PluginOptions(_profile(config), tuple(CHECKS) if checks is None else _names(checks, "check", CHECKS, "--symgrad-checks"),
+                         get("symgrad_seed") or 0, None if dtypes is None else _names(dtypes, "dtype", DTYPES, "--symgrad-dtypes"),
                          get("symgrad_ulp"), get("symgrad_accuracy"), _file(config, get("symgrad_report")))
 
 
-def _split_commas(text: str | None) -> list[str]:
-    return [] if text is None else [part.strip() for part in text.split(",") if part.strip()]
+def _split_commas(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _profile(config: pytest.Config) -> Profile:
@@ -58,25 +60,14 @@ def _profile(config: pytest.Config) -> Profile:
     return PROFILES[name] if orders is None else PROFILES[name]._replace(order=orders)
 
 
-def _checks(text: str | None, option: str = "--symgrad-checks") -> tuple[str, ...]:
-    if text is None:
-        return tuple(CHECKS)
+def _names(text: str, what: str, known: Iterable[str], option: str) -> tuple[str, ...]:
+    """Names with commas between them, in the order of those that are known."""
     wanted = _split_commas(text)
-    unknown = [name for name in wanted if name not in CHECKS]
+    unknown = [name for name in wanted if name not in known]
     if unknown or not wanted:
-        said = f"there is no check {unknown[0]!r}" if unknown else "no check is named"
-        raise pytest.UsageError(f"{option}: {said}; those are {', '.join(CHECKS)}")
-    return tuple(name for name in CHECKS if name in wanted)
-
-
-def _dtypes(text: str | None) -> tuple[str, ...] | None:
-    if text is None:
-        return None
-    wanted = _split_commas(text)
-    unknown = [name for name in wanted if name not in DTYPES]
-    if unknown or not wanted:
-        raise pytest.UsageError(f"--symgrad-dtypes is {text!r}; expected names among {', '.join(DTYPES)}, with commas between them")
-    return tuple(wanted)
+        said = f"there is no {what} {unknown[0]!r}" if unknown else f"no {what} is named"
+        raise pytest.UsageError(f"{option}: {said}; those are {', '.join(known)}")
+    return tuple(name for name in known if name in wanted)
 
 
 def _file(config: pytest.Config, text: str | None) -> Path | None:
@@ -102,7 +93,7 @@ def targets_of(config: pytest.Config) -> list[Target]:
     found: dict[tuple[str, str], Target] = {}
     for said, text, check in given:
         if check and check != ACCURACY:
-            _checks(check, said)
+            _names(check, "check", CHECKS, said)
         try:
             for t in _targets(text, (config.rootpath, config.invocation_params.dir)):
                 before = found.get((t.module, t.name))
@@ -190,9 +181,8 @@ class Tally:
         data = {"schema": 1, "symgrad": version("symgrad"), "profile": self.options.profile.name, "order": self.options.profile.order,
                 "seed": self.options.seed, "complete": complete and not self.crashed, "ops": ops,
                 "total": {"ops": len(ops), "checks": len(self.tests), **{v.replace(" ", "_"): self.count(v) for v in VERDICTS}}}
-        whole = path.with_name(f"{path.name}.part")
-        whole.write_text(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
-        whole.replace(path)
+        text = json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        write_whole(str(path), lambda file: file.write(text.encode()))
 
 
 VERDICTS = ("passed", "failed", IMPRECISE, "not applicable")

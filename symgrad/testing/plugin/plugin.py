@@ -24,12 +24,9 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.checks.base import ACCURACY, check_names
 from symgrad.testing.claimed import is_function, special_points
-from symgrad.testing.claims import Claims, claims_of
+from symgrad.testing.claims import Claims, claims_of, silence
 from symgrad.testing.failure import CheckFailure
 from symgrad.testing.plugin.options import PluginOptions, Tally, is_id, options_of, targets_of
-from symgrad.testing.silence import silence
-
-__all__ = ["AccuracyItem", "CheckItem", "items_of", "list_checks", "OpUnderTest", "Plugin"]
 
 SECONDS = {"dev": 2.0, "ci": 10.0, "thorough": 60.0}  # for the scan of one op
 

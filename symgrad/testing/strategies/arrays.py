@@ -15,9 +15,6 @@ from symgrad.sampling.domain_reader import domain_of
 from symgrad.sampling.floats import Floats
 from symgrad.sampling.numbers import PAGE, PAGES, edge_numbers, parts_of, simple_numbers, table
 
-__all__ = ["arrange", "ARRANGEMENTS", "arrays", "broadcastable_shapes", "edges", "numbers", "read_shape", "READABLE", "readable",
-           "require_hypothesis", "select_numbers", "shapes", "tangents", "tied_arrays"]
-
 
 def require_hypothesis() -> Any:
     """The package hypothesis with its strategies. Raises ImportError, which names the extra, if it is not installed."""

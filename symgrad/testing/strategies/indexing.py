@@ -23,8 +23,6 @@ from symgrad.trees import flatten
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["axes", "DrawnRecord", "indices", "Pair", "permutations", "pytrees"]
-
 ARRAYS = ((1,), (2,), (3,), (2, 1), (2, 2), (0,))  # shapes of integer arrays in an index
 
 

@@ -17,8 +17,6 @@ from symgrad.testing.strategies.arrays import require_hypothesis
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["degenerate", "ill_conditioned", "low_rank", "orthogonal", "positive_definite", "singular", "symmetric", "triangular"]
-
 Draw = Callable[[Any], Any]
 Matrices = Any  # a strategy of arrays; hypothesis may be missing, so that the type cannot be named
 ENTRIES = 3  # the largest absolute value of an integer entry

@@ -24,8 +24,6 @@ from symgrad.testing.strategies.programs_fitting import GUARDS, Shape, default_o
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["DrawnOperand", "DrawnProgram", "DrawnStep", "programs"]
-
 NAMES = ("x", "y", "z", "u", "v", "w")
 SHAPES: tuple[Shape, ...] = ((2,), (), (2, 2), (3,), (2, 3), (3, 2))
 MAX_VALUE = 30.0  # the size beyond which values are scaled down

@@ -14,8 +14,6 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.testing.strategies.arrays import require_hypothesis
 from symgrad.testing.strategies.indexing import axes, indices, permutations
 
-__all__ = ["GUARDS", "IntervalMap", "Shape", "default_ops", "fits", "guard_for", "op_named", "parameters"]
-
 Shape = tuple[int, ...]
 MAX_ELEMENTS = 12  # elements of a value
 SIMPLEST_OPS = ("sin", "mul", "add", "sum", "mm", "exp", "square")  # the shape that programs shrink to
