@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import symgrad
-from tests.parity.module_kit import names
+from tests.parity.test_modules import names
 
 from .database import Call, ours, pair, shared
 from .vary import changed, given, leaves, tensor

@@ -9,8 +9,7 @@ import torch
 
 import symgrad
 from symgrad.carriers import convolving
-
-from .beside import Section, differences, sections
+from tests.parity.test_beside import Section, differences, sections
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
