@@ -1,15 +1,15 @@
 """Many digits of the incomplete gamma functions and of their derivatives by the order a (DLMF chapter 8).
 
-A function of the order is a truncated power series in ε at a + ε: a list of whole numbers, whose unit is 2^-bits. With
-J = xᵃ e⁻ˣ / Γ(a + 1), P = J Σ xᵏ / ((a + 1) ... (a + k)), and Q = a J F with the continued fraction F, whose convergents are quotients of
-two series. An argument with few binary digits, such as a float, is a short number, with which products are cheap. All series are kept, since
-derivatives ask for neighbouring coefficients again.
+With J = xᵃ e⁻ˣ / Γ(a + 1), P = J Σ xᵏ / ((a + 1) ... (a + k)), and Q = a J F with the continued fraction F. The sums are of whole numbers, whose
+unit is 2^-bits. An argument with few binary digits, such as a float, is a short number, with which products are cheap. Derivatives are central
+differences with as many digits more as these lose.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 from symgrad.system.restoring import workprec
@@ -20,43 +20,6 @@ GUARD = 40  # more bits than those asked for
 STEP = 256  # of the numbers of bits, so that few of them occur
 LONGEST = 100_000  # steps of a sum; for larger arguments next to the order there would be more
 RENEWED = 8  # steps after which growing numbers are cut to their leading bits
-
-
-@functools.cache
-def _tangent(count: int) -> list[int]:
-    """The first tangent numbers. Brent and Harvey, arXiv:1108.0286."""
-    out = [0, 1] + [0] * (count - 1)
-    for k in range(2, count + 1):
-        out[k] = (k - 1) * out[k - 1]
-    for k in range(2, count + 1):
-        for j in range(k, count + 1):
-            out[j] = (j - k) * out[j - 1] + (j - k + 2) * out[j]
-    return out[1:]
-
-
-@functools.lru_cache(256)
-def _stirling(count: int, bits: int) -> list[int]:
-    """B₂ₖ / (2k (2k - 1)) for k = 1, 2, ..., by the tangent numbers. DLMF 24.15.4."""
-    return [(-1) ** (k + 1) * (t << bits) // ((2 * k - 1) * (4**k * (4**k - 1))) for k, t in enumerate(_tangent(count), 1)]
-
-
-def _times(p: list[int], q: list[int], bits: int) -> list[int]:
-    return [sum(p[i] * q[k - i] for i in range(k + 1)) >> bits for k in range(min(len(p), len(q)))]
-
-
-def _quotient(p: list[int], q: list[int], bits: int) -> list[int]:
-    out: list[int] = []
-    for k in range(len(p)):
-        out.append(((p[k] << bits) - sum(out[i] * q[k - i] for i in range(k))) // q[0])
-    return out
-
-
-def _cut(series: list[list[int]], bits: int) -> int:
-    """Shift the numbers of all series so that the first has at most `bits` of them; returns by how many."""
-    excess = max(0, series[0][0].bit_length() - bits)
-    for one in series:
-        one[:] = [c >> excess for c in one]
-    return excess
 
 
 def _fixed(x: Any, bits: int) -> int:
@@ -78,72 +41,25 @@ def _reciprocal(mp: Any, a: Any, precision: int) -> Any:
     return mp.rgamma(a + 1)
 
 
-@functools.lru_cache(1024)
-def _factor(mp: Any, a: Any, x: Any, count: int, bits: int) -> tuple[Any, list[int]]:
-    """xᵃ e⁻ˣ / Γ(a + 1), and its series divided by it. DLMF 5.11.1, after steps of 5.5.1."""
-    if count == 1:
-        with workprec(mp, bits + 20 + 2 * max(0, mp.mag(a), mp.mag(x))):
-            return mp.exp(a * mp.log(x) - x) * _reciprocal(mp, a, mp.prec), [1 << bits]
+def _factor(mp: Any, a: Any, x: Any, bits: int) -> Any:
+    """xᵃ e⁻ˣ / Γ(a + 1)."""
     with workprec(mp, bits + 20 + 2 * max(0, mp.mag(a), mp.mag(x))):
-        steps = max(0, bits // 4 - int(min(a, bits)))
-        short = _short(bits, a)
-        z, first, product, scale = a + 1 + steps, _fixed(a, short), [1 << bits] + [0] * (count - 1), 0
-        for k in range(1, steps + 1):
-            factor = first + (k << short)
-            product = [(c * factor >> short) + (product[j - 1] if j else 0) for j, c in enumerate(product)]
-            if k % RENEWED == 0:
-                scale += _cut([product], bits)
-        wide = 5 * bits // 2  # since the numbers of the series grow
-        logarithm, power = mp.log(z), (1 << wide + short) // (first + (steps + 1 << short))
-        square = power * power >> wide
-        exponent, inverse, k, found = [0] * count, power >> wide - bits, 0, _stirling(32, bits)
-        while True:
-            if k == len(found):
-                found = _stirling(2 * len(found), bits)
-            term = found[k] * power >> wide
-            if term in (0, -1):
-                break
-            for j in range(count):
-                exponent[j] += (-1) ** j * math.comb(2 * k + j, j) * term
-            power = power * square >> wide
-            k += 1
-        gamma = mp.ldexp(exponent[0], -bits) + (z - mp.mpf(1) / 2) * logarithm - z + mp.log(2 * mp.pi) / 2
-        out = mp.ldexp(product[0], scale - bits) * mp.exp(a * mp.log(x) - x - gamma)
-        rest, power = [0] * count, 1 << bits  # of the logarithm
-        for j in range(1, count):
-            power = power * inverse >> bits
-            known = logarithm - 1 / (2 * z) - mp.log(x) if j == 1 else (-1) ** j * (1 / (j * (j - 1) * z ** (j - 1)) + 1 / (2 * j * z**j))
-            rest[j] = -_fixed(known, bits) - (exponent[j] * power >> bits)
-        series = [1 << bits]
-        for j in range(1, count):
-            series.append((sum(i * rest[i] * series[j - i] for i in range(1, j + 1)) >> bits) // j)
-        return out, _times([(c << bits) // product[0] for c in product], series, bits)
+        return mp.exp(a * mp.log(x) - x) * _reciprocal(mp, a, mp.prec)
 
 
-def _power_series(a: Any, x: Any, count: int, bits: int) -> list[int]:
-    """The series of the sum of xᵏ / ((a + 1) ... (a + k)). DLMF 8.7.1. Raises NotImplementedError for too many terms."""
+def _power_series(a: Any, x: Any, bits: int) -> int:
+    """The sum of xᵏ / ((a + 1) ... (a + k)). DLMF 8.7.1. Raises NotImplementedError for too many terms."""
     apart = float(a - x)
     if math.hypot(apart, math.sqrt(2 * bits * float(x))) - apart > LONGEST:
         raise NotImplementedError(f"the series of gammainc has more than {LONGEST:,} terms at a = {float(a):g}, x = {float(x):g}")
     short = _short(bits, a, x)
     point, below = _fixed(x, short), _fixed(a, short)
-    term = [1 << bits] + [0] * (count - 1)
-    total = list(term)
-    while count == 1:  # as below, for one number
+    term = total = 1 << bits
+    while term or below <= point:
         below += 1 << short
-        term[0] = term[0] * point // below
-        total[0] += term[0]
-        if not term[0] and below > point:
-            return total
-    while True:
-        below += 1 << short
-        before = term[0] = term[0] * point // below
-        for j in range(1, count):
-            before = term[j] = (term[j] * point - (before << short)) // below
-        for j, c in enumerate(term):
-            total[j] += c
-        if below > point and all(-8 < c < 8 for c in term):
-            return total
+        term = term * point // below
+        total += term
+    return total
 
 
 def _fraction_steps(a: float, x: float, bits: int) -> int:
@@ -157,21 +73,20 @@ def _fraction_steps(a: float, x: float, bits: int) -> int:
     return n + 4
 
 
-def _fraction(a: Any, x: Any, count: int, bits: int) -> list[int]:
-    """The series of Q Γ(a) / (xᵃ e⁻ˣ), by a continued fraction. DLMF 8.9.2."""
+def _fraction(a: Any, x: Any, bits: int) -> int:
+    """Q Γ(a) / (xᵃ e⁻ˣ), by a continued fraction. DLMF 8.9.2."""
     short = _short(bits, a, x)
     order, unit = _fixed(a, short), 1 << short
     line = _fixed(x, short) + unit - order
-    above, upper, below = [0] * count, [1 << bits] + [0] * (count - 1), [1 << bits] + [0] * (count - 1)
-    here = [line << bits >> short, *([-1 << bits] + [0] * count)[:count - 1]]
+    above, upper, below, here = 0, 1 << bits, 1 << bits, line << bits >> short
     for n in range(1, _fraction_steps(float(a), float(x), bits + 20) + 1):
         line, factor = line + 2 * unit, n * (order - n * unit)
-        for older, newer in ((above, upper), (below, here)):
-            older[:], newer[:] = newer, [(line * c + factor * older[j] >> short) + (n * older[j - 1] - newer[j - 1] if j else 0)
-                                         for j, c in enumerate(newer)]
+        above, upper = upper, line * upper + factor * above >> short
+        below, here = here, line * here + factor * below >> short
         if n % RENEWED == 0:
-            _cut([here, below, upper, above], bits)
-    return _quotient(upper, here, bits)
+            excess = max(0, here.bit_length() - bits)
+            above, upper, below, here = (c >> excess for c in (above, upper, below, here))
+    return (upper << bits) // here
 
 
 def _lost(a: Any, x: Any) -> float:
@@ -183,13 +98,11 @@ def _lost(a: Any, x: Any) -> float:
 
 
 @functools.lru_cache(1024)
-def _series(mp: Any, a: Any, x: Any, count: int, bits: int, fraction: bool) -> tuple[Any, list[int]]:
-    """A number and a series whose product is Q by the continued fraction, or P by its series."""
-    scale, factor = _factor(mp, a, x, count, bits)
-    if not fraction:
-        return scale, _times(factor, _power_series(a, x, count, bits), bits)
-    order = [_fixed(a, bits), 1 << bits, *[0] * count][:count]
-    return scale, _times(_times(factor, order, bits), _fraction(a, x, count, bits), bits)
+def _value(mp: Any, a: Any, x: Any, bits: int, fraction: bool) -> Any:
+    """Q by the continued fraction, or P by its series."""
+    with workprec(mp, bits + 20):
+        scale = _factor(mp, a, x, bits)
+        return mp.ldexp(a * scale * _fraction(a, x, bits), -bits) if fraction else mp.ldexp(scale * _power_series(a, x, bits), -bits)
 
 
 def _settled(mp: Any, compute: Any, bits: int) -> Any:
@@ -206,22 +119,29 @@ def _settled(mp: Any, compute: Any, bits: int) -> Any:
         bits += missing
 
 
+def _difference(mp: Any, function: Callable[[Any, int], Any], a: Any, x: Any, order: int, bits: int) -> tuple[Any, Any]:
+    """The derivative of function(a, bits) by a of an order, and a bound of its error, by values around a at steps of 2^(-bits/2)."""
+    scale = order and int(mp.mag(1 + abs(mp.log(x)) + 1 / mp.sqrt(a + 1)))
+    digits = bits + order * (bits // 2 + scale)
+    with workprec(mp, digits + 20):
+        step = mp.ldexp(1, -(bits // 2) - scale)
+        values = [function(a + (order - 2 * j) * step / 2, digits) for j in range(order + 1)]
+        y = sum((-1) ** j * math.comb(order, j) * value for j, value in enumerate(values)) / step**order
+        return y, mp.ldexp(max(map(abs, values)), GUARD // 2 + order * scale - bits)
+
+
 def _integral(mp: Any, a: Any, x: Any, order: int, upper: bool) -> Any:
     """The derivative of Q or P by a of an order."""
     if not (a >= 0 and x >= 0) or a == x == 0 or mp.isinf(a):
         return mp.nan
     if a == 0 or x == 0 or mp.isinf(x):
         return mp.mpf(int(upper == (x == 0 and a > 0))) if order == 0 else mp.zero if a else mp.nan
-    lost, count = _lost(a, x), 1 << order.bit_length()
+    lost = _lost(a, x)
 
     def compute(bits: int) -> Any:
         fraction = bits < 8 * lost or x > a + 1 and 16 * x > bits and lost > 20
-        scale, series = _series(mp, a, x, count, bits, fraction)
-        y = mp.ldexp(series[order] * math.factorial(order), -bits) * scale
-        error = mp.ldexp(scale * ((1 << bits) + max(map(abs, series))), GUARD // 2 - 2 * bits)
-        if fraction != upper:
-            y = -y if order else 1 - y
-        return y, error
+        y, error = _difference(mp, lambda a, bits: _value(mp, a, x, bits, fraction), a, x, order, bits)
+        return y if fraction == upper else -y if order else 1 - y, error
 
     return _settled(mp, compute, int(lost) if 16 * x < mp.prec else 0)
 
@@ -245,10 +165,4 @@ def density(mp: Any, a: Any, x: Any, order: int) -> Any:
     """The derivative of xᵃ⁻¹ e⁻ˣ / Γ(a) by a of an order."""
     if not (a > 0 and x > 0):
         return mp.nan
-
-    def compute(bits: int) -> Any:
-        scale, series = _factor(mp, a, x, 1 << order.bit_length(), bits)
-        y = a * series[order] + (mp.ldexp(series[order - 1], 0) if order else 0)
-        return mp.ldexp(y * math.factorial(order), -bits) * scale / x, mp.ldexp(scale / x * (1 + a), GUARD // 2 - bits)
-
-    return _settled(mp, compute, 0)
+    return _settled(mp, lambda bits: _difference(mp, lambda a, bits: a * _factor(mp, a, x, bits) / x, a, x, order, bits), 0)
