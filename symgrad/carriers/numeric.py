@@ -9,47 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy import absolute as abs
-from numpy import arccos as acos
-from numpy import arccosh as acosh
-from numpy import arcsin as asin
-from numpy import arcsinh as asinh
-from numpy import arctan as atan
-from numpy import arctan2 as atan2
-from numpy import arctanh as atanh
-from numpy import (
-    ceil,
-    conj,
-    cos,
-    cosh,
-    exp,
-    exp2,
-    expm1,
-    floor,
-    isfinite,
-    isinf,
-    isnan,
-    log,
-    log1p,
-    log2,
-    log10,
-    logical_and,
-    logical_not,
-    logical_or,
-    reciprocal,
-    sin,
-    sinh,
-    sqrt,
-    square,
-    tan,
-    tanh,
-    trunc,
-)
-from numpy import equal as eq
-from numpy import greater as gt
-from numpy import greater_equal as ge
-from numpy import less as lt
-from numpy import less_equal as le
-from numpy import not_equal as ne
+from numpy import cosh, exp, exp2, log1p, reciprocal, sqrt, square
 
 from symgrad.carriers import LATER as _LATER
 from symgrad.carriers import recording as _recording  # noqa: F401  registers NumPy's functions
@@ -60,7 +20,7 @@ from symgrad.carriers.elementwise import MANY, where
 from symgrad.carriers.elementwise import WITH_RESIDUAL as WITH_RESIDUAL
 from symgrad.carriers.elementwise import direction as direction
 from symgrad.carriers.elementwise import hypot as hypot
-from symgrad.carriers.recorded import Recorded, of_data, word
+from symgrad.carriers.recorded import NAMES, Recorded, of_data, word
 from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
 from symgrad.carriers.sinc import sinc_derivative
 from symgrad.carriers.special.elementary import corrected, product_error
@@ -70,6 +30,9 @@ from symgrad.carriers.transfers import astype, broadcast_to, copy, diagonal, get
 from symgrad.layouts.indices import check_ordered
 from symgrad.system.numpy_internals import transforms
 
+UFUNCS = ("arccos arccosh arcsin arcsinh arctan arctan2 arctanh ceil conjugate cos equal expm1 floor greater greater_equal isfinite isinf isnan less "
+          "less_equal log log10 log2 logical_and logical_not logical_or not_equal sin sinh tan tanh trunc").split()
+globals().update({NAMES.get(name, name): getattr(np, name) for name in UFUNCS})
 pi = math.pi
 ONE_STEP = frozenset(("pow", "maximum", "minimum", "where", "remainder", "floor_divide", "sign", "round", "relu"))  # rounded once by NumPy
 REAL_NUMBERS = frozenset((float, int))

@@ -33,6 +33,16 @@ REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "a
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # NumPy's functions on recorded values, registered by `recording`
 
 
+def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The method that computes a function of the elements."""
+    return lambda self, *args: function(self.recorder.read(self), *args)
+
+
+def _reduction(ufunc: Any) -> Callable[..., Any]:
+    """The method that reduces the value along axes."""
+    return lambda self, axis=None, keepdims=False, dtype=None: reduced(ufunc, self, axis, keepdims, dtype)
+
+
 class Recorded(DuckArray):
     """A value in a program that is being recorded: its entry there, and the recorder."""
 
@@ -102,32 +112,8 @@ class Recorded(DuckArray):
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return self.recorder.array(self, dtype)
 
-    def __bool__(self) -> bool:
-        return bool(self.recorder.read(self))
-
-    def __float__(self) -> float:
-        return float(self.recorder.read(self))
-
-    def __int__(self) -> int:
-        return int(self.recorder.read(self))
-
-    def __complex__(self) -> complex:
-        return complex(self.recorder.read(self))
-
-    def __index__(self) -> int:
-        return operator.index(self.recorder.read(self))
-
-    def item(self, *at: Any) -> Any:
-        """An element as a Python number."""
-        return self.recorder.read(self).item(*at)
-
-    def tolist(self) -> Any:
-        """The elements as nested lists."""
-        return self.recorder.read(self).tolist()
-
-    def nonzero(self) -> Any:
-        """The positions of the elements that are not zero."""
-        return np.nonzero(self.recorder.read(self))
+    __bool__, __float__, __int__, __complex__, __index__, nonzero = map(_reading, (bool, float, int, complex, operator.index, np.nonzero))
+    item, tolist = _reading(lambda x, *at: x.item(*at)), _reading(lambda x: x.tolist())
 
     # NumPy's protocols
 
@@ -208,43 +194,13 @@ class Recorded(DuckArray):
     def __setitem__(self, index: Any, value: Any) -> None:
         self.entry = self.emit_put(index, value, False).entry
 
-    def sum(self, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
-        """The sum along axes."""
-        return reduced(np.add, self, axis, keepdims, dtype)
-
-    def any(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """Whether some element is true, along axes."""
-        return reduced(np.logical_or, self, axis, keepdims)
-
-    def all(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """Whether all elements are true, along axes."""
-        return reduced(np.logical_and, self, axis, keepdims)
-
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The largest element along axes."""
-        return reduced(np.maximum, self, axis, keepdims)
-
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The smallest element along axes."""
-        return reduced(np.minimum, self, axis, keepdims)
+    sum, any, all, max, min = map(_reduction, (np.add, np.logical_or, np.logical_and, np.maximum, np.minimum))
 
     def emit_put(self, index: Any, value: Any, accumulate: bool) -> Any:
         """The value with others written at an index, or added there."""
         if type(value) is Batched:
             raise Unrecordable("a batched value written into one that is not")
         return self.recorder.emit_index("put", (self, value), index, accumulate)
-
-    def __abs__(self) -> Any:
-        return np.absolute(self)
-
-    def __neg__(self) -> Any:
-        return np.negative(self)
-
-    def __pos__(self) -> Any:
-        return self
-
-    def __invert__(self) -> Any:
-        return np.invert(self)
 
 
 def _operator(name: str, ufunc: Any, reflected: bool) -> None:
@@ -272,6 +228,10 @@ for _name, _ufunc in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply
 for _name, _ufunc in (("eq", np.equal), ("ne", np.not_equal), ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal)):
     _operator(_name, _ufunc, False)
 Recorded.__hash__ = None
+Recorded.__abs__ = lambda self: np.absolute(self)
+Recorded.__neg__ = lambda self: np.negative(self)
+Recorded.__pos__ = lambda self: self
+Recorded.__invert__ = lambda self: np.invert(self)
 
 
 def is_recorded(x: Any) -> bool:
