@@ -20,7 +20,7 @@ from symgrad.carriers.ball_matrices import BALL_MATRICES as _BALL_MATRICES
 from symgrad.carriers.cells import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.cells import Cells, fold, logsumexp
 from symgrad.carriers.cells import each as _each
-from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
+from symgrad.carriers.cells import sinc_of_ball as _sinc_of_ball
 from symgrad.carriers.digits import Undecided
 from symgrad.carriers.matrices import of_cells as _matrix_functions
 from symgrad.carriers.special.cells import of_balls as _special_functions
@@ -172,14 +172,8 @@ def _power(a: Any, b: Any) -> Any:
 
 
 def _sinc_derivative(x: Any, order: Any) -> Any:
-    """πⁿ ∫₀¹ tⁿ cos⁽ⁿ⁾(ut) dt with u = πx: a hypergeometric series where u is small, else the recurrence."""
-    n, u = int(order.unique_fmpz()), arb.pi() * x
-    if builtins.abs(u) < n + 4:
-        odd = n % 2
-        a = n + 1 + odd
-        series = (-_square(u) / 4).hypgeom([arb(a) / 2], [arb(0.5 + odd), arb(a) / 2 + 1])
-        return (-1) ** ((n + 1) // 2) * arb.pi() ** n * (u if odd else 1) * series / a
-    return _sinc_recurrence(x.sin_pi(), x.cos_pi(), u, n) * arb.pi() ** n
+    n, pi = int(order.unique_fmpz()), arb.pi()
+    return _sinc_of_ball(pi * x, x.sin_pi(), x.cos_pi(), n) * pi**n
 
 
 pow = _each(_power, 2)

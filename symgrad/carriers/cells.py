@@ -17,7 +17,6 @@ from symgrad.carriers import CONVOLUTIONS, MATRIX_WORDS
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.convolving import of_carrier as _convolutions
 from symgrad.carriers.matrices import of_cells as _matrix_functions
-from symgrad.carriers.resampling import of_carrier as _resampling
 from symgrad.carriers.structure import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.structure import stack, sum, zeros_like
 
@@ -145,6 +144,31 @@ def sinc_recurrence(sine: Any, cosine: Any, u: Any, order: int) -> Any:
     for i in range(1, order + 1):
         value = ((sine, cosine, -sine, -cosine)[i % 4] - i * value) / u
     return value
+
+
+def sinc_digits(mp: Any, u: Any, sine: Any, cosine: Any, order: int) -> Any:
+    """The derivative of sin(u)/u of an order in numbers of mpmath: the power series where its terms stay small, else the recurrence."""
+    size = builtins.abs(u)
+    if size > order + 4:
+        return sinc_recurrence(sine, cosine, u, order)
+    total, k = mp.zero, (order + 1) // 2
+    while True:
+        power = 2 * k - order
+        term = (-1) ** k * u**power / (mp.factorial(power) * (2 * k + 1))
+        total += term
+        if power > size and builtins.abs(term) <= mp.ldexp(builtins.abs(total), -mp.prec):
+            return total
+        k += 1
+
+
+def sinc_of_ball(u: Any, sine: Any, cosine: Any, order: int) -> Any:
+    """The same of balls, ∫₀¹ tⁿ cos⁽ⁿ⁾(ut) dt: a hypergeometric series where u is small, else the recurrence."""
+    if builtins.abs(u) < order + 4:
+        odd, ball = order % 2, type(u)
+        a = order + 1 + odd
+        series = (-(u * u).nonnegative_part() / 4).hypgeom([ball(a) / 2], [ball(0.5 + odd), ball(a) / 2 + 1])
+        return (-1) ** ((order + 1) // 2) * (u if odd else 1) * series / a
+    return sinc_recurrence(sine, cosine, u, order)
 
 
 def matmul(a: Any, b: Any) -> Any:

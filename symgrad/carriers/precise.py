@@ -18,7 +18,7 @@ from symgrad.carriers import reducing
 from symgrad.carriers.cells import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.cells import Cells, amax, sum
 from symgrad.carriers.cells import each as _each
-from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
+from symgrad.carriers.cells import sinc_digits as _sinc_digits
 from symgrad.carriers.digits import context, working_precision
 from symgrad.carriers.digits import with_bounded_arguments as _bounded
 from symgrad.carriers.special.cells import of_cells as _special_functions
@@ -144,19 +144,7 @@ logaddexp = _each(lambda a, b: _log_sum_exp([a, b]), 2)
 
 @_with_guard_digits
 def _sinc_derivative(x: Any, order: Any) -> Any:
-    """The power series of sin(u)/u at u = πx where its terms stay small, else the recurrence."""
-    n, u = int(order), context.pi * x
-    size = builtins.abs(u)
-    if size <= (n + 4 if n else 0):
-        total, k = context.zero, (n + 1) // 2
-        while True:
-            power = 2 * k - n
-            term = (-1) ** k * u**power / (context.factorial(power) * (2 * k + 1))
-            total += term
-            if power > size and builtins.abs(term) <= context.eps * builtins.abs(total):
-                return total * context.pi**n
-            k += 1
-    return _sinc_recurrence(context.sinpi(x), context.cospi(x), u, n) * context.pi**n
+    return _sinc_digits(context, context.pi * x, context.sinpi(x), context.cospi(x), int(order)) * context.pi ** int(order)
 
 
 sinc_derivative = _each(_sinc_derivative, 2)

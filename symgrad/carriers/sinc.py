@@ -11,7 +11,7 @@ from symgrad.carriers.batched import raw
 from symgrad.carriers.recorded import word
 from symgrad.carriers.special.pieces import PI, Pieces, piecewise
 
-__all__ = ["sinc_derivative"]
+__all__ = ["by_recurrence", "sinc_derivative"]
 
 pi = np.pi
 
@@ -31,11 +31,7 @@ def _sine_of_pi(x: Any) -> tuple[Any, Any]:
 
 @word
 def sinc_derivative(x: Any, order: int = 0) -> Any:
-    """d^n/dx^n of sin(πx)/(πx).
-
-    With Sₙ = d^n/du^n of sin(u)/u, u Sₙ + n Sₙ₋₁ = d^n/du^n sin(u): a recurrence that is stable upwards where |u| > n, and
-    downwards, from any start far above, where |u| < n.
-    """
+    """d^n/dx^n of sin(πx)/(πx)."""
     if order < 2 and type(x) is np.float64:
         return sinc_derivative(np.asarray(x), order)[()]
     if order < 2 and type(x) is np.ndarray and x.dtype == np.float64:
@@ -79,17 +75,25 @@ def _far_slope(x: Any) -> Any:
 
 def _by_recurrence(x: Any, order: int) -> Any:
     sine, cosine = _sine_of_pi(x)
-    waves = (sine, cosine, -sine, -cosine)
     turn = PI if x.dtype == np.longdouble else pi
     u = turn * x
+    out = by_recurrence(u, sine, cosine, order) * turn**order
+    if not np.all(np.isfinite(raw(u))):  # beyond 5e307, where only the first term is left
+        out = np.where(np.isfinite(u), out, (sine, cosine, -sine, -cosine)[order % 4] * turn ** (order - 1) / x)
+    return out
+
+
+def by_recurrence(u: Any, sine: Any, cosine: Any, order: int) -> Any:
+    """The derivative of sin(u)/u of an order: Sₙ = d^n/du^n of sin(u)/u has u Sₙ + n Sₙ₋₁ = d^n/du^n sin(u).
+
+    This recurrence is stable upwards where |u| > n, and downwards, from any start far above, where |u| < n.
+    """
+    waves = (sine, cosine, -sine, -cosine)
     large = np.abs(u) > order + 1
     large_u, small_u = np.where(large, u, 1.0), np.where(large, 0.0, u)
     upward, downward = sine / large_u, 0.0
     for n in range(1, order + 1):
         upward = (waves[n % 4] - n * upward) / large_u
-    for n in range(2 * order + 40, order, -1):
+    for n in range(2 * order + 50, order, -1):
         downward = (waves[n % 4] - small_u * downward) / n
-    out = np.where(large, upward, downward) * turn**order
-    if not np.all(np.isfinite(raw(u))):  # beyond 5e307, where only the first term is left
-        out = np.where(np.isfinite(u), out, waves[order % 4] * turn ** (order - 1) / x)
-    return out
+    return np.where(large, upward, downward)

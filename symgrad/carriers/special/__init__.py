@@ -14,18 +14,15 @@ FAMILIES = {
                      sigmoid2_slope_of_difference logaddexp2 angle_slope angle_turn""",
     "elliptic": """ellipk ellipe ellipkm1 ellipk_derivative ellipe_derivative ellipkm1_derivative ellipkinc ellipeinc ellipkinc_derivative
                    ellipeinc_derivative""",
-    "erfcx": "erfcx erfcx_derivative",
-    "errors": "erf erfc erf_slope",
+    "errors": "erfcx erfcx_derivative erf erfc erf_slope",
     "fresnel": "fresnel_s fresnel_c fresnel_sine fresnel_cosine",
     "gammas": "gamma lgamma digamma digamma_derivative",
     "gates": "silu_of_real silu_slope silu_derivative mish_of_real mish_slope mish_derivative",
     "incomplete_gamma": "gammainc gammaincc gammainc_derivative gamma_density",
-    "integrals": "expi expi_derivative exp1 lambertw",
+    "integrals": "expi expi_derivative exp1 lambertw sine_integral cosine_integral",
     "inverses": "erfinv erfinv_slope ndtri ndtri_slope",
-    "log_normal": "log_ndtr log_ndtr_derivative",
-    "normal": "ndtr ndtr_slope logit logit_slope",
+    "normal": "ndtr ndtr_slope logit logit_slope log_ndtr log_ndtr_derivative",
     "polynomials": "orthogonal_polynomial",
-    "waves": "sine_integral cosine_integral",
     "zeta": "zeta zeta_derivative",
 }
 SPECIAL_FUNCTIONS = tuple(name for names in FAMILIES.values() for name in names.split())

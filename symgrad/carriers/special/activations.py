@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.erfcx import scaled
-from symgrad.carriers.special.errors import bell, hermite
+from symgrad.carriers.special.errors import bell, hermite, scaled
 from symgrad.carriers.special.normal import ndtr
 from symgrad.carriers.special.pieces import PI, Pieces, horner, piecewise
 from symgrad.layouts.indices import check_ordered

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.cells import sinc_recurrence
+from symgrad.carriers.cells import sinc_digits, sinc_of_ball, sinc_recurrence
+from symgrad.carriers.sinc import by_recurrence
 from symgrad.carriers.special.pieces import PI, Expansions, Pieces, horner, piecewise, with_many_digits
 
 __all__ = ["ROWS"]
@@ -118,34 +119,13 @@ def _j0(special: Any, x: Any, order: int) -> Any:
 
 
 def _j0_by_recurrence(x: Any, order: int) -> Any:
-    """The derivative of an order, by the recurrences of `sinc_derivative` in long doubles."""
     u = np.asarray(x, np.longdouble)
-    sine, cosine = np.sin(u), np.cos(u)
-    waves = (sine, cosine, -sine, -cosine)
-    large = np.abs(u) > order + 1
-    large_u, small_u = np.where(large, u, 1), np.where(large, 0, u)
-    upward, downward = sine / large_u, np.zeros_like(u)
-    for n in range(1, order + 1):
-        upward = (waves[n % 4] - n * upward) / large_u
-    for n in range(2 * order + 50, order, -1):
-        downward = (waves[n % 4] - small_u * downward) / n
-    return np.where(np.isinf(u), 0, np.where(large, upward, downward)).astype(np.float64)
+    return np.where(np.isinf(u), 0, by_recurrence(u, np.sin(u), np.cos(u), order)).astype(np.float64)
 
 
 def _exact_j0(mp: Any, x: Any, order: int) -> Any:
-    size = abs(x)
-    if size > order + 4:
-        with mp.extraprec(40):
-            return sinc_recurrence(mp.sin(x), mp.cos(x), x, order)
-    total, k = mp.zero, (order + 1) // 2
     with mp.extraprec(60):
-        while True:
-            power = 2 * k - order
-            term = (-1) ** k * x**power / (mp.factorial(power) * (2 * k + 1))
-            total += term
-            if power > size and abs(term) <= mp.ldexp(abs(total), -mp.prec):
-                return total
-            k += 1
+        return sinc_digits(mp, x, mp.sin(x), mp.cos(x), order)
 
 
 def _formula(sp: Any, x: Any, order: int) -> Any:
@@ -153,17 +133,6 @@ def _formula(sp: Any, x: Any, order: int) -> Any:
     if x.is_number:
         return limit if x == 0 else sinc_recurrence(sp.sin(x), sp.cos(x), x, order)
     return sp.Piecewise((sinc_recurrence(sp.sin(x), sp.cos(x), x, order), sp.Ne(x, 0)), (limit, True))
-
-
-def _j0_of_ball(x: Any, order: int) -> Any:
-    """∫₀¹ tⁿ cos⁽ⁿ⁾(xt) dt, a hypergeometric series where x is small, else the recurrence."""
-    if abs(x) < order + 4:
-        odd, ball = order % 2, type(x)
-        a = order + 1 + odd
-        series = (-x * x / 4).hypgeom([ball(a) / 2], [ball(0.5 + odd), ball(a) / 2 + 1])
-        return (-1) ** ((order + 1) // 2) * (x if odd else 1) * series / a
-    sine, cosine = x.sin_cos()
-    return sinc_recurrence(sine, cosine, x, order)
 
 
 IN_PYTHON = """
@@ -186,5 +155,5 @@ ROWS: dict[str, tuple[Any, ...]] = {
                 {"NumPy": "9 scipy.special.airy({0})[0]"}),
     "airy_ai_prime": (_airy(1), _digits(1), lambda sp, x: sp.airyaiprime(x), lambda x: x.airy_ai(derivative=1), 1,
                       {"NumPy": "9 scipy.special.airy({0})[1]"}),
-    "spherical_bessel_j0_derivative": (_j0, _exact_j0, _formula, _j0_of_ball, 1, {"Python": IN_PYTHON}),
+    "spherical_bessel_j0_derivative": (_j0, _exact_j0, _formula, lambda x, n: sinc_of_ball(x, *x.sin_cos(), n), 1, {"Python": IN_PYTHON}),
 }

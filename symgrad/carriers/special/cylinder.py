@@ -23,7 +23,7 @@ import numpy as np
 from symgrad.carriers.elementwise import where
 from symgrad.carriers.special.bessel import LARGEST_ORDER, by_order, of_order, power_series, second_kind
 from symgrad.carriers.special.cylinder_orders import is_covered, of_real_order
-from symgrad.carriers.special.pieces import PI, Pieces, horner, piecewise, with_many_digits
+from symgrad.carriers.special.pieces import EULER, PI, Pieces, horner, piecewise, with_many_digits
 
 __all__ = ["ROWS"]
 
@@ -198,7 +198,7 @@ def _neumann(x: Any, order: int) -> tuple[Any, Any]:
             odd += sign * n * here / (k * (k + 1))
         above, here = here, 2 * n * here / x - above
     zeroth, first = above, -here  # the last step gives the order -1
-    logarithm, pi = np.log(x / 2) + np.longdouble("0.57721566490153286060651209008240243"), PI
+    logarithm, pi = np.log(x / 2) + EULER, PI
     below, here = 2 / pi * (logarithm * zeroth - 2 * even) / total, 2 / pi * ((logarithm - 1) * first - odd - zeroth / x) / total
     for n in range(1, order):
         below, here = here, 2 * n * here / x - below

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.pieces import BERNOULLI, Pieces, piecewise
+from symgrad.carriers.special.pieces import BERNOULLI, EULER, Pieces, piecewise
 from symgrad.system.restoring import workprec
 
 __all__ = ["ROWS", "lgamma_digits", "psi_digits"]
@@ -16,7 +16,6 @@ __all__ = ["ROWS", "lgamma_digits", "psi_digits"]
 FARTHEST = 10_000  # to the left
 LONGEST = 4096  # bits, for which mpmath computes hundreds of Bernoulli numbers
 NEAR = 36  # terms of the series next to the zeros at 1 and 2, where |z| is at most 1/2
-EULER = np.longdouble("0.57721566490153286060651209008240243")
 
 
 @cache

@@ -17,7 +17,7 @@ import numpy as np
 
 from symgrad.carriers.special import incomplete_gamma_digits as digits
 from symgrad.carriers.special.inverses import sources
-from symgrad.carriers.special.pieces import BERNOULLI, PI
+from symgrad.carriers.special.pieces import BERNOULLI, EULER, PI
 
 __all__ = ["ROWS"]
 
@@ -27,7 +27,6 @@ STEPS = np.arange(1, 20, dtype=np.longdouble)[:, None]
 NEAR = np.arange(1, 40, dtype=np.longdouble)[:, None]
 LOG_ROOT = np.log(2 * PI) / 2
 SMALLEST_STEP = 2.0**-66
-EULER = np.longdouble("0.57721566490153286060651209008240243")
 LARGE = 20.0  # from here on Stirling's series has all digits of a long double
 
 

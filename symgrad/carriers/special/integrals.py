@@ -1,14 +1,14 @@
-"""Functions that are integrals of elementary ones, and the inverse of x eˣ (DLMF 4.13, 6.2)."""
+"""Functions that are integrals of elementary ones, and the inverse of x eˣ (DLMF 4.13, chapter 6)."""
 
 from __future__ import annotations
 
 import functools
-from math import e, perm
+from math import e, factorial, perm
 from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.pieces import Pieces, piecewise
+from symgrad.carriers.special.pieces import EULER, Expansions, Pieces, piecewise, with_many_digits
 
 __all__ = ["ROWS"]
 
@@ -43,7 +43,7 @@ def _horner(factors: Any) -> Any:
 def _by_series(low: float, high: float, cells: int) -> Pieces:
     """Ei by its power series; SciPy has errors of 22 ULP at 0.382, next to the zero, of 9.7 below 40 and of 8.4 at -1. DLMF 6.6.1."""
     def exact(x: Any) -> Any:
-        term, total = np.ones_like(x), np.log(np.abs(x)) + np.longdouble("0.57721566490153286060651209008240243")
+        term, total = np.ones_like(x), np.log(np.abs(x)) + EULER
         for k in range(1, 160):
             term = term * x / k
             total = total + term / k
@@ -94,4 +94,48 @@ ROWS: dict[str, tuple[Any, ...]] = {
              lambda mp, x: mp.e1(x) if x > 0 else mp.nan, lambda sp, x: sp.expint(1, x), lambda x: x.expint(1)),
     "lambertw": (_real("lambertw", _lambertw), lambda mp, x: w if mp.im(w := mp.lambertw(x)) == 0 else mp.nan, lambda sp, x: sp.LambertW(x),
                  lambda x: x.lambertw()),
+}
+
+
+# The sine and cosine integrals (DLMF chapter 6)
+
+SMALL = 2.0**-10  # of the wave: where a long double has no more digits to lose, next to a zero
+LOW, HIGH = 3.0, 40.0  # of Ci, below: the power series; above: asymptotic series
+
+
+def _coefficients(mp: Any, centre: Any, count: int) -> list[Any]:
+    """The Taylor coefficients of Ci, whose derivative is the cosine divided by x."""
+    sine, cosine = mp.sin(centre), mp.cos(centre)
+    out, slope = [mp.ci(centre)], mp.zero
+    for k in range(count - 1):
+        slope = ((cosine, -sine, -cosine, sine)[k % 4] / mp.factorial(k) - slope) / centre
+        out.append(slope / (k + 1))
+    return out
+
+
+NEAR = Expansions(_coefficients, LOW, HIGH, 0.5)
+
+
+def _cosine_integral(special: Any, x: Any) -> Any:
+    """Next to its zeros with their digits."""
+    wide = np.asarray(x, np.longdouble)
+    size = np.abs(wide)
+    far = np.maximum(size, HIGH)
+    f, g = np.zeros_like(far), np.zeros_like(far)
+    for k in range(19, -1, -1):  # DLMF 6.12.3
+        f, g = factorial(2 * k) - f / far**2, factorial(2 * k + 1) - g / far**2
+    above = np.where(np.isinf(size), 0, f / far * np.sin(far) - g / far**2 * np.cos(far))
+    low, series = np.minimum(size, LOW), np.zeros_like(size)
+    for k in range(18, 0, -1):
+        series = -(low**2) * (1 / np.longdouble(2 * k * factorial(2 * k)) + series)
+    y = np.where(size > HIGH, above, np.where(size < LOW, EULER + np.log(low) + series, NEAR(size, 0)))
+    y = with_many_digits(y, np.abs(y) < SMALL / np.maximum(size, 1), size, lambda mp, x: mp.ci(x))
+    return np.where((wide < 0) | np.isnan(wide), np.nan, y).astype(np.asarray(x).dtype)[()]
+
+
+ROWS |= {
+    "sine_integral": (_real("sine_integral", lambda special, x: np.copysign(special.sici(x)[0], x)), lambda mp, x: mp.si(x),
+                      lambda sp, x: sp.Si(x), lambda x: x.si(), 1, {"NumPy": "9 scipy.special.sici({0})[0]"}),
+    "cosine_integral": (_real("cosine_integral", _cosine_integral), lambda mp, x: mp.ci(x) if x > 0 else mp.nan,
+                        lambda sp, x: sp.Ci(x), lambda x: x.ci(), 1, {"NumPy": "9 scipy.special.sici({0})[1]"}),
 }

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.erfcx import of_positive, scaled
+from symgrad.carriers.special.errors import of_positive, scaled
 from symgrad.carriers.special.pieces import PI, Pieces
 from symgrad.system.restoring import workprec
 
