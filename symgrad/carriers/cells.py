@@ -17,6 +17,7 @@ from symgrad.carriers import CONVOLUTIONS, MATRIX_WORDS
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.convolving import of_carrier as _convolutions
 from symgrad.carriers.matrices import of_cells as _matrix_functions
+from symgrad.carriers.resampling import of_carrier as _resampling
 from symgrad.carriers.structure import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.structure import stack, sum, zeros_like
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.special.elementary import SHRINK, SHRINK_BELOW, shrink_near_0
 from symgrad.carriers.special.errors import bell, hermite, scaled
 from symgrad.carriers.special.normal import ndtr
 from symgrad.carriers.special.pieces import PI, Pieces, horner, piecewise
 from symgrad.layouts.indices import check_ordered
 
-__all__ = ["ROWS", "SHRINK_BELOW", "shrink_near_0"]
+__all__ = ["ROWS"]
 
 
 def _in_double(function: Any) -> Any:
@@ -173,27 +174,10 @@ def _tanh_row(arrays: Any, order: int | None, sources: dict[str, str]) -> tuple[
 
 # x - tanh(x)
 
-SHRINK = [1 / ((2 * k + 1) * math.factorial(2 * k - 1)) for k in range(1, 12)]
-"""The coefficients of (x cosh x - sinh x) / x³ as a series of x², all of which are positive."""
-
-
 def _series_of(square: str, coefficients: list[float]) -> str:
     """A polynomial as a text, by Horner's rule."""
     head, *rest = coefficients
     return f"({head!r} + {square} * {_series_of(square, rest)})" if rest else repr(head)
-
-
-SHRINK_BELOW = 1.5
-
-
-def shrink_near_0(x: Any) -> Any:
-    """x - tanh(x) by the series, for |x| < 1.5."""
-    square = x * x
-    total = horner(SHRINK, square)
-    total *= square
-    total *= x
-    total /= np.cosh(x)
-    return total
 
 
 @_in_double

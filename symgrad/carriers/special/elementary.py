@@ -9,12 +9,28 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.elementwise import MANY
+from symgrad.carriers.special.pieces import horner
 from symgrad.layouts.indices import check_ordered
 
-__all__ = ["ROWS", "corrected", "product_error"]
+__all__ = ["ROWS", "SHRINK", "SHRINK_BELOW", "corrected", "product_error", "shrink_near_0"]
 
 LOG2 = math.log(2)
 BASE_2 = "exp2", f" * {LOG2}"
+
+
+SHRINK = [1 / ((2 * k + 1) * math.factorial(2 * k - 1)) for k in range(1, 12)]
+"""The coefficients of (x cosh x - sinh x) / x³ as a series of x², all of which are positive."""
+SHRINK_BELOW = 1.5
+
+
+def shrink_near_0(x: Any) -> Any:
+    """x - tanh(x) by the series, for |x| < 1.5."""
+    square = x * x
+    total = horner(SHRINK, square)
+    total *= square
+    total *= x
+    total /= np.cosh(x)
+    return total
 
 
 def _cube_root_of_ball(x: Any) -> Any:
