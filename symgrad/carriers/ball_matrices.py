@@ -11,8 +11,6 @@ from symgrad.carriers.digits import Undecided
 from symgrad.carriers.lapack import hermitian_cells
 from symgrad.carriers.spectra import adjoint_of_cells, eigenvalues_of_numbers
 
-__all__ = ["BALL_MATRICES"]
-
 
 def _matrix(a: Any) -> Any:
     elements = a.ravel().tolist()

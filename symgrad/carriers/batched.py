@@ -19,8 +19,6 @@ from symgrad.carriers.contracting import added
 from symgrad.carriers.duck import DuckArray, unbatchable
 from symgrad.system.frames import line_of, outer_frame
 
-__all__ = ["Batched", "Shape", "batch", "has_shape_of", "levels_of", "new_level", "raw", "sum_out", "unbatch"]
-
 new_level = itertools.count(1).__next__
 NUMBERS = (float, int, np.float64, complex, bool)
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # NumPy's functions and Python's operators on batched values, registered by `batching`

@@ -12,9 +12,6 @@ import numpy as np
 from symgrad.carriers.batched import FUNCTIONS, Batched, aligned_data, batch_size, data_axes, data_of_members, highest_level, raw
 from symgrad.carriers.contracting import contract
 
-__all__ = ["each", "matmul", "scatter", "take"]
-
-
 # Elements
 
 

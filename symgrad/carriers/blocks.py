@@ -7,9 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-__all__ = ["BITS", "LIMIT", "broadcast_block", "broadcast_shape", "compact", "contains_members", "deduplicate", "is_same_block", "keys", "mask_of",
-           "merge", "without_constant_axes"]
-
 Blocks = tuple[np.ndarray, ...]
 Shape = tuple[int, ...]
 LIMIT = 1 << 22  # the most entries of a block; a larger block is replaced by a superset that needs less memory

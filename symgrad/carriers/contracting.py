@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ROWS", "added", "contract"]
-
 ROWS, BLOCK = 128, 32  # the most rows that are added one after the other, and how many of more rows are
 
 

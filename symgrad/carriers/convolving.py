@@ -17,8 +17,6 @@ import numpy as np
 from symgrad.carriers import CONVOLUTIONS, numeric
 from symgrad.carriers.batched import Batched, batch_size, data_of_members, highest_level
 
-__all__ = ["of_arrays", "of_carrier"]
-
 CACHED = 1 << 20  # bytes of elements under the kernel that are multiplied at a time
 LARGE = 1 << 26  # bytes of those of one image, from which its places are divided
 Sizes = Sequence[int]

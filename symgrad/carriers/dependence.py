@@ -34,8 +34,6 @@ from symgrad.carriers.sets import (
 )
 from symgrad.carriers.special.table import SPECIAL
 
-__all__ = ["DIRECT", "dependence", "with_interactions", "reduced"]
-
 
 def _dispatch(rule: Callable[..., Any], name: str) -> Callable[..., Any]:
     """A function that uses `rule` if an argument has dependence sets, and the numeric carrier otherwise."""

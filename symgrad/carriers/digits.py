@@ -13,9 +13,6 @@ import mpmath
 
 from symgrad.system.restoring import workdps, workprec
 
-__all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "context", "cosh", "exponential", "precision_restored", "sech", "sinh",
-           "with_bounded_arguments", "working_precision"]
-
 HUGE = 100_000  # the most bits before the point; larger numbers would exhaust the memory
 context = mpmath.MPContext()
 context.dps = 60

@@ -17,8 +17,6 @@ from symgrad.carriers.batched import has_shape_of
 from symgrad.carriers.taylor import TaylorCarrier, with_defaults
 from symgrad.graph.op import REGISTRY, Op
 
-__all__ = ["Dual", "DualCarrier"]
-
 float64, ndarray = np.float64, np.ndarray
 MANY = 100  # the number of elements above which an array is tested for being constant
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from symgrad.graph.modes import thread
 
-__all__ = ["DuckArray", "Unrecordable", "is_unbatchable", "unbatchable"]
-
 
 class Unrecordable(RuntimeError):
     """A computation that cannot be recorded as a program. The recording is void even if the recorded function catches the error."""

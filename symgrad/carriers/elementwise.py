@@ -11,8 +11,6 @@ import numpy as np
 from numpy import absolute as abs
 from numpy import exp, tanh
 
-__all__ = ["WITH_RESIDUAL", "direction", "hypot", "where"]
-
 NUMBERS = frozenset((float, int))
 RARE = 0.05  # of the elements: up to which copying them one by one is faster
 MANY = 4096  # elements from which a mispredicted branch counts more than a pass over memory

@@ -15,8 +15,6 @@ import numpy as np
 from symgrad.carriers.lapack import det, float64, inv, remembered, scipy_linalg, svd
 from symgrad.carriers.spectra import refuse_expressions
 
-__all__: list[str] = []  # its words are taken by name, as those of `spectra`
-
 BATCHED = 32  # rows from which LAPACK for each matrix of a batch takes less time than steps for all of them
 
 

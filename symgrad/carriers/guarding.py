@@ -19,8 +19,6 @@ from symgrad.carriers.recorded import Recorded
 from symgrad.dtypes.dtype import finfo
 from symgrad.graph.op import Op
 
-__all__ = ["INF", "INFINITE", "NAN", "guarded", "has_nan", "not_finite", "truth", "unselected"]
-
 PRECISION = 0.5, 1e30  # the sizes of two numbers of which one is not lost in sums with the other
 NARROW = 0.5, 1e3  # the same for floats of less than 8 bytes
 INF = float("inf")

@@ -14,8 +14,6 @@ import numpy as np
 from symgrad.carriers.reducing import centred, exponentials, norm, standardized, standardized_pull, sum_of_squares
 from symgrad.dtypes.exponents import has_predecessor
 
-__all__ = ["KERNELS", "Kernel"]
-
 float64, ndarray = np.float64, np.ndarray
 TINY, HUGE = np.finfo(float).tiny / np.finfo(float).eps, np.finfo(float).max / 4  # between which a product of some numbers keeps its digits
 

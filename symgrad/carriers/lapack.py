@@ -17,9 +17,6 @@ import numpy as np
 from symgrad.system.numpy_internals import linalg_loop
 from symgrad.system.restoring import changed
 
-__all__ = ["adjoint", "as_the_caller_reads", "cholesky", "det", "eig", "eigh", "eigvalsh", "float64", "forget", "hermitian", "hermitian_cells",
-           "hermitian_parts", "inv", "is_remembered", "one_triangle", "remembered", "scipy_linalg", "slogdet", "solve", "svd", "svdvals"]
-
 float64 = np.dtype(np.float64)
 
 

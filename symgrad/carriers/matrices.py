@@ -22,8 +22,6 @@ from symgrad.carriers.recorded import Recorded
 from symgrad.carriers.spectra import is_number
 from symgrad.errors import LinAlgError
 
-__all__ = ["of_arrays", "of_cells"]
-
 ARITIES = dict.fromkeys(MATRIX_WORDS, 1) | {"solve_system": 2, "solve_triangle": 2, "cofactors_along": 2}
 OF_VECTORS = ("eigenvalue_gaps", "order_of_rows")
 ROWS = 64  # up to which LAPACK, with its threads, takes longer than a loop over rows

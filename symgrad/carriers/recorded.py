@@ -17,8 +17,6 @@ import numpy as np
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.duck import DuckArray, Unrecordable
 
-__all__ = ["FUNCTIONS", "Recorded", "is_recorded", "of_data", "reduced", "word"]
-
 # NumPy's ufuncs whose words have another name; the others have the same name
 NAMES = {"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "power": "pow", "absolute": "abs",
          "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "arctan2": "atan2",

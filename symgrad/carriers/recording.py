@@ -11,8 +11,6 @@ import numpy as np
 from symgrad.carriers.duck import Unrecordable
 from symgrad.carriers.recorded import FUNCTIONS, Recorded, reduced
 
-__all__: list[str] = []
-
 
 def _matmul(a: Any, b: Any) -> Any:
     on = a if type(a) is Recorded else b

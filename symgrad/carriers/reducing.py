@@ -17,10 +17,6 @@ from symgrad.carriers.recorded import word
 from symgrad.carriers.structure import zeros_like
 from symgrad.layouts.indices import check_ordered
 
-__all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "centred", "exponentials", "log_softmax", "logsumexp", "norm", "reference", "softmax",
-           "standardized", "standardized_pull"]
-
-
 LEAST = np.finfo(float).tiny ** 0.5  # the square of a smaller number has not all digits
 
 

@@ -12,8 +12,6 @@ from symgrad.carriers.batched import Batched
 from symgrad.carriers.contracting import ROWS
 from symgrad.layouts.resampling_weights import Tap, taps
 
-__all__ = ["of_arrays", "of_carrier"]
-
 
 def of_carrier(carrier: Callable[[Any], Any]) -> Callable[..., Any]:
     """The word for values whose carrier `carrier(x)` returns; they are multiplied by exact numbers."""

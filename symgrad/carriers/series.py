@@ -42,8 +42,6 @@ from symgrad.carriers.taylor import (
 from symgrad.dtypes.exponents import has_predecessor
 from symgrad.graph.op import REGISTRY, Op
 
-__all__ = ["SeriesCarrier"]
-
 ARITHMETIC = frozenset(("mul", "div", "pow", "square", "reciprocal", "where"))
 MEMOISED = 256  # the most memoised series that are kept after `solve`
 LARGEST_EXPONENT = 64  # the largest integer exponent that is computed by products

@@ -37,9 +37,6 @@ from symgrad.carriers.blocks import (
 )
 from symgrad.carriers.structure import is_basic
 
-__all__ = ["MANY", "Dense", "Dependence", "Inputs", "align", "broadcast", "constant", "divide", "elements_at", "getitem", "multiply", "positions",
-           "power", "smooth", "union", "with_levels"]
-
 Levels = tuple[tuple[int, int], ...]  # pairs (level, number of members), the outermost first
 MANY = 8  # the number of blocks above which repeated members are removed
 NUMBERS = np.arange(1024, dtype=np.int64)

@@ -11,8 +11,6 @@ from symgrad.carriers.batched import raw
 from symgrad.carriers.recorded import word
 from symgrad.carriers.special.pieces import PI, Pieces, piecewise
 
-__all__ = ["by_recurrence", "sinc_derivative"]
-
 pi = np.pi
 
 

@@ -15,8 +15,6 @@ from sympy.ntheory.factor_ import perfect_power
 
 from symgrad.system.limits import ARGUMENT, BITS, DEGREE, within
 
-__all__ = ["bits", "check_number", "expanded_terms", "growing", "of_moderate_numbers", "power", "remainder", "tree_size"]
-
 FEW = 64  # an exponent up to which only the base itself is examined, and not the numbers inside it
 TRIAL = 2**15  # the primes up to which SymPy divides the base of a root
 LARGEST = 1e300  # a number of bits, in place of larger ones

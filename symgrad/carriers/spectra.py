@@ -31,9 +31,6 @@ from symgrad.carriers.lapack import (
 from symgrad.carriers.structure import triu
 from symgrad.errors import LinAlgError
 
-__all__ = ["NoExpression", "adjoint_of_cells", "eigenvalues_of_numbers", "is_number",
-           "refuse_expressions"]
-
 NEITHER = ("so that their vectors are not unique and have no derivative, and the values have no second one. Compute first derivatives with the "
            "values alone (linalg.%s), symmetric functions of them by traces, determinants and matrix functions, or perturb the matrix.")
 EIGENVALUES = "the eigenvalues with the numbers {} and {} are equal, " + NEITHER

@@ -21,9 +21,6 @@ import numpy as np
 from symgrad.carriers import PROTOCOL
 from symgrad.graph.op import REGISTRY, Op
 
-__all__ = ["NUMBERS", "Series", "TaylorCarrier", "common_length", "compositions", "derivative_coefficients", "divisor", "dot_of", "first_of",
-           "integral_coefficients", "nonzero", "product", "quotient", "term", "total", "value", "varies", "with_defaults"]
-
 # Functions whose name differs from that of the op with their pushforward.
 OPS = {"copy": "clone", "conj": "conjugate", "matmul": "batched_matmul", "norm": "vector_norm", "astype": "to_copy", "fmod": "fmod_tensor"}
 

@@ -15,8 +15,6 @@ from symgrad.carriers.structure import is_basic, zeros_like
 from symgrad.errors import VIEW
 from symgrad.layouts.strides import empty_like, with_index_layout
 
-__all__ = ["astype", "broadcast_to", "copy", "diagonal", "getitem", "place", "put", "view"]
-
 FEW = 64  # additions at index arrays take less time one by one than as those of a flat array
 FLOATS = (np.float64, np.float32)
 PARTS = frozenset((np.ndarray, slice, int, type(None), type(...)))  # types of the parts of an index

@@ -13,8 +13,6 @@ import numpy as np
 
 from symgrad.system.numpy_internals import transforms as loops
 
-__all__ = ["TRANSFORMS"]
-
 complex128 = np.complex128
 
 

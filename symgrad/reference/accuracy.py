@@ -23,8 +23,6 @@ from symgrad.reference.run import Run
 from symgrad.reference.sources import OracleReferenceValues, ReferenceNumber, ReferenceValues
 from symgrad.reports.base import label
 
-__all__ = ["Accuracy", "BOUNDS", "RoundedEvaluation", "Term", "is_explained", "overflows", "worst_errors"]
-
 BOUNDS = {0: 8.0, 1: 8.0, 2: 64.0, 3: 512.0}
 ROUNDING = mpmath.mpf(10) ** (15 - DIGITS)  # a number that is smaller relative to the others may be a rounding error
 

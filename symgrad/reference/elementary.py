@@ -18,9 +18,6 @@ from symgrad.algebra.values import Real, Unknown
 from symgrad.carriers.digits import TooLarge, Undefined
 from symgrad.carriers.special.zeta_formula import zeta_derivative
 
-__all__ = ["ElementaryFunction", "derivative", "elementary", "evaluator", "multiply_into", "number", "placeholder", "pop_kink_flag",
-           "taylor_coefficients"]
-
 STEPS = (sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod)
 HUGE = 100_000  # the largest binary exponent of a value; it is beyond all floats, and larger ones would need too much memory
 

@@ -14,8 +14,6 @@ from symgrad.reference.quotients import Quotients, Reader
 from symgrad.reference.tensors import Arrays, Index, Reference, Tangents, array_of, is_active
 from symgrad.system.restoring import workdps
 
-__all__ = ["ElementReference"]
-
 NEAR = 2.0**-7  # the absolute distance of nearby points
 JUMP = 1000  # the least ratio of a jump to the change by rounding of the inputs
 

@@ -30,8 +30,6 @@ from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula, template
 from symgrad.system.restoring import workdps
 
-__all__ = ["ComparedNumber", "Exact", "ReplayedOracle", "agreement"]
-
 
 class ReplayedOracle:
     """A computation some of whose ops are functions of matrices that have values in many digits, but no formula.

@@ -28,8 +28,6 @@ from symgrad.reference.elementary import ElementaryFunction, multiply_into, numb
 from symgrad.reference.template import Choice, Equation, NoFormula, equations_of, template
 from symgrad.system.restoring import workdps
 
-__all__ = ["Oracle", "slots"]
-
 COMPARE: dict[type, Any] = {sympy.Eq: eq, sympy.Ne: ne, sympy.StrictLessThan: lt, sympy.LessThan: le, sympy.StrictGreaterThan: gt,
                             sympy.GreaterThan: ge}
 

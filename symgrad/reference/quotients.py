@@ -21,8 +21,6 @@ from mpmath.libmp import from_man_exp
 
 from symgrad.carriers import precise
 
-__all__ = ["DIGITS", "Quotients", "Reader", "number"]
-
 Point = tuple[Any, ...]
 Index = tuple[int, ...]
 Reader = Callable[[Sequence[np.ndarray], Sequence[Any], int], Any]  # a function of floats, many-digit numbers next to them, and a number of digits

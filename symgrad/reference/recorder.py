@@ -30,8 +30,6 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
 from symgrad.system.restoring import restored
 
-__all__ = ["Box", "RecordingCarrier"]
-
 Seeds = Sequence[tuple["Box", Any]]
 COMPLEX = DTYPES["complex128"]
 TINY, HUGE = 5e-324, 1.7e308

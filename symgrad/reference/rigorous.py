@@ -17,8 +17,6 @@ from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
 from symgrad.reports.base import label
 
-__all__ = ["Enclosure", "enclosures"]
-
 FIRST, MOST = 128, 8192  # the lowest and the highest precision in bits
 NARROW = 90  # the least number of certain bits of a narrow enclosure: more than any float has
 NEGLIGIBLE = -1130  # the binary exponent below which every float is 0

@@ -14,8 +14,6 @@ from symgrad.factories.creation import tensor
 from symgrad.graph.node import Leaf
 from symgrad.reference.recorder import Part, RecordingCarrier
 
-__all__ = ["Run", "flat"]
-
 
 class Run:
     """One recorded run: its leaves, its (weighted) result, the values read from its graph as plain numbers, and the library's derivatives of it."""

@@ -17,9 +17,6 @@ from symgrad.reference.oracle import Oracle, slots
 from symgrad.reference.run import Run
 from symgrad.sampling.points import flat
 
-__all__ = ["DifferenceSource", "ExpressionSource", "MARGIN", "RATIO", "RecordedSource", "ReferenceNumber", "ReferenceValues", "STEPS", "Source",
-           "VAGUE", "contract", "differences", "extrapolated_derivative"]
-
 RATIO, STEPS = 3.0, 9
 NOISE = 4 * 2.0**-52  # the relative rounding error of the values
 MARGIN = 100.0  # a factor for the bounds, which are estimates

@@ -16,8 +16,6 @@ from symgrad.carriers import symbolic
 from symgrad.graph.node import Node
 from symgrad.reference.elementary import elementary, placeholder
 
-__all__ = ["Choice", "Equation", "NoFormula", "Template", "real_imaginary_parts", "template"]
-
 Pair = tuple[Any, Any]
 ZERO, ONE = sympy.S.Zero, sympy.S.One
 A, B = sympy.symbols("a b", real=True, cls=sympy.Dummy)

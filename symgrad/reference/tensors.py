@@ -13,8 +13,6 @@ import numpy as np
 from symgrad.carriers import precise
 from symgrad.reference.quotients import DIGITS, LARGE, Quotients, Reader, largest, number, smallest
 
-__all__ = ["ArrayReference", "Reference", "RuleReference", "array_of", "is_active"]
-
 Arrays = Sequence[np.ndarray]
 Tangents = Sequence[np.ndarray | None]
 Index = tuple[int, ...]

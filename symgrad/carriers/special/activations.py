@@ -17,8 +17,6 @@ from symgrad.carriers.special.normal import ndtr
 from symgrad.carriers.special.pieces import PI, Pieces, horner, piecewise
 from symgrad.layouts.indices import check_ordered
 
-__all__ = ["ROWS"]
-
 
 def _in_double(function: Any) -> Any:
     """A function of real numbers of double precision for arrays of less, which is rounded at the end."""

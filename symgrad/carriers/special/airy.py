@@ -12,8 +12,6 @@ from symgrad.carriers.cells import sinc_digits, sinc_of_ball, sinc_recurrence
 from symgrad.carriers.sinc import by_recurrence
 from symgrad.carriers.special.pieces import PI, Expansions, Pieces, horner, piecewise, with_many_digits
 
-__all__ = ["ROWS"]
-
 LOW, HIGH = -20.0, 16.0  # outside: SciPy's values, and the asymptotic series
 SMALL = 2.0**-10  # of the amplitude of a wave: where a long double has no more digits to lose, next to a zero
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-__all__ = ["arb_module"]
-
 
 @cache
 def arb_module() -> Any:

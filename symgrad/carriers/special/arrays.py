@@ -14,8 +14,6 @@ from symgrad.carriers.recorded import Recorded
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.dtypes.dtype import get_default_dtype
 
-__all__ = ["of_arrays"]
-
 FLOAT64 = np.dtype(np.float64)
 
 

@@ -20,8 +20,6 @@ from symgrad.carriers.special.cylinder_orders import is_covered, modified_of_rea
 from symgrad.carriers.special.pieces import PI, Pieces, piecewise
 from symgrad.system.restoring import workprec
 
-__all__ = ["LARGEST_ORDER", "ROWS", "by_order", "of_order", "power_series", "real", "second_kind"]
-
 STEPS = 96  # of the trapezoidal rule: enough for all digits of a long double up to the fifth moment
 LARGEST_ORDER = 32  # of whole numbers; of higher orders are SciPy's values
 LOG_TWO = 0.6931471805599453

@@ -16,8 +16,6 @@ from symgrad.carriers.special.pieces import BERNOULLI
 from symgrad.carriers.special.printed_integrals import with_gammas
 from symgrad.system.restoring import workprec
 
-__all__ = ["ROWS"]
-
 STEP, CHUNK = 0.2, 4096
 NODES = np.arange(-225, 226) * STEP
 LARGE = 12.0  # from here on the series of Stirling have all digits

@@ -9,8 +9,6 @@ from symgrad.carriers.cells import each
 from symgrad.carriers.digits import Undecided
 from symgrad.carriers.special.table import SPECIAL
 
-__all__ = ["of_balls", "of_cells"]
-
 
 def _parameter(value: Any) -> int | float:
     """A parameter as a Python number, whole ones as integers."""

@@ -25,8 +25,6 @@ from symgrad.carriers.special.bessel import LARGEST_ORDER, by_order, of_order, p
 from symgrad.carriers.special.cylinder_orders import is_covered, of_real_order
 from symgrad.carriers.special.pieces import EULER, PI, Pieces, horner, piecewise, with_many_digits
 
-__all__ = ["ROWS"]
-
 MIDDLE = 25.0  # from here on: Hankel's expansions
 SMALL = 2.0**-11  # of the amplitude: where a long double has no more digits to lose
 TERMS = 14  # of the polynomials of amplitude and phase

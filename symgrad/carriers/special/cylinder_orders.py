@@ -15,8 +15,6 @@ import numpy as np
 
 from symgrad.carriers.special.pieces import Expansions, horner, with_many_digits
 
-__all__ = ["is_covered", "modified_of_real_order", "of_real_order"]
-
 SERIES_TO = 3.0  # with TERMS terms of the power series
 TERMS = 24
 LARGEST = 8.0  # the order and that of the derivative together: larger ones need more terms

@@ -12,8 +12,6 @@ from symgrad.carriers.elementwise import MANY
 from symgrad.carriers.special.pieces import horner
 from symgrad.layouts.indices import check_ordered
 
-__all__ = ["ROWS", "SHRINK", "SHRINK_BELOW", "corrected", "product_error", "shrink_near_0"]
-
 LOG2 = math.log(2)
 BASE_2 = "exp2", f" * {LOG2}"
 

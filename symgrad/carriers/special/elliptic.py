@@ -12,8 +12,6 @@ from symgrad.carriers.special.arb import arb_module
 from symgrad.carriers.special.pieces import PI
 from symgrad.system.restoring import workprec
 
-__all__ = ["ROWS"]
-
 CLOSE = 2.0**-9  # deviations from the mean whose eighth power is below the rounding of a long double
 
 

@@ -11,8 +11,6 @@ import numpy as np
 from symgrad.carriers.special.pieces import PI, Expansions, Pieces, piecewise
 from symgrad.system.numpy_internals import clip
 
-__all__ = ["ROWS", "bell", "bell_in_python", "hermite", "of_positive", "scaled"]
-
 LEFT, FAR = -6.0, 10.0  # between which the first two are polynomials in each cell; from here on the asymptotic series of `scaled` has all digits
 
 

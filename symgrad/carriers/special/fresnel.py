@@ -10,8 +10,6 @@ import numpy as np
 
 from symgrad.carriers.special.pieces import PI, Expansions, Pieces, piecewise
 
-__all__ = ["ROWS"]
-
 HIGH = 6.0  # above: the asymptotic series, whose terms fall below 1e-24 there
 
 

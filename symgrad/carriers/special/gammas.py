@@ -11,8 +11,6 @@ import numpy as np
 from symgrad.carriers.special.pieces import BERNOULLI, EULER, Pieces, piecewise
 from symgrad.system.restoring import workprec
 
-__all__ = ["ROWS", "lgamma_digits", "psi_digits"]
-
 FARTHEST = 10_000  # to the left
 LONGEST = 4096  # bits, for which mpmath computes hundreds of Bernoulli numbers
 NEAR = 36  # terms of the series next to the zeros at 1 and 2, where |z| is at most 1/2

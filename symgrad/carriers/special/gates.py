@@ -16,8 +16,6 @@ import numpy as np
 from symgrad.carriers.special.pieces import Pieces, piecewise
 from symgrad.layouts.indices import check_ordered
 
-__all__ = ["ROWS"]
-
 FAR = 40.0  # from here on exp(-|x|) is lost beside 1
 POWERS = {"silu": ((1, 1),), "mish": ((1, 2), (2, 1))}  # the terms c exp(m x) of p, as pairs (c, m); a is their number
 ROOTS = {"silu": (-1.2784645427610737, -1.0946994183093437e-16), "mish": (-1.1924312145154952, -4.8484829848031044e-17)}

@@ -19,8 +19,6 @@ from symgrad.carriers.special import incomplete_gamma_digits as digits
 from symgrad.carriers.special.inverses import sources
 from symgrad.carriers.special.pieces import BERNOULLI, EULER, PI
 
-__all__ = ["ROWS"]
-
 BATCH = 512  # of the elements that are computed at once
 TOGETHER = 32  # terms of a sum
 STEPS = np.arange(1, 20, dtype=np.longdouble)[:, None]

@@ -14,8 +14,6 @@ from typing import Any
 
 from symgrad.system.restoring import workprec
 
-__all__ = ["density", "lower", "order_derivative", "upper"]
-
 GUARD = 40  # more bits than those asked for
 STEP = 256  # of the numbers of bits, so that few of them occur
 LONGEST = 100_000  # steps of a sum; for larger arguments next to the order there would be more

@@ -10,8 +10,6 @@ import numpy as np
 
 from symgrad.carriers.special.pieces import EULER, Expansions, Pieces, piecewise, with_many_digits
 
-__all__ = ["ROWS"]
-
 
 def _real(name: str, function: Any) -> Any:
     def call(special: Any, x: Any, *order: int) -> Any:

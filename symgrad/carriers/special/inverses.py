@@ -18,8 +18,6 @@ from symgrad.carriers.special.errors import of_positive, scaled
 from symgrad.carriers.special.pieces import PI, Pieces
 from symgrad.system.restoring import workprec
 
-__all__ = ["ROWS", "sources"]
-
 STEPS = 30  # of Newton's method for balls
 NEAR_END = 0.0625  # the distance to 1 from which on a slope is a polynomial
 MIDDLE = 0.5  # below it the error function is inverted, above its complement

@@ -17,8 +17,6 @@ from symgrad.carriers.special.inverses import sources
 from symgrad.carriers.special.pieces import PI, Expansions, Pieces, piecewise
 from symgrad.system.numpy_internals import clip
 
-__all__ = ["ROWS", "above", "ndtr"]
-
 LEFT, RIGHT = -10.0, 9.0  # between which Φ is a polynomial in each cell
 HALF_ROOT, ROOT = np.sqrt(0.5), np.sqrt(np.pi)
 

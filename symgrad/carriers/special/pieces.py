@@ -17,8 +17,6 @@ import numpy as np
 from symgrad.layouts.strides import with_torch_layout
 from symgrad.system.numpy_internals import clip
 
-__all__ = ["BERNOULLI", "EULER", "Expansions", "PI", "Pieces", "horner", "piecewise", "with_many_digits"]
-
 PI = np.longdouble("3.14159265358979323846264338327950288")
 EULER = np.longdouble("0.57721566490153286060651209008240243")
 BERNOULLI = [Fraction(p, q) for p, q in ((1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510), (43867, 798),

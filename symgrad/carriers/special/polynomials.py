@@ -13,8 +13,6 @@ import numpy as np
 
 from symgrad.carriers.special.pieces import with_many_digits
 
-__all__ = ["FAMILIES", "ROWS"]
-
 # the first polynomial as a + b x, and (c, d, e, f) of the recurrence f pₙ₊₁ = (c + d x) pₙ - e pₙ₋₁
 FAMILIES: dict[str, tuple[tuple[int, int], Any]] = {
     "chebyshev_polynomial_t": ((0, 1), lambda n: (0, 2, 1, 1)), "chebyshev_polynomial_u": ((0, 2), lambda n: (0, 2, 1, 1)),

@@ -10,8 +10,6 @@ from symgrad.carriers.special.pieces import BERNOULLI
 from symgrad.carriers.special.polynomials import FAMILIES
 from symgrad.carriers.special.printed_integrals import with_gammas
 
-__all__ = ["PRINTED"]
-
 ELLIPTIC = """
 def _{name}({arguments}):
     return {integral}

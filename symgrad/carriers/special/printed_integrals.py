@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from symgrad.carriers.special.pieces import BERNOULLI
 
-__all__ = ["SHARED", "with_gammas"]
-
 SHARED: dict[str, str | dict[str, str]] = {
     "_between": """
 def _between(x, count=230):

@@ -19,8 +19,6 @@ from typing import Any, NamedTuple
 
 from symgrad.carriers.special import FAMILIES, printed
 
-__all__ = ["SPECIAL", "Row"]
-
 
 class Row(NamedTuple):
     """A special function of `arity` values, followed by parameters; None where there is no enclosure."""

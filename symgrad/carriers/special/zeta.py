@@ -12,8 +12,6 @@ import numpy as np
 from symgrad.carriers.special.arb import arb_module
 from symgrad.system.restoring import workprec
 
-__all__ = ["ROWS", "bernoulli", "by_sum", "product", "times_linear"]
-
 
 @cache
 def bernoulli(count: int) -> list[Fraction]:

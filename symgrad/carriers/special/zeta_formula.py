@@ -11,8 +11,6 @@ import sympy
 
 from symgrad.carriers.special.zeta import by_sum
 
-__all__ = ["zeta_derivative"]
-
 
 class zeta_derivative(sympy.Function):
     """The derivative of ζ(s, a) by s of an order n, as zeta_derivative(s, a, n). That of the order 0 is ζ(s, a) itself, which SymPy's `zeta` is
