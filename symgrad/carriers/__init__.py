@@ -13,7 +13,7 @@ MATRIX_WORDS = ("matrix_inverse", "solve_system", "solve_triangle", "cholesky_fa
                 "qr_factors", "matrix_exponential", "eigenvalues", "eigenvectors", "ldl_factors", "regular", "row_exchanges", "hermitian_matrix",
                 "order_of_rows", "triangular_factors", "cofactors", "cofactors_along", "log_det_slope")
 # The modules of the numeric carrier that are imported when one of these functions is first computed
-LATER = {"special.arrays": SPECIAL_FUNCTIONS, "matrices": MATRIX_WORDS, "convolving": CONVOLUTIONS, "resampling": ("resample",)}
+LATER = {"special.table": SPECIAL_FUNCTIONS, "matrices": MATRIX_WORDS, "convolving": CONVOLUTIONS, "resampling": ("resample",)}
 
 ELEMENTWISE = (
     "add", "sub", "mul", "div", "neg", "indicator",

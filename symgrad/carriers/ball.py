@@ -23,7 +23,7 @@ from symgrad.carriers.cells import each as _each
 from symgrad.carriers.cells import sinc_of_ball as _sinc_of_ball
 from symgrad.carriers.digits import Undecided
 from symgrad.carriers.matrices import of_cells as _matrix_functions
-from symgrad.carriers.special.cells import of_balls as _special_functions
+from symgrad.carriers.special.table import of_balls as _special_functions
 from symgrad.system.restoring import workprec
 
 

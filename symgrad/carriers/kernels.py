@@ -118,7 +118,7 @@ def _choice(first: Any, second: Any) -> Callable[..., Any]:
 
 
 def _tanhshrink_value(x: Any) -> Any:
-    from symgrad.carriers.special.elementary import SHRINK_BELOW, shrink_near_0  # imported with the special functions when it is first computed
+    from symgrad.carriers.special.elementary import SHRINK_BELOW, shrink_near_0
 
     tangent = np.tanh(x)
     out = x - tangent

@@ -21,7 +21,7 @@ from symgrad.carriers.cells import each as _each
 from symgrad.carriers.cells import sinc_digits as _sinc_digits
 from symgrad.carriers.digits import context, working_precision
 from symgrad.carriers.digits import with_bounded_arguments as _bounded
-from symgrad.carriers.special.cells import of_cells as _special_functions
+from symgrad.carriers.special.table import of_cells as _special_functions
 
 GUARD = 30
 is_precise = True  # its numbers are a reference, so that a declared formula that disagrees with them is not used

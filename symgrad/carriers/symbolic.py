@@ -18,7 +18,7 @@ from symgrad.carriers.sizes import growing as _growing
 from symgrad.carriers.sizes import of_moderate_numbers as _of_moderate_numbers
 from symgrad.carriers.sizes import power as _power
 from symgrad.carriers.sizes import remainder as _remainder
-from symgrad.carriers.special.cells import of_cells as _special_functions
+from symgrad.carriers.special.table import of_cells as _special_functions
 
 LARGEST = 2**53  # the largest integer-valued float that is shown as an integer; larger ones may be rounded
 

@@ -79,7 +79,7 @@ BLOCKS = {
     "flag of a schedule": lambda: scheduler._flag("_is_initial"), "silence": claims.silence, "generators": differentiation_task.generators_restored,
     "swapped": lambda: swap_in_optimizer_params_and_state(optimizer, dict(enumerate(other)), optimizer.state_dict())}
 CALLS = {
-    "zeta": lambda: zeta._by_arb(flint, mpmath.mp, mpmath.mpf(3), mpmath.mpf(2), 2, 60), "generators drawn": drawn,
+    "zeta": lambda: zeta.by_sum.__wrapped__(mpmath.mp, mpmath.mpf(3), mpmath.mpf(2), 2, 60), "generators drawn": drawn,
     "functional_call": lambda: func.functional_call(nn.Flatten(), {}, torch.ones(2, 2)),
     "update_bn": lambda: swa_utils.update_bn(batches(), model[2]),
     "hooked step": optimizer.step}

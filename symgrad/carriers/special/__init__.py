@@ -15,11 +15,10 @@ FAMILIES = {
     "elliptic": """ellipk ellipe ellipkm1 ellipk_derivative ellipe_derivative ellipkm1_derivative ellipkinc ellipeinc ellipkinc_derivative
                    ellipeinc_derivative""",
     "errors": "erfcx erfcx_derivative erf erfc erf_slope",
-    "fresnel": "fresnel_s fresnel_c fresnel_sine fresnel_cosine",
     "gammas": "gamma lgamma digamma digamma_derivative",
     "gates": "silu_of_real silu_slope silu_derivative mish_of_real mish_slope mish_derivative",
     "incomplete_gamma": "gammainc gammaincc gammainc_derivative gamma_density",
-    "integrals": "expi expi_derivative exp1 lambertw sine_integral cosine_integral",
+    "integrals": "expi expi_derivative exp1 lambertw sine_integral cosine_integral fresnel_s fresnel_c fresnel_sine fresnel_cosine",
     "inverses": "erfinv erfinv_slope ndtri ndtri_slope",
     "normal": "ndtr ndtr_slope logit logit_slope log_ndtr log_ndtr_derivative",
     "polynomials": "orthogonal_polynomial",

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.arb import arb_module
 from symgrad.carriers.special.pieces import PI
 from symgrad.system.restoring import workprec
 
@@ -338,7 +337,8 @@ def _ball(kind: int) -> Any:
 
 def _ball_of_incomplete(kind: int) -> Any:
     def call(phi: Any, m: Any, k: int = 0, n: int = 0) -> Any:
-        flint = arb_module()
+        import flint  # optional
+
         if k:
             s, c = phi.sin_cos()
             return _wave(s, c, m, (c * c + (1 - m) * s * s).sqrt(), kind, k, n)

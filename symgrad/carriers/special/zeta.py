@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.arb import arb_module
 from symgrad.system.restoring import workprec
 
 
@@ -43,6 +42,7 @@ def _tail(s: Any, a: Any, log: Any, power: Any, count: int, numbers: list[Any]) 
     return product([power * x for x in out], [(-log) ** k / factorial(k) for k in range(count)])
 
 
+@lru_cache(4096)  # as derivatives ask for neighbouring coefficients again
 def by_sum(mp: Any, s: Any, q: Any, count: int, bits: int) -> list[Any]:
     """The first Taylor coefficients of ζ(s + ε, q) to so many bits, by the Euler-Maclaurin formula in numbers of mpmath. DLMF 25.11.7."""
     terms = int(0.35 * bits) + 1
@@ -67,8 +67,6 @@ TERMS = 20  # of the Euler-Maclaurin formula in long doubles, beside q + k >= (s
 NEGLIGIBLE = np.longdouble(2.0) ** -80
 BLOCK = 24  # terms that are summed at once
 CHUNK = 1024  # numbers that are computed at once
-LARGE = 1e9  # up to which Arb knows the powers a⁻ˢ
-Row = list[Any]
 
 
 @cache
@@ -76,7 +74,7 @@ def _wide_bernoulli() -> Any:
     return np.array([np.longdouble(b.numerator) / np.longdouble(b.denominator) for b in bernoulli(TERMS)])
 
 
-def _mixed(s: Any, series: Row, n: int, m: int) -> Any:
+def _mixed(s: Any, series: list[Any], n: int, m: int) -> Any:
     """∂ⁿ/∂sⁿ of (-1)ᵐ s (s + 1) ... (s + m - 1) ζ(s + m, q), from the Taylor coefficients of ζ by s, n + 1 of them. DLMF 25.11.17."""
     rising = [1 + 0 * s, *[0 * s] * n]
     for i in range(m):
@@ -99,7 +97,7 @@ def _sum(s: Any, q: Any, count: int) -> Any:
     return total
 
 
-def _complete(s: Any, q: Any, count: int) -> Row:
+def _complete(s: Any, q: Any, count: int) -> list[Any]:
     """The first Taylor coefficients of ζ(s + ε, q) for long doubles s > 1, q > 0: the sum, and the tail from (s + 2 TERMS)/2 on, as in `_tail`."""
     total = _sum(s, q, count)
     a = q + np.maximum(0, np.ceil(s / 2 + TERMS - q))
@@ -140,37 +138,13 @@ def _outside(special: Any, s: Any, q: Any, n: int, m: int) -> Any:
     return value if not m else np.where(s > 1, (-1) ** m * np.prod([s + i for i in range(m)], axis=0) * value, np.nan)
 
 
-@lru_cache(4096)
-def _exact_series(mp: Any, s: Any, q: Any, count: int, bits: int) -> Row:
-    """The first Taylor coefficients of ζ(s + ε, q) to so many bits: by Arb, which is fast, or else by the Euler-Maclaurin formula."""
-    flint = arb_module()
-    return _by_arb(flint, mp, s, q, count, bits) if flint and s < LARGE else by_sum(mp, s, q, count, bits)
-
-
-def _by_arb(flint: Any, mp: Any, s: Any, q: Any, count: int, bits: int) -> Row:
-    def ball(x: Any) -> Any:
-        sign, mantissa, exponent, _ = x._mpf_
-        return flint.arb((int(-mantissa if sign else mantissa), exponent))
-
-    guard = bits + 30
-    while True:
-        with workprec(flint.ctx, guard):
-            found = flint.arb_series([ball(s), flint.arb(1)], prec=count).zeta(ball(q))
-            coefficients = [found[k] for k in range(count)]
-            if all(c.rel_accuracy_bits() >= bits for c in coefficients):
-                return [mp.mpf(tuple(map(int, c.mid().man_exp()))) for c in coefficients]
-        guard *= 2
-        if guard > 64 * (bits + 64):
-            return [mp.nan] * count
-
-
 def _digits(mp: Any, x: Any, q: Any, n: int, m: int) -> Any:
     """The derivative in many digits, of x > 1 and q > 0."""
     if not (x > 1 and q > 0 and mp.isfinite(x) and mp.isfinite(q)):
         return mp.inf if x == 1 and not n and not m else mp.nan
     bits = mp.prec + 30
     with workprec(mp, bits + max(0, -mp.mag(x - 1))):
-        found = _mixed(x, _exact_series(mp, x + m, q, n + 1, bits), n, m)
+        found = _mixed(x, by_sum(mp, x + m, q, n + 1, bits), n, m)
     return +found
 
 
