@@ -318,7 +318,6 @@ linear("roll", lambda xp, input, shifts, dims: xp.roll(input, shifts, dims),
        usage="symgrad.roll(a, 1, 0)", doc="The elements shifted cyclically along `dims`, or over the flattened input.")
 
 
-
 def _clone_arguments(xp, input, *, memory_format=None):
     name = str(memory_format)
     if name in IMAGE_AXES:

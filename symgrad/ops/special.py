@@ -42,7 +42,6 @@ elementwise("ndtr_slope", lambda xp, input, order: xp.ndtr_slope(input, order), 
             examples=((0,),), public=False, doc="exp(-input²/2)/√(2π), the derivative of ndtr, or its derivative of an order.")
 
 
-
 def _logit_arguments(xp, input, eps=None):
     if eps is None:
         return (input,)
