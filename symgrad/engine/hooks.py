@@ -296,12 +296,7 @@ def _delete_backward_hooks(self: Tensor) -> None:
     raise RuntimeError("_backward_hooks is not deleted")
 
 
-def _delete_grad_fn(self: Tensor) -> None:
-    raise RuntimeError("_grad_fn is not deleted; use detach()")
-
-
 METHODS["_backward_hooks"] = property(_backward_hooks, _set_backward_hooks, _delete_backward_hooks)
-METHODS["_grad_fn"] = property(lambda self: self.grad_fn, None, _delete_grad_fn, "The node that computed this tensor; None for a leaf.")
 METHODS["register_hook"] = register_hook
 METHODS["register_post_accumulate_grad_hook"] = register_post_accumulate_grad_hook
 METHODS["retain_grad"] = retain_grad

@@ -186,7 +186,7 @@ def _adapted(function: Any, compute: Callable[..., Any], own: dict[str, Any], co
     except ValueError:  # a function of C, in versions of NumPy that do not tell its arguments
         parameters = own  # type: ignore[assignment]
     places = [name for name, p in parameters.items() if p is None or p.kind is not p.KEYWORD_ONLY]
-    defaults = {name: NO_VALUE.get(name) if p.default is np._NoValue else p.default  # type: ignore[attr-defined]
+    defaults = {name: NO_VALUE.get(name) if p.default is np._NoValue else p.default
                 for name, p in {**own, **parameters}.items() if p is not None and p.default is not p.empty}
 
     slots = [(name in ARRAYS, name, places.index(name) if name in places else len(places), defaults.get(name, own)) for name in own]
