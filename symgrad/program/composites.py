@@ -1,7 +1,7 @@
-"""Composite words as the ufuncs and reductions that the numeric carrier calls for them.
+"""Composite words in terms of simpler ones, for the back ends that write them: `sigmoid` by `exp`, `softmax` by sums and maxima.
 
-A function takes a `Lowered`, which records the operations, the registers of the operands, and the parameters; its result is a register, or None where
-the carrier is to be called.
+A function takes a builder, the operands, and the parameters. A builder is a `Lowered` or the words of the C back end: `word` applies an elementwise
+word, `constant` is a Python number, `reduced` keeps the axes along which it reduces.
 """
 
 from __future__ import annotations
@@ -10,139 +10,79 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-__all__ = ["COMPOSITE"]
-
-BOOLEAN = np.dtype(bool)
+__all__ = ["COMPOSITE", "REDUCING"]
 
 
-def _sech(b: Any, xs: list[int]) -> int:
-    z = b.ufunc("exp", b.ufunc("negative", b.ufunc("absolute", *xs)))
-    return b.ufunc("true_divide", b.ufunc("multiply", b.constant(2), z), b.ufunc("add", b.constant(1), b.ufunc("multiply", z, z)))
+def decay(b: Any, x: Any) -> Any:
+    """exp(-|x|)."""
+    return b.word("exp", b.word("neg", b.word("abs", x)))
 
 
-def _sigmoid(b: Any, xs: list[int]) -> int:
-    z = b.ufunc("exp", b.ufunc("negative", b.ufunc("absolute", *xs)))
-    return b.ufunc("true_divide", b.ufunc("exp", b.ufunc("minimum", xs[0], b.constant(0))), b.ufunc("add", b.constant(1), z))
+def _sech(b: Any, x: Any) -> Any:
+    z = decay(b, x)
+    return b.word("div", b.word("mul", b.constant(2), z), b.word("add", b.constant(1), b.word("mul", z, z)))
 
 
-def _softplus(b: Any, xs: list[int], beta: float = 1.0) -> int | None:
-    if beta != 1:
-        return None
-    z = b.ufunc("exp", b.ufunc("negative", b.ufunc("absolute", *xs)))
-    return b.ufunc("add", b.ufunc("maximum", xs[0], b.constant(0)), b.ufunc("log1p", z))
+def _sigmoid(b: Any, x: Any) -> Any:
+    z = decay(b, x)
+    return b.word("div", b.exp_below_zero(x, z), b.word("add", b.constant(1), z))
 
 
-def _logsigmoid(b: Any, xs: list[int]) -> int:
-    z = b.ufunc("exp", b.ufunc("negative", b.ufunc("absolute", *xs)))
-    return b.ufunc("subtract", b.ufunc("minimum", xs[0], b.constant(0)), b.ufunc("log1p", z))
+def _softplus(b: Any, x: Any, beta: float = 1.0) -> Any:
+    scaled = x if beta == 1 else b.word("mul", x, b.constant(beta))
+    out = b.word("add", b.word("maximum", scaled, b.constant(0)), b.word("log1p", decay(b, scaled)))
+    return out if beta == 1 else b.word("div", out, b.constant(beta))
 
 
-def _one_minus_square(b: Any, xs: list[int]) -> int:
-    one = b.constant(1)
-    return b.ufunc("multiply", b.ufunc("subtract", one, *xs), b.ufunc("add", one, *xs))
+def _direction(b: Any, x: Any, y: Any) -> Any:
+    length = b.word("hypot", x, y)
+    return b.word("div", x, b.word("where", b.word("eq", length, b.constant(0)), b.constant(1), length))
 
 
-def _direction(b: Any, xs: list[int]) -> int:
-    length = b.ufunc("hypot", *xs)
-    zero = b.ufunc("equal", length, b.constant(0), dtype=BOOLEAN)
-    return b.ufunc("true_divide", xs[0], b.where(zero, b.constant(1), length))
-
-
-def _pow(b: Any, xs: list[int]) -> int | None:
-    """A power; NumPy has short cuts for arrays to some numbers."""
-    x, exponent = xs[0], b.constants.get(xs[1])
-    if not b.specs[xs[1]].shape and type(exponent) not in (int, float):
-        return None
-    match exponent if type(exponent) in (int, float) else None:
-        case 1:
-            return x
-        case 2:
-            return b.ufunc("square", x)
-        case 3:  # at most one unit in the last place from the power, and thirty times as fast
-            return b.ufunc("multiply", b.ufunc("square", x), x)
-        case 4:
-            return b.ufunc("square", b.ufunc("square", x))
-        case -1:
-            return b.ufunc("reciprocal", x)
-        case 0.5:
-            return b.ufunc("sqrt", x)
-    return b.ufunc("power", *xs)
-
-
-def _where(b: Any, xs: list[int]) -> int | None:
-    dtype = b.step.dtype
-    fits = b.specs[xs[0]].dtype == BOOLEAN and dtype.kind in "fbi" and all(b.specs[i].dtype == dtype or b.weak(i) for i in xs[1:])
-    return b.emit("where", "where", xs) if fits else None
-
-
-def _indicator(b: Any, xs: list[int]) -> int | None:
-    fits = b.specs[xs[0]].dtype == BOOLEAN and b.step.dtype.kind == "f" and b.step.dtype.itemsize >= 4
-    return b.emit("copyto", "copyto", xs[:1]) if fits and b.specs[xs[0]].shape else None
-
-
-def _peak(b: Any, x: int, dim: Any) -> int:
-    """The largest value along `dim`, or 0 where it is infinite."""
-    peak = b.reduce("maximum", x, dim)
-    return b.where(b.ufunc("isfinite", peak, dtype=BOOLEAN), peak, b.constant(0.0))
-
-
-def _below_peak(b: Any, x: int, dim: Any) -> int:
+def _below_peak(b: Any, x: Any, dim: Any) -> Any:
     """The distance of every element from the largest along `dim`; elements equal to it have the distance 0, infinite ones too."""
-    peak = b.reduce("maximum", x, dim)
-    finite, other = b.ufunc("isfinite", peak, dtype=BOOLEAN), b.ufunc("not_equal", x, peak, dtype=BOOLEAN)
-    return b.where(b.ufunc("logical_or", finite, other, dtype=BOOLEAN), b.ufunc("subtract", x, peak), b.constant(0.0))
+    peak = b.reduced("amax", x, dim)
+    return b.word("where", b.word("eq", x, peak), b.constant(0), b.word("sub", x, peak))
 
 
-def _softmax(b: Any, xs: list[int], dim: Any) -> int | None:
-    if not b.can_reduce(xs[0], dim):
-        return None
-    out = b.ufunc("exp", _below_peak(b, xs[0], dim))
-    return b.ufunc("true_divide", out, b.reduce("add", out, dim))
+def _softmax(b: Any, x: Any, dim: Any) -> Any:
+    out = b.word("exp", _below_peak(b, x, dim))
+    return b.word("div", out, b.reduced("sum", out, dim))
 
 
-def _log_of_sum(b: Any, x: int, dim: Any) -> int:
+def _log_of_sum(b: Any, x: Any, dim: Any) -> Any:
     """log Σ exp(x) along `dim`, which is kept."""
-    peak = _peak(b, x, dim)
-    largest = b.ufunc("equal", x, peak, dtype=BOOLEAN)
-    others = b.reduce("add", b.where(largest, b.constant(0), b.ufunc("exp", b.ufunc("subtract", x, peak))), dim)
-    total = b.ufunc("add", others, b.ufunc("subtract", b.reduce("add", b.cast(largest), dim), b.constant(1)))
-    return b.ufunc("add", b.ufunc("log1p", total), peak)
+    peak = b.reduced("amax", x, dim)
+    peak = b.word("where", b.word("isfinite", peak), peak, b.constant(0))
+    largest = b.word("eq", x, peak)
+    others = b.reduced("sum", b.word("where", largest, b.constant(0), b.word("exp", b.word("sub", x, peak))), dim)
+    count = b.reduced("sum", b.cast(largest), dim)
+    return b.word("add", b.word("log1p", b.word("add", others, b.word("sub", count, b.constant(1)))), peak)
 
 
-def _logsumexp(b: Any, xs: list[int], dim: Any = None, keepdim: bool = False) -> int | None:
-    (x,) = xs
-    if not b.can_reduce(x, dim):
-        return None
-    out = _log_of_sum(b, x, dim)
-    return out if b.specs[out].shape == b.step.shape else b.emit("view", "reshape", (out,), (b.step.shape,))
+def _log_softmax(b: Any, x: Any, dim: Any) -> Any:
+    x = _below_peak(b, x, dim)
+    return b.word("sub", x, _log_of_sum(b, x, dim))
 
 
-def _log_softmax(b: Any, xs: list[int], dim: Any) -> int | None:
-    if not b.can_reduce(xs[0], dim):
-        return None
-    x = _below_peak(b, xs[0], dim)
-    return b.ufunc("subtract", x, _log_of_sum(b, x, dim))
-
-
-def _centred(b: Any, xs: list[int], dim: Any) -> int | None:
-    (x,) = xs
-    if not b.can_reduce(x, dim):
-        return None
-    count = b.constant(float(math.prod(b.specs[x].shape[i] for i in dim)))
+def _centred(b: Any, x: Any, dim: Any) -> Any:
+    count = b.constant(float(math.prod(b.shape_of(x)[i] for i in dim) or math.nan))
     for _ in range(2):
-        x = b.ufunc("subtract", x, b.ufunc("true_divide", b.reduce("add", x, dim), count))
+        x = b.word("sub", x, b.word("div", b.reduced("sum", x, dim), count))
     return x
 
 
-COMPOSITE: dict[str, Callable[..., int | None]] = {
-    "sech": _sech, "sigmoid": _sigmoid, "softplus": _softplus, "logsigmoid": _logsigmoid, "one_minus_square": _one_minus_square, "pow": _pow,
-    "direction": _direction, "where": _where, "indicator": _indicator,
-    "softmax": _softmax, "log_softmax": _log_softmax, "logsumexp": _logsumexp, "centred": _centred,
-    "sech_square": lambda b, xs: b.ufunc("square", b.ufunc("reciprocal", b.ufunc("cosh", *xs))),
-    "sigmoid_slope": lambda b, xs: b.ufunc("multiply", xs[0], _sigmoid(b, [b.ufunc("negative", xs[1])])),
-    "relu": lambda b, xs: b.ufunc("maximum", xs[0], b.constant(0)),
-    "rsqrt": lambda b, xs: b.ufunc("true_divide", b.constant(1), b.ufunc("sqrt", *xs)),
-    "log_derivative": lambda b, xs, base: b.ufunc("true_divide", b.constant(1 / math.log(base)), *xs),
+# Words that reduce along axes, which are their first parameter
+REDUCING: dict[str, Callable[..., Any]] = {
+    "softmax": _softmax, "log_softmax": _log_softmax, "centred": _centred,
+    "logsumexp": lambda b, x, dim=None, keepdim=False: b.in_own_shape(_log_of_sum(b, x, dim)),
+}
+COMPOSITE: dict[str, Callable[..., Any]] = {
+    "sech": _sech, "sigmoid": _sigmoid, "softplus": _softplus, "direction": _direction, **REDUCING,
+    "logsigmoid": lambda b, x: b.word("sub", b.word("minimum", x, b.constant(0)), b.word("log1p", decay(b, x))),
+    "sigmoid_slope": lambda b, y, x: b.word("mul", y, _sigmoid(b, b.word("neg", x))),
+    "one_minus_square": lambda b, x: b.word("mul", b.word("sub", b.constant(1), x), b.word("add", b.constant(1), x)),
+    "relu": lambda b, x: b.word("maximum", x, b.constant(0)),
+    "rsqrt": lambda b, x: b.word("div", b.constant(1), b.word("sqrt", x)),
+    "log_derivative": lambda b, x, base: b.word("div", b.constant(1 / math.log(base)), x),
 }

@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.carriers import MATRIX_WORDS, PROTOCOL
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.carriers.structure import is_basic
-from symgrad.program.composites import COMPOSITE
+from symgrad.program.composites import COMPOSITE, REDUCING
 from symgrad.program.program import LISTS, ArraySpec, Program, has_operand
 from symgrad.program.scalars import ALIASES, scalar_expression
 
@@ -116,8 +116,9 @@ class Lowered:
             self._known[key] = self.emit("ufunc", name, ins, (), ArraySpec(shape, dtype or self.step.dtype))
         return self._known[key]
 
-    def reduce(self, name: str, x: int, dim: Any) -> int:
+    def reduced(self, word: str, x: int, dim: Any) -> int:
         """The result of a reduction that keeps its axes; equal ones are computed once."""
+        name = REDUCTIONS[word]
         key = "reduce " + name, x, dim
         if key not in self._known:
             shape, dtype = self.specs[x]
@@ -126,15 +127,30 @@ class Lowered:
             self._known[key] = self.emit("reduce", name, (x,), (dim, True), kept)
         return self._known[key]
 
-    def where(self, condition: int, a: int, b: int) -> int:
-        """The elements of one value or the other, in the dtype of the step."""
-        shapes = [self.specs[i].shape for i in (condition, a, b)]
-        return self.emit("where", "where", (condition, a, b), (), ArraySpec(np.broadcast_shapes(*shapes), self.step.dtype))
+    # What the composite words are made of
+
+    def word(self, name: str, *xs: int) -> int:
+        """An elementwise word in the dtype of the step."""
+        if name == "where":
+            return self.emit("where", "where", xs, (), ArraySpec(np.broadcast_shapes(*[self.specs[i].shape for i in xs]), self.step.dtype))
+        return self.ufunc(UFUNCS[name], *xs, dtype=BOOLEAN if name in ("eq", "isfinite") else None)
+
+    def exp_below_zero(self, x: int, decay: int) -> int:
+        """exp(min(x, 0)), where exp(-|x|) is `decay`: a selection from it takes more time."""
+        return self.word("exp", self.word("minimum", x, self.constant(0)))
 
     def cast(self, x: int) -> int:
+        """A truth value as a number."""
         return self.emit("copyto", "copyto", (x,), (), ArraySpec(self.specs[x].shape, self.step.dtype))
 
-    def can_reduce(self, x: int, dim: Any) -> bool:
+    def shape_of(self, x: int) -> tuple[int, ...]:
+        return self.specs[x].shape
+
+    def in_own_shape(self, x: int) -> int:
+        """A value in the shape of the step."""
+        return x if self.specs[x].shape == self.step.shape else self.emit("view", "reshape", (x,), (self.step.shape,))
+
+    def can_reduce(self, x: int, dim: Any = None) -> bool:
         """Whether a value is an array that is not empty, and axes of it are given as integers."""
         return bool(self.specs[x].shape) and 0 not in self.specs[x].shape and _is_axes(dim)
 
@@ -159,9 +175,15 @@ class Lowered:
         if name in UFUNCS:
             return self._ufunc_of_word(xs)
         real = step.dtype.kind == "f" and step.dtype.itemsize >= 4 and all(specs[i].dtype == step.dtype or self.weak(i) for i in xs)
-        if name in COMPOSITE and (real or name in ("indicator", "where")):
-            register = COMPOSITE[name](self, xs, *step.params)
-            return self.call(xs) if register is None else register
+        if name in ("where", "indicator") and specs[xs[0]].dtype == BOOLEAN:
+            return self._selected(xs)
+        if name == "pow" and real:
+            return self._power(*xs)
+        if name == "sech_square" and real:
+            return self.ufunc("square", self.ufunc("reciprocal", self.ufunc("cosh", *xs)))
+        if name in COMPOSITE and real and (name != "softplus" or step.params in ((), (1,))):
+            fits = name not in REDUCING or self.can_reduce(xs[0], *step.params[:1])
+            return COMPOSITE[name](self, *xs, *step.params) if fits else self.call(xs)
         if name == "copy" or name == "conj" and step.dtype.kind in "fiub":
             return xs[0]
         if name == "astype" and specs[xs[0]].dtype == step.dtype:
@@ -193,6 +215,34 @@ class Lowered:
         if x is not None and x.shape and step.dtype in (float64, float32) and all(specs[i].dtype == step.dtype for i in xs):
             return self._reduced(xs)
         return self.call(xs)
+
+    def _selected(self, xs: list[int]) -> int:
+        dtype, specs = self.step.dtype, self.specs
+        if self.step.name == "where" and dtype.kind in "fbi" and all(specs[i].dtype == dtype or self.weak(i) for i in xs[1:]):
+            return self.emit("where", "where", xs)
+        if self.step.name == "indicator" and dtype.kind == "f" and dtype.itemsize >= 4 and specs[xs[0]].shape:
+            return self.emit("copyto", "copyto", xs[:1])
+        return self.call(xs)
+
+    def _power(self, x: int, power: int) -> int:
+        """A power; NumPy has short cuts for arrays to some numbers."""
+        exponent = self.constants.get(power)
+        if type(exponent) not in (int, float):
+            return self.ufunc("power", x, power) if self.specs[power].shape else self.call((x, power))
+        match exponent:
+            case 1:
+                return x
+            case 2:
+                return self.ufunc("square", x)
+            case 3:  # at most one unit in the last place from the power, and thirty times as fast
+                return self.ufunc("multiply", self.ufunc("square", x), x)
+            case 4:
+                return self.ufunc("square", self.ufunc("square", x))
+            case -1:
+                return self.ufunc("reciprocal", x)
+            case 0.5:
+                return self.ufunc("sqrt", x)
+        return self.ufunc("power", x, power)
 
     def _ufunc_of_word(self, xs: list[int]) -> int:
         name, (a, *rest) = UFUNCS[self.step.name], xs
@@ -306,4 +356,4 @@ def _is_plain(index: Any) -> bool:
     return all(type(part) is int or part is None or part is Ellipsis or type(part) is slice for part in parts)
 
 
-OF_NUMBERS = {*UFUNCS, *COMPOSITE, "place", "broadcast_to"}  # words that are lowered for a 0-d first operand too
+OF_NUMBERS = {*UFUNCS, *COMPOSITE, "where", "indicator", "pow", "sech_square", "place", "broadcast_to"}  # words that are lowered for a 0-d first operand too

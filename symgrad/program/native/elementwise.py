@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from symgrad.program.composites import COMPOSITE, decay
 from symgrad.program.native.mathematics import BINARY_CALLS, CALLS
 from symgrad.program.native.nodes import BOOL, FLOAT64, KernelGraph, Ref, Unsupported, broadcast, is_weak, literal_array, permuted
 
@@ -167,43 +169,10 @@ class Elementwise:
         factor = self.to("mul", self.to("add", 1, self.to("mul", 2**order - 1, large)), math.log(2.0) ** order)
         return self.to("mul", self.to("exp2", self.to("sub", x, self.to("mul", order, large))), factor)
 
-    def log_derivative(self, x: Any, base: int) -> Ref:
-        return self.to("div", 1 / math.log(base), x)
-
-    def decay(self, x: Any) -> Ref:
-        """exp(-|x|)."""
-        return self.call("exp", self.to("neg", self.abs(self.astype(x, self.dtype))))
-
-    def sech(self, x: Any) -> Ref:
-        z = self.decay(x)
-        return self.to("div", self.to("mul", 2, z), self.to("add", 1, self.to("mul", z, z)))
-
-    def sigmoid(self, x: Any) -> Ref:
-        z = self.decay(x)
-        return self.to("div", self.where(self.compare("lt", x, 0), z, 1), self.to("add", 1, z))
-
-    def sigmoid_slope(self, y: Any, x: Any) -> Ref:
-        return self.to("mul", y, self.sigmoid(self.to("neg", x)))
-
-    def logsigmoid(self, x: Any) -> Ref:
-        return self.to("sub", self.to("minimum", x, 0), self.call("log1p", self.decay(x)))
-
-    def softplus(self, x: Any, beta: float = 1.0) -> Ref:
-        scaled = x if beta == 1 else self.to("mul", x, beta)
-        out = self.to("add", self.to("maximum", scaled, 0), self.call("log1p", self.decay(scaled)))
-        return out if beta == 1 else self.to("div", out, beta)
-
-    def one_minus_square(self, x: Any) -> Ref:
-        return self.to("mul", self.to("sub", 1, x), self.to("add", 1, x))
-
-    def direction(self, a: Any, b: Any) -> Ref:
-        length = self.call("hypot", a, b)
-        return self.to("div", a, self.where(self.compare("eq", length, 0), 1, length))
-
     def logaddexp(self, a: Any, b: Any) -> Ref:
         a, b = self.astype(a, self.dtype), self.astype(b, self.dtype)
         larger, gap = self.to("maximum", a, b), self.to("sub", a, b)
-        apart = self.to("add", larger, self.call("log1p", self.decay(gap)))
+        apart = self.to("add", larger, self.call("log1p", decay(self, gap)))
         return self.where(self.compare("eq", a, b), self.to("add", a, math.log(2.0)), apart)
 
     def sinc_derivative(self, x: Any, order: int = 0) -> Ref:
@@ -265,5 +234,5 @@ def words(elementwise: Elementwise) -> dict[str, Callable[..., Ref]]:
                             (("logical_and", "logical_or", "logical_not"), elementwise.logical)):
         for name in names:
             out[name] = lambda *args, function=function, name=name: function(name, *args)
-    return out | {"round": lambda x: elementwise.rounding("rint", x), "relu": lambda x: elementwise.to("maximum", x, 0),
-                  "rsqrt": lambda x: elementwise.to("div", 1, elementwise.to("sqrt", x))}
+    composite = {name: functools.partial(function, elementwise) for name, function in COMPOSITE.items()}
+    return out | composite | {"round": lambda x: elementwise.rounding("rint", x)}

@@ -284,34 +284,32 @@ class _Words(Elementwise):
     def norm(self, x: Ref, dim: Any = None, keepdim: bool = False) -> Ref:
         return self._reduce("norm", self.astype(x, self.dtype), dim, keepdim)
 
-    def _peak(self, x: Ref, dim: Any) -> Ref:
-        peak = self._reduce("amax", x, dim, True)
-        return self.where(self.predicate("isfinite", peak), peak, 0)
+    # What the composite words are made of
 
-    def logsumexp(self, x: Ref, dim: Any = None, keepdim: bool = False) -> Ref:
-        peak = self._peak(x, dim)
-        largest = self.compare("eq", x, peak)
-        others = self._reduce("sum", self.where(largest, 0, self.call("exp", self.to("sub", x, peak))), dim, keepdim)
-        count = self._reduce("sum", self.astype(largest, self.dtype), dim, keepdim)
-        return self.to("add", self.call("log1p", self.to("add", others, self.to("sub", count, 1))), self.reshape(peak, others.shape))
+    def word(self, name: str, *xs: Ref) -> Ref:
+        """An elementwise word in the dtype of the step."""
+        return self.table[name](*xs)
 
-    def _below_peak(self, x: Ref, dim: Any) -> Ref:
-        peak = self._reduce("amax", x, dim, True)
-        return self.where(self.compare("eq", x, peak), 0, self.to("sub", x, peak))
+    def exp_below_zero(self, x: Ref, decay: Ref) -> Ref:
+        """exp(min(x, 0)), where exp(-|x|) is `decay`."""
+        return self.where(self.compare("lt", x, 0), decay, 1)
 
-    def softmax(self, x: Ref, dim: Any) -> Ref:
-        out = self.call("exp", self._below_peak(x, dim))
-        return self.to("div", out, self._reduce("sum", out, dim, True))
+    def cast(self, x: Ref) -> Ref:
+        """A truth value as a number."""
+        return self.astype(x, self.dtype)
 
-    def log_softmax(self, x: Ref, dim: Any) -> Ref:
-        x = self._below_peak(x, dim)
-        return self.to("sub", x, self.logsumexp(x, dim, True))
+    def shape_of(self, x: Ref) -> tuple[int, ...]:
+        return x.shape
 
-    def centred(self, x: Ref, dim: Any) -> Ref:
-        count = math.prod(x.shape[i] for i in dim) or math.nan
-        for _ in range(2):
-            x = self.to("sub", x, self.to("div", self._reduce("sum", x, dim, True), float(count)))
-        return x
+    def in_own_shape(self, x: Ref) -> Ref:
+        """A value in the shape of the step."""
+        return self.reshape(x, self.shape)
+
+    def reduced(self, kind: str, x: Ref, dim: Any) -> Ref:
+        """The result of a reduction that keeps its axes."""
+        return self._reduce(kind, x, dim, True)
+
+    constant = Elementwise.value
 
     def reference(self, g: Ref, y: Ref, dim: Any) -> Ref:
         if not y.size or not y.ndim:
