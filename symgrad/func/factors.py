@@ -23,7 +23,7 @@ from symgrad.func.transforms import jacobian_blocks
 from symgrad.graph.modes import thread
 from symgrad.graph.node import Node
 from symgrad.program import passes
-from symgrad.program.cache import has_signature, programs, signature_of
+from symgrad.program.cache import programs, signature_of
 
 if TYPE_CHECKING:
     from symgrad.func.linear import SymmetricOperator  # imports SciPy's sparse matrices
@@ -69,12 +69,11 @@ class Plans:
         """The entry for the signature of a graph."""
         if thread.modes.program is not None:  # its values are recorded, and this pass is a part of a larger program
             return SignaturePlan(recordable=False)
-        newest = self._newest
-        if newest is not None and has_signature(newest[0], ev.nodes, ev.path, y._node):
-            return newest[1]
-        form = signature_of(ev.nodes, ev.path, y._node)
+        form, newest = signature_of(ev.nodes, ev.path, y._node), self._newest
         if form is None:
             return SignaturePlan()
+        if newest is not None and newest[0] == form:  # without the hash of a long key
+            return newest[1]
         key = SignaturePlan, form
         entry = programs.get(key)
         if entry is None:

@@ -14,7 +14,7 @@ import numpy as np
 from symgrad.graph.node import Node
 from symgrad.graph.op import Op
 
-__all__ = ["Cache", "has_signature", "programs", "signature_of"]
+__all__ = ["Cache", "programs", "signature_of"]
 
 BUDGET = 256_000_000  # bytes
 LEAST = 1000  # bytes that every entry counts
@@ -100,41 +100,6 @@ def signature_of(inputs: Sequence[Node], path: Sequence[Node], root: Node | None
     except (TypeError, AttributeError, IndexError):  # a node of a derivative has edges and no arguments
         return None
     return tuple(out)
-
-
-def has_signature(signature: Any, inputs: Sequence[Node], path: Sequence[Node], root: Node | None) -> bool:
-    """Whether a graph has a signature, without computing its own; False if that is uncertain."""
-    if signature[0] != _shapes(inputs):
-        return False
-    at, j = [*path, *reversed(inputs)], 1
-    try:
-        for node in path:
-            args: Any = node.args
-            if signature[j] is not type(node):
-                return False
-            j += 1
-            i = 0
-            for p in node.parents:
-                k = signature[j]
-                if type(k) is int:
-                    if at[k] is not p:
-                        return False
-                elif p is not None and p in at or k != _constant(args[i]):
-                    return False
-                i += 1
-                j += 1
-            for a in args[i:]:
-                if (kind := type(a)) in PLAIN:
-                    if signature[j] is not kind or signature[j + 1] != a:
-                        return False
-                    j += 2
-                elif signature[j] == _key(a):
-                    j += 1
-                else:
-                    return False
-        return j + 1 == len(signature) and signature[j] is not None and at[signature[j]] is root
-    except (TypeError, AttributeError, IndexError):
-        return False
 
 
 def _shapes(inputs: Sequence[Node]) -> tuple:

@@ -118,7 +118,7 @@ def _brief(x: Any) -> str:
     return f"array{list(x.shape)}" if isinstance(x, np.ndarray) and x.size > 4 else repr(x)
 
 
-def arguments(step: Step, operands: Sequence[Any]) -> list[Any]:
+def arguments(step: Any, operands: Sequence[Any]) -> list[Any]:
     """The arguments of a word, from the values of its operands."""
     if any(map(has_operand, step.params)):
         named: set[int] = set()

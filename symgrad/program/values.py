@@ -19,6 +19,10 @@ FUNCTIONS = {name: getattr(np, name) for name in ("copyto", "where", "matmul", "
 PYTHON_NUMBERS = (float, int, bool)
 
 
+class Name(str):
+    """The name of an operand among the parameters of a call."""
+
+
 class Values:
     """The names of values. An array has one; a 0-d value may have three: a Python number (t), a NumPy number (n), and a 0-d array (b or a).
 
@@ -50,8 +54,12 @@ class Values:
         """A parameter: integers and what is made of them as they are, anything else as the name of a constant."""
         if x is None or type(x) in (int, bool):
             return repr(x)
+        if type(x) is Name:
+            return x
         if x is Ellipsis:
             return "..."
+        if type(x) is list:
+            return f"[{', '.join(map(self.text, x))}]"
         if type(x) is slice:
             return f"slice({self.text(x.start)}, {self.text(x.stop)}, {self.text(x.step)})"
         if type(x) is tuple:

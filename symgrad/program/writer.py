@@ -10,9 +10,9 @@ import numpy as np
 
 from symgrad.carriers.contracting import ROWS
 from symgrad.program.lowering import FRESH, Lowered, LoweredOp
-from symgrad.program.program import LISTS, ArraySpec, Operand, has_operand
+from symgrad.program.program import ArraySpec, arguments
 from symgrad.program.scalars import NAMES
-from symgrad.program.values import Values
+from symgrad.program.values import Name, Values
 
 __all__ = ["NumpyWriter"]
 
@@ -133,6 +133,16 @@ class NumpyWriter(Values):
         self.names.setdefault("np_" + name if name in NAMES else name, getattr(np, name))
         return "np_" + name if name in NAMES else name
 
+    def _named(self, forms: dict[int, str], name: str, op: LoweredOp, text: str) -> None:
+        """Give the result of an operation a name, in one of its forms."""
+        forms[op.out] = name
+        self.lines.append(f"{name} = {text}")
+
+    def _computed(self, number: int, op: LoweredOp, call: str) -> None:
+        """Write a call, whose last argument is the array for the result."""
+        out = self.target(number, op)
+        self.lines.append(f"{call}, {out})" if out else f"{self.arrays[op.out]} = {call})")
+
     def _ufunc(self, number: int, op: LoweredOp) -> None:
         operands, function = ", ".join(self._operands(op)), self._function(op.name)
         out = self.target(number, op, op.ins)
@@ -167,9 +177,7 @@ class NumpyWriter(Values):
             return self._added(number, op)
         call = f"{self._function(op.name)}.reduce({self.array(x)}, {self.text(dim)}"
         if not shape:
-            self.numpy[op.out] = f"n{op.out}"
-            self.lines.append(f"n{op.out} = {call})")
-            return None
+            return self._named(self.numpy, f"n{op.out}", op, f"{call})")
         axes = {i % len(self.specs[x].shape) for i in (dim if type(dim) is tuple else (dim,))} if dim is not None else set(range(len(shape)))
         kept = tuple(n for i, n in enumerate(self.specs[x].shape) if i not in axes) if not keepdim else shape
         out = self.target(number, op)
@@ -200,11 +208,9 @@ class NumpyWriter(Values):
         a, b = map(self.array, op.ins)
         call = f"{a}.dot({b}" if op.name == "dot" else f"matmul({a}, {b}"
         if not self.specs[op.out].shape:
-            self.numpy[op.out] = f"n{op.out}"
-            self.lines.append(f"n{op.out} = {call})")
-            return
-        out = self.target(number, op)
-        self.lines.append(f"{call}, {out})" if out else f"{self.arrays[op.out]} = {call})")
+            self._named(self.numpy, f"n{op.out}", op, f"{call})")
+        else:
+            self._computed(number, op, call)
 
     def _place(self, number: int, op: LoweredOp) -> None:
         g = self._element(op.ins[0])
@@ -239,9 +245,7 @@ class NumpyWriter(Values):
 
     def _cat(self, number: int, op: LoweredOp) -> None:
         operands = ", ".join(map(self.array, op.ins))
-        out = self.target(number, op)
-        call = f"concatenate(({operands}, ), {self.text(op.params[0])}"
-        self.lines.append(f"{call}, {out})" if out else f"{self.arrays[op.out]} = {call})")
+        self._computed(number, op, f"concatenate(({operands}, ), {self.text(op.params[0])}")
 
     def _stack(self, number: int, op: LoweredOp) -> None:
         parts = [self._element(i) for i in op.ins]
@@ -283,41 +287,19 @@ class NumpyWriter(Values):
         (x,), dtype = op.ins, self.specs[op.out].dtype
         index = ", ".join(map(repr, op.params))
         if self.lowered.scalars and dtype in (np.float64, np.bool_):
-            self.numbers[op.out] = f"t{op.out}"
-            self.lines.append(f"t{op.out} = {self.array(x)}.item({index})")
+            self._named(self.numbers, f"t{op.out}", op, f"{self.array(x)}.item({index})")
         else:
-            self.numpy[op.out] = f"n{op.out}"
-            self.lines.append(f"n{op.out} = {self.array(x)}[{index}]")
+            self._named(self.numpy, f"n{op.out}", op, f"{self.array(x)}[{index}]")
 
     def _scalar(self, number: int, op: LoweredOp) -> None:
         self.has_scalars = True
         operands = [self.number(i) for i in op.ins]
-        self.numbers[op.out] = f"t{op.out}"
-        self.lines.append(f"t{op.out} = {op.params[0].format(*operands)}")
+        self._named(self.numbers, f"t{op.out}", op, op.params[0].format(*operands))
 
     def _call(self, number: int, op: LoweredOp) -> None:
-        operands = [self.argument(i) for i in op.ins]
-        if any(map(has_operand, op.params)):
-            named: set[int] = set()
-            params = [self._filled(x, operands, named) for x in op.params]
-            arguments = [*(x for i, x in enumerate(operands) if i not in named), *params]
-        else:
-            params = [self.text(x) for x in op.params]
-            place = LISTS.get(op.name)
-            arguments = [*operands, *params] if place is None else [*params[:place], f"[{', '.join(operands)}]", *params[place:]]
+        given = arguments(op, [Name(self.argument(i)) for i in op.ins])
         forms, letter = (self.arrays, "v") if self.specs[op.out].shape else (self.numpy, "n")
-        forms[op.out] = f"{letter}{op.out}"
-        self.lines.append(f"{letter}{op.out} = xp.{op.name}({', '.join(arguments)})")
-
-    def _filled(self, x: Any, operands: Sequence[str], named: set[int]) -> str:
-        """A parameter with the operands that it names."""
-        if type(x) is Operand:
-            named.add(x.number)
-            return operands[x.number]
-        if has_operand(x):
-            parts = "".join(self._filled(part, operands, named) + ", " for part in x)
-            return f"({parts})" if type(x) is tuple else f"[{parts}]"
-        return self.text(x)
+        self._named(forms, f"{letter}{op.out}", op, f"xp.{op.name}({', '.join(map(self.text, given))})")
 
     def _results(self) -> list[str]:
         """The outputs in memory of their own, as `own` has them."""
