@@ -24,12 +24,16 @@ __all__ = ["DEFINITIONS", "StableFunction", "elementary", "expm1", "hypot", "lar
 
 
 class StableFunction(sympy.Function):
-    """A function with a `definition` by elementary functions and its `partials`; it may be `even` or `positive` for real arguments."""
+    """A function with a `definition` by elementary functions, its `partials`, and perhaps its value `at_zero`.
+
+    It may be `even`, or `positive` for real arguments.
+    """
 
     definition: ClassVar[Callable[..., Any]]
     partials: ClassVar[tuple[Callable[..., Any], ...]]
     even: ClassVar[bool] = False
     positive: ClassVar[bool] = False
+    at_zero: ClassVar[Any] = None
 
     def fdiff(self, argindex: int = 1) -> Any:
         """The partial derivative by one argument."""
@@ -37,7 +41,9 @@ class StableFunction(sympy.Function):
 
     @classmethod
     def eval(cls, *args: Any) -> Any:
-        """For an even function, the function of the argument without its sign."""
+        """The value at 0 if it is known, and for an even function the function of the argument without its sign."""
+        if cls.at_zero is not None and args[0].is_zero:
+            return cls.at_zero
         return cls(-args[0]) if cls.even and args[0].could_extract_minus_sign() else None
 
     def _eval_is_positive(self) -> bool | None:
@@ -64,112 +70,39 @@ class StableFunction(sympy.Function):
         return +out
 
 
-class sech_squared(StableFunction):
-    """1 / cosh(u)², the derivative of tanh."""
-
-    nargs = 1
-    even = positive = True
-    definition = staticmethod(lambda u: 1 / sympy.cosh(u) ** 2)
-    partials = (lambda u: -2 * sech_squared(u) * sympy.tanh(u),)
-    number = staticmethod(lambda u: mpmath.sech(u) ** 2)
-
-    @classmethod
-    def eval(cls, *args: Any) -> Any:
-        """1 at 0."""
-        return sympy.S.One if args[0].is_zero else super().eval(*args)
+def _declared(name: str, doc: str, definition: Callable[..., Any], *partials: Callable[..., Any], number: Callable[..., Any], **facts: Any) -> Any:
+    """A stable function with its definition, its partial derivatives, and its value at numbers of mpmath."""
+    return type(name, (StableFunction,), {"__doc__": doc, "nargs": len(partials), "definition": staticmethod(definition), "partials": partials,
+                                          "number": staticmethod(number), **facts})
 
 
-class sigmoid(StableFunction):
-    """1 / (1 + exp(-u))."""
-
-    nargs = 1
-    positive = True
-    definition = staticmethod(lambda u: 1 / (1 + sympy.exp(-u)))
-    partials = (lambda u: sigmoid(u) * sigmoid(-u),)
-    number = staticmethod(lambda u: 1 / (1 + mpmath.exp(-u)))
+def _number_of_log_cosh(u: Any) -> Any:
+    """log1p(2 sinh²(u/2)) next to 0, and |u| + log1p(exp(-2|u|)) - log(2) elsewhere."""
+    u = abs(u)
+    return mpmath.log1p(2 * mpmath.sinh(u / 2) ** 2) if u < 1 else u + mpmath.log1p(mpmath.exp(-2 * u)) - mpmath.ln2
 
 
-class softplus(StableFunction):
-    """log(1 + exp(u))."""
-
-    nargs = 1
-    positive = True
-    definition = staticmethod(lambda u: sympy.log(1 + sympy.exp(u)))
-    partials = (lambda u: sigmoid(u),)
-    number = staticmethod(lambda u: mpmath.log1p(mpmath.exp(u)))
-
-
-class log1mexp(StableFunction):
-    """log(1 - exp(u)) for u < 0."""
-
-    nargs = 1
-    definition = staticmethod(lambda u: sympy.log(1 - sympy.exp(u)))
-    partials = (lambda u: 1 / expm1(-u) * -1,)
-    number = staticmethod(lambda u: mpmath.log1p(-mpmath.exp(u)) if u < -1 else mpmath.log(-mpmath.expm1(u)))
-
-
-class log_cosh(StableFunction):
-    """log(cosh(u)), without overflow and with all digits next to 0."""
-
-    nargs = 1
-    even = True
-    definition = staticmethod(lambda u: sympy.log(sympy.cosh(u)))
-    partials = (lambda u: sympy.tanh(u),)
-
-    @staticmethod
-    def number(u: Any) -> Any:
-        """log1p(2 sinh²(u/2)) next to 0, and |u| + log1p(exp(-2|u|)) - log(2) elsewhere."""
-        u = abs(u)
-        return mpmath.log1p(2 * mpmath.sinh(u / 2) ** 2) if u < 1 else u + mpmath.log1p(mpmath.exp(-2 * u)) - mpmath.ln2
-
-
-class logaddexp(StableFunction):
-    """log(exp(u) + exp(v))."""
-
-    nargs = 2
-    definition = staticmethod(lambda u, v: sympy.log(sympy.exp(u) + sympy.exp(v)))
-    partials = (lambda u, v: sigmoid(u - v), lambda u, v: sigmoid(v - u))
-
-    @staticmethod
-    def number(u: Any, v: Any) -> Any:
-        """The larger argument plus log(1 + exp(-|u - v|))."""
-        return max(u, v) + mpmath.log1p(mpmath.exp(-abs(u - v)))
-
-
-class larger(StableFunction):
-    """max(u, v), with the derivative shared at a tie."""
-
-    nargs = 2
-    definition = staticmethod(sympy.Max)
-    partials = (lambda u, v: step(u - v), lambda u, v: step(v - u))
-    number = staticmethod(lambda u, v: max(u, v))
-
-
-class smaller(StableFunction):
-    """min(u, v), with the derivative shared at a tie."""
-
-    nargs = 2
-    definition = staticmethod(sympy.Min)
-    partials = (lambda u, v: step(v - u), lambda u, v: step(u - v))
-    number = staticmethod(lambda u, v: min(u, v))
-
-
-class step(StableFunction):
-    """0, 1/2 at 0, or 1: the derivative of a maximum; its own derivative is 0."""
-
-    nargs = 1
-    definition = staticmethod(lambda u: sympy.Heaviside(u, sympy.S.Half))
-    partials = (lambda u: sympy.S.Zero,)
-    number = staticmethod(lambda u: mpmath.mpf(0.5) if u == 0 else mpmath.mpf(u > 0))
-
-
-class whole(StableFunction):
-    """The largest integer not above u, with the derivative 0."""
-
-    nargs = 1
-    definition = staticmethod(sympy.floor)
-    partials = (lambda u: sympy.S.Zero,)
-    number = staticmethod(mpmath.floor)
+sech_squared: Any = _declared(
+    "sech_squared", "1 / cosh(u)², the derivative of tanh.", lambda u: 1 / sympy.cosh(u) ** 2, lambda u: -2 * sech_squared(u) * sympy.tanh(u),
+    number=lambda u: mpmath.sech(u) ** 2, even=True, positive=True, at_zero=sympy.S.One)
+sigmoid: Any = _declared("sigmoid", "1 / (1 + exp(-u)).", lambda u: 1 / (1 + sympy.exp(-u)), lambda u: sigmoid(u) * sigmoid(-u),
+                         number=lambda u: 1 / (1 + mpmath.exp(-u)), positive=True)
+softplus = _declared("softplus", "log(1 + exp(u)).", lambda u: sympy.log(1 + sympy.exp(u)), lambda u: sigmoid(u),
+                     number=lambda u: mpmath.log1p(mpmath.exp(u)), positive=True)
+log1mexp = _declared("log1mexp", "log(1 - exp(u)) for u < 0.", lambda u: sympy.log(1 - sympy.exp(u)), lambda u: 1 / expm1(-u) * -1,
+                     number=lambda u: mpmath.log1p(-mpmath.exp(u)) if u < -1 else mpmath.log(-mpmath.expm1(u)))
+log_cosh = _declared("log_cosh", "log(cosh(u)), without overflow and with all digits next to 0.", lambda u: sympy.log(sympy.cosh(u)),
+                     lambda u: sympy.tanh(u), number=_number_of_log_cosh, even=True)
+logaddexp = _declared("logaddexp", "log(exp(u) + exp(v)).", lambda u, v: sympy.log(sympy.exp(u) + sympy.exp(v)),
+                      lambda u, v: sigmoid(u - v), lambda u, v: sigmoid(v - u),
+                      number=lambda u, v: max(u, v) + mpmath.log1p(mpmath.exp(-abs(u - v))))
+larger = _declared("larger", "max(u, v), with the derivative shared at a tie.", sympy.Max, lambda u, v: step(u - v), lambda u, v: step(v - u),
+                   number=lambda u, v: max(u, v))
+smaller = _declared("smaller", "min(u, v), with the derivative shared at a tie.", sympy.Min, lambda u, v: step(v - u), lambda u, v: step(u - v),
+                    number=lambda u, v: min(u, v))
+step: Any = _declared("step", "0, 1/2 at 0, or 1: the derivative of a maximum; its own derivative is 0.",
+                      lambda u: sympy.Heaviside(u, sympy.S.Half), lambda u: sympy.S.Zero, number=lambda u: mpmath.mpf(0.5) if u == 0 else mpmath.mpf(u > 0))
+whole = _declared("whole", "The largest integer not above u, with the derivative 0.", sympy.floor, lambda u: sympy.S.Zero, number=mpmath.floor)
 
 
 def with_kinks(expr: Any) -> Any:

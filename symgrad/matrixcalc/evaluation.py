@@ -62,22 +62,19 @@ MATRIX_FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[Head, Any] | None = None) -> Any:
     """The elements of a sum by its definition: products over all indices, added up."""
     memo = {} if memo is None else memo
-    if not field.exact:
-        return _floats(total, values, field, sizes, memo)
     out = field.full(0, tuple(sizes(i.dimension) for i in total.out))
     for term in total.terms:
-        left, free = _operands(term, total.out, values, field, sizes, memo)
-        letters: list[Index] = []
-        product = field.full(term.coefficient, ())
-        while left:
-            n = next((n for n, (_, indices) in enumerate(left) if any(i in letters for i in indices)), 0)
-            array, indices = _at_distinct_indices(*left.pop(n))
-            joined = letters + [i for i in indices if i not in letters]
-            product = product[(...,) + (None,) * (len(joined) - len(letters))] * _align(array, indices, joined)
-            summed = [n for n, i in enumerate(joined) if i not in free and not any(i in others for _, others in left)]
-            product = np.asarray(np.add.reduce(product, axis=tuple(summed)) if summed else product)
-            letters = [i for n, i in enumerate(joined) if n not in summed]
-        out = out + _in_shape(_align(product, letters, free), free, out.shape, sizes)
+        numbers: dict[Index, int] = {}
+        operands: list[Any] = [np.asarray(field.full(term.coefficient, ())), []]
+        arrays, free = _operands(term, total.out, values, field, sizes, memo)
+        for array, indices in arrays:
+            operands += [np.asarray(array), [numbers.setdefault(i, len(numbers)) for i in indices]]
+        kept = [i for i in free if i in numbers]
+        found = np.asarray(np.einsum(*operands, [numbers[i] for i in kept], optimize=len(arrays) > 1))
+        found = found[tuple(slice(None) if i in kept else None for i in free)]
+        if len(free) > len(total.out):  # axes of pairs that were split
+            found = np.broadcast_to(found, [sizes(i.dimension) for i in free]).reshape(out.shape)
+        out = out + field.lift(found)
     return np.asarray(out)
 
 
@@ -107,43 +104,6 @@ def _operands(term: Term, out: Sequence[Index], *given: Any) -> tuple[list[tuple
 
 def _separated(indices: Sequence[Index], split: Mapping[Index, tuple[Index, ...]]) -> list[Index]:
     return [k for i in indices for k in (_separated(split[i], split) if i in split else [i])]
-
-
-def _in_shape(array: Any, indices: Sequence[Index], shape: tuple[int, ...], sizes: Sizes) -> Any:
-    """An array that may have axes of size one, with all elements in the given shape."""
-    return array if len(indices) == len(shape) else np.broadcast_to(array, [sizes(i.dimension) for i in indices]).reshape(shape)
-
-
-def _at_distinct_indices(array: Any, indices: Sequence[Index]) -> tuple[Any, list[Index]]:
-    """An array at distinct indices: its diagonal for a repeated index."""
-    found = list(indices)
-    for n in range(len(found) - 1, 0, -1):
-        first = found.index(found[n])
-        if first != n:
-            array = np.moveaxis(np.diagonal(array, axis1=first, axis2=n), -1, first)
-            del found[n]
-    return array, found
-
-
-def _align(array: Any, indices: Sequence[Index], letters: Sequence[Index]) -> Any:
-    """An array with its axes in the order of the letters, and an axis of size one for each missing letter."""
-    order = sorted(range(len(indices)), key=lambda n: letters.index(indices[n]))
-    return array.transpose(order)[tuple(slice(None) if i in indices else None for i in letters)]
-
-
-def _floats(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[Head, Any]) -> Any:
-    """The elements of a sum in floats, by matrix products."""
-    out = np.zeros(tuple(sizes(i.dimension) for i in total.out))
-    for term in total.terms:
-        numbers: dict[Index, int] = {}
-        operands: list[Any] = [np.asarray(float(term.coefficient)), []]
-        arrays, free = _operands(term, total.out, values, field, sizes, memo)
-        for array, indices in arrays:
-            operands += [array, [numbers.setdefault(i, len(numbers)) for i in indices]]
-        kept = [i for i in free if i in numbers]
-        found = np.einsum(*operands, [numbers[i] for i in kept], optimize=len(arrays) > 1)
-        out += _in_shape(found[tuple(slice(None) if i in kept else None for i in free)], free, out.shape, sizes)
-    return out
 
 
 def _head_value(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[Head, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -33,6 +33,14 @@ __all__ = ["Axes", "Condition", "Labelled", "align", "apply_function", "fresh_ax
 Axes = tuple[Index | None, ...]
 
 
+Operator = Callable[["Labelled", Any], "Labelled"]
+
+
+def _operators(compute: Operator) -> tuple[Operator, Operator]:
+    """An operator and its reflection, of two values."""
+    return lambda a, b: compute(a, lift(b)), lambda a, b: compute(lift(b), a)
+
+
 class Labelled:
     """A value of the carrier: a sum, and the index of each axis, None for an axis of one element."""
 
@@ -56,38 +64,14 @@ class Labelled:
         """The indices of all axes with more than one element."""
         return tuple(i for i in self.axes if i is not None)
 
-    def __add__(self, other: Any) -> Labelled:
-        return _add(self, other, 1)
-
-    def __radd__(self, other: Any) -> Labelled:
-        return _add(lift(other), self, 1)
-
-    def __sub__(self, other: Any) -> Labelled:
-        return _add(self, other, -1)
-
-    def __rsub__(self, other: Any) -> Labelled:
-        return _add(lift(other), self, -1)
-
-    def __mul__(self, other: Any) -> Labelled:
-        return _multiply(self, other)
-
-    def __rmul__(self, other: Any) -> Labelled:
-        return _multiply(lift(other), self)
-
-    def __truediv__(self, other: Any) -> Labelled:
-        return _multiply(self, power_of(lift(other), -1))
-
-    def __rtruediv__(self, other: Any) -> Labelled:
-        return _multiply(lift(other), power_of(self, -1))
+    __add__, __radd__ = _operators(lambda a, b: _added(a, b, 1))
+    __sub__, __rsub__ = _operators(lambda a, b: _added(a, b, -1))
+    __mul__, __rmul__ = _operators(lambda a, b: _multiplied(a, b))
+    __truediv__, __rtruediv__ = _operators(lambda a, b: _multiplied(a, power_of(b, -1)))
+    __pow__, __rpow__ = _operators(lambda a, b: general_power(a, b))
 
     def __neg__(self) -> Labelled:
         return self * -1
-
-    def __pow__(self, other: Any) -> Labelled:
-        return general_power(self, other)
-
-    def __rpow__(self, other: Any) -> Labelled:
-        return general_power(lift(other), self)
 
     def __getitem__(self, index: Any) -> Labelled:
         return get_item(self, index)
@@ -151,14 +135,12 @@ def indices_of(axes: Axes) -> tuple[Index, ...]:
     return tuple(i for i in axes if i is not None)
 
 
-def _add(a: Labelled, other: Any, sign: int) -> Labelled:
-    b = lift(other)
+def _added(a: Labelled, b: Labelled, sign: int) -> Labelled:
     axes, (first, second) = align([a, b])
     return Labelled(axes, plus(indices_of(axes), [(1, a.total, first), (sign, b.total, second)]))
 
 
-def _multiply(a: Labelled, other: Any) -> Labelled:
-    b = lift(other)
+def _multiplied(a: Labelled, b: Labelled) -> Labelled:
     axes, (first, second) = align([a, b])
     return Labelled(axes, times(indices_of(axes), [(a.total, first), (b.total, second)]))
 

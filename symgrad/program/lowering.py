@@ -356,4 +356,5 @@ def _is_plain(index: Any) -> bool:
     return all(type(part) is int or part is None or part is Ellipsis or type(part) is slice for part in parts)
 
 
-OF_NUMBERS = {*UFUNCS, *COMPOSITE, "where", "indicator", "pow", "sech_square", "place", "broadcast_to"}  # words that are lowered for a 0-d first operand too
+# Words that are lowered for a 0-d first operand too
+OF_NUMBERS = {*UFUNCS, *COMPOSITE, "where", "indicator", "pow", "sech_square", "place", "broadcast_to"}
