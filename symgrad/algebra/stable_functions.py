@@ -101,7 +101,8 @@ larger = _declared("larger", "max(u, v), with the derivative shared at a tie.", 
 smaller = _declared("smaller", "min(u, v), with the derivative shared at a tie.", sympy.Min, lambda u, v: step(v - u), lambda u, v: step(u - v),
                     number=lambda u, v: min(u, v))
 step: Any = _declared("step", "0, 1/2 at 0, or 1: the derivative of a maximum; its own derivative is 0.",
-                      lambda u: sympy.Heaviside(u, sympy.S.Half), lambda u: sympy.S.Zero, number=lambda u: mpmath.mpf(0.5) if u == 0 else mpmath.mpf(u > 0))
+                      lambda u: sympy.Heaviside(u, sympy.S.Half), lambda u: sympy.S.Zero,
+                      number=lambda u: mpmath.mpf(0.5) if u == 0 else mpmath.mpf(u > 0))
 whole = _declared("whole", "The largest integer not above u, with the derivative 0.", sympy.floor, lambda u: sympy.S.Zero, number=mpmath.floor)
 
 

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers import MATRIX_WORDS, PROTOCOL, numeric
+from symgrad.carriers import MATRIX_WORDS, numeric
 from symgrad.carriers.special.table import SPECIAL
-from symgrad.codegen.array_helpers import HELPERS, JAX_HELPERS, TORCH_HELPERS, in_torch
 from symgrad.codegen.languages import Jax, NumPy, SourcePrinter, Torch, short_name
 from symgrad.codegen.texts import LONGEST, Text, helpers_called
 from symgrad.program.program import LISTS, Operand, Program, Step, arguments
@@ -25,7 +24,116 @@ from symgrad.program.program import LISTS, Operand, Program, Step, arguments
 __all__ = ["ArraySource"]
 
 INLINE = 4  # elements of an array up to which it is written where it is used
+REDUCTIONS = ("sum", "prod", "amax", "amin", "all", "any", "argmax", "argmin", "norm", "logsumexp")
 LARGEST = 100_000  # elements of a constant that is written at all
+
+
+def _by_name(text: str) -> dict[str, str]:
+    """The functions that written programs call, by their names, each as it stands in a module."""
+    return {re.match(r"def (\w+)", source)[1]: f"\n\n{source.rstrip()}\n"  # type: ignore[index]  # as all begin
+            for source in re.findall(r"^def .*?(?=^def |\Z)", text, re.DOTALL | re.MULTILINE)}
+
+
+HELPERS = _by_name("""
+def _place(g, index, shape):
+    out = np.zeros(shape, g.dtype)
+    np.add.at(out, index, g)
+    return out
+
+def _put(x, values, index):
+    out = np.array(x)
+    out[index] = values
+    return out
+
+def _put_add(x, values, index):
+    out = np.array(x)
+    np.add.at(out, index, values)
+    return out
+
+def _sum_to_size(g, shape):
+    extra = g.ndim - len(shape)
+    axes = (*range(extra), *(i + extra for i, n in enumerate(shape) if n == 1))
+    return np.reshape(np.sum(g, axis=axes), shape)
+
+def _centred(x, axis):
+    x = x - np.mean(x, axis=axis, keepdims=True)
+    return x - np.mean(x, axis=axis, keepdims=True)
+
+def _norm(x, axis, keepdims=False):
+    scale = np.max(np.abs(x), axis=axis, keepdims=True)
+    scale = np.where((scale > 0) & np.isfinite(scale), scale, 1)
+    length = np.sqrt(np.sum(np.abs(x / scale)**2, axis=axis, keepdims=keepdims))
+    return length * np.reshape(scale, length.shape)
+
+def _log_softmax(x, axis):
+    x = x - _peak(x, axis)
+    return x - _logsumexp(x, axis, True)
+
+def _softmax(x, axis):
+    out = np.exp(x - _peak(x, axis))
+    return out / np.sum(out, axis=axis, keepdims=True)
+
+def _logsumexp(x, axis, keepdims=False):
+    peak = _peak(x, axis)
+    largest = x == peak
+    others = np.sum(np.where(largest, 0, np.exp(x - peak)), axis=axis, keepdims=keepdims)
+    others = others + (np.sum(largest, axis=axis, keepdims=keepdims) - 1).astype(x.dtype)
+    return np.log1p(others) + np.reshape(peak, others.shape)
+
+def _peak(x, axis):
+    peak = np.max(x, axis=axis, keepdims=True)
+    return np.where(np.isfinite(peak), peak, 0)
+
+def _cofactors(x):
+    u, s, v = np.linalg.svd(x)
+    one = np.eye(s.shape[-1]) > 0
+    others = np.prod(np.where(one, 1, s[..., None, :]), axis=-1)
+    unit = np.linalg.det(u) * np.linalg.det(v)
+    return unit[..., None, None] * (np.conj(u) * others[..., None, :]) @ np.conj(v)
+
+def _cofactors_along(x, t):
+    u, s, v = np.linalg.svd(x)
+    one = np.eye(s.shape[-1]) > 0
+    kept = np.where(one[:, None, :] | one[None, :, :], 1, s[..., None, None, :])
+    pairs = np.where(one, 0, np.prod(kept, axis=-1))
+    unit = np.linalg.det(u) * np.linalg.det(v)
+    u, v = np.conj(u), np.conj(v)
+    turned = np.swapaxes(u, -1, -2) @ t @ np.swapaxes(v, -1, -2)
+    sums = np.sum(pairs * np.diagonal(turned, 0, -2, -1)[..., None, :], axis=-1)
+    return unit[..., None, None] * u @ np.where(one, sums[..., None], -pairs * np.swapaxes(turned, -1, -2)) @ v
+""")
+
+
+def in_torch(text: str) -> str:
+    """Source of NumPy as source of PyTorch."""
+    return text.replace("np.", "torch.").replace("axis=", "dim=").replace("keepdims=", "keepdim=")
+
+
+TORCH_HELPERS = _by_name("""
+def _place(g, index, shape):
+    out = torch.zeros(shape, dtype=g.dtype, device=g.device)
+    at = torch.arange(out.numel(), device=g.device).reshape(shape)[index]
+    return out.reshape(-1).index_add(0, at.reshape(-1), g.expand(at.shape).reshape(-1)).reshape(shape)
+
+def _put(x, values, index):
+    out = x.clone()
+    out[index] = values
+    return out
+
+def _put_add(x, values, index):
+    return x + _place(values, index, x.shape)
+""") | {"_centred": HELPERS["_centred"].replace("np.", "torch."), **{name: in_torch(HELPERS[name]) for name in ("_cofactors", "_cofactors_along")}}
+JAX_HELPERS = {name: text.replace("np.", "jnp.") for name, text in HELPERS.items()} | _by_name("""
+def _place(g, index, shape):
+    return jnp.zeros(shape, g.dtype).at[index].add(g)
+
+def _put(x, values, index):
+    return x.at[index].set(values)
+
+def _put_add(x, values, index):
+    return x.at[index].add(values)
+""")
+
 
 # In NumPy's words: for PyTorch and JAX the module and the names of arguments are replaced
 COMMON = {
@@ -103,30 +211,18 @@ class ArraySource:
     def _entry(self, step: Step) -> tuple[str, list[Any]]:
         """The name of a step's entry in the table, and the arguments for it: slots as `Operand`, and parameters."""
         given = arguments(step, [Operand(i) for i in step.ins])
-        name, function = step.name, getattr(numeric, step.name, None)
-        if inspect.isfunction(function) and name not in SPECIAL and name not in MATRIX_WORDS:
+        function = getattr(numeric, step.name, None)
+        if inspect.isfunction(function) and step.name not in SPECIAL and step.name not in MATRIX_WORDS:
             bound = inspect.signature(function).bind(*given)
             bound.apply_defaults()
             given = list(bound.arguments.values())
         shape = self.program.spec(step.ins[0]).shape
-        change = getattr(self, f"_{name}", None) if name in PROTOCOL else None
-        if change is not None:
-            name, given = change(given, shape, step)
-        elif name in ("sech", "sech_square", "sigmoid") and step.dtype.kind == "c":
-            name = f"complex_{name}"
-        elif name in ("cumsum", "cumprod") and not shape:
-            name = "same"
-        elif name == "astype" and self.program.spec(step.ins[0]).dtype.kind == "c" != step.dtype.kind:
-            name = "real_astype"
-        elif name not in self.ops:
-            name = short_name(name, step.params)
+        name, given = (self._reduced if step.name in REDUCTIONS else self._by_parameters)(given, shape, step)
         if name not in self.ops:
             raise TypeError(f"the word {step.name!r} with the parameters {step.params} cannot be written in {self.language.__doc__}")
         return name, given
 
-    # Words whose entry depends on their parameters
-
-    def _reduce(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+    def _reduced(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
         name, (x, dim, keepdim) = step.name, given
         axes = tuple(range(len(shape))) if dim is None else tuple(i % len(shape) for i in dim) if isinstance(dim, (tuple, list)) else (dim,)
         if not axes and name in ("sum", "prod", "amax", "amin") and self.program.spec(step.ins[0]) == (step.shape, step.dtype):
@@ -137,52 +233,45 @@ class ArraySource:
             name = "prod of several dimensions"
         return name, [x, axes[0] if len(axes) == 1 else axes, keepdim]
 
-    _sum = _prod = _amax = _amin = _all = _any = _argmax = _argmin = _norm = _logsumexp = _reduce
-
-    def _dft(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
-        return "inverse_dft" if given[2] else "dft", given[:2]
-
-    def _softmax(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
-        x, dim = given
-        dim = dim[0] if isinstance(dim, (tuple, list)) and len(dim) == 1 else dim
-        single = f"single_{step.name}"
-        return single if type(dim) is int and single in self.ops else step.name, [x, dim]
-
-    _log_softmax = _softmax
-
-    def _put(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
-        x, values, index, accumulate = given
-        return "put_add" if accumulate else "put", [x, values, index]
-
-    def _strided(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
-        return "strided", [given[0], given[1].positions]
-
-    def _strided_put(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
-        return "strided_put", [given[0], given[1], given[2].positions, shape]
-
-    def _strided_add(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
-        return "strided_add", [given[0], given[1].positions, tuple(given[2]), given[1].size]
-
-    def _diagonal_place(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
-        rows = np.arange(shape[0]) + max(-given[1], 0)
-        return "diagonal_place", [given[0], rows, rows + given[1], step.shape]
-
-    def _unfold(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
-        x, dimension, size, stride = given
-        at = np.arange(0, shape[dimension] - size + 1, stride)[:, None] + np.arange(size)
-        return "unfold", [x, (*[slice(None)] * dimension, at), dimension + 1]
-
-    def _sinc_derivative(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
-        return "sinc" + (str(given[1]) if given[1] else ""), given[:1]
-
-    def _exp2_derivative(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
-        return "exp2_derivative", [given[0], math.log(2.0) ** given[1]]
-
-    def _log_derivative(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
-        return "log_derivative", [given[0], math.log(given[1])]
-
-    def _softplus(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
-        return ("softplus", given[:1]) if given[1] == 1 else ("scaled_softplus", [given[0], float(given[1])])
+    def _by_parameters(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+        """The entry of a word that depends on its parameters; that with the word's name for the others."""
+        name, (x, *rest) = step.name, given
+        match name:
+            case "dft":
+                return "inverse_dft" if rest[1] else "dft", [x, rest[0]]
+            case "softmax" | "log_softmax":
+                dim = rest[0][0] if isinstance(rest[0], (tuple, list)) and len(rest[0]) == 1 else rest[0]
+                return f"single_{name}" if type(dim) is int and f"single_{name}" in self.ops else name, [x, dim]
+            case "put":
+                return "put_add" if rest[2] else "put", [x, *rest[:2]]
+            case "strided":
+                return name, [x, rest[0].positions]
+            case "strided_put":
+                return name, [x, rest[0], rest[1].positions, shape]
+            case "strided_add":
+                return name, [x, rest[0].positions, tuple(rest[1]), rest[0].size]
+            case "diagonal_place":
+                rows = np.arange(shape[0]) + max(-rest[0], 0)
+                return name, [x, rows, rows + rest[0], step.shape]
+            case "unfold":
+                dimension, size, stride = rest
+                at = np.arange(0, shape[dimension] - size + 1, stride)[:, None] + np.arange(size)
+                return name, [x, (*[slice(None)] * dimension, at), dimension + 1]
+            case "sinc_derivative":
+                return f"sinc{rest[0] or ''}", [x]
+            case "exp2_derivative":
+                return name, [x, math.log(2.0) ** rest[0]]
+            case "log_derivative":
+                return name, [x, math.log(rest[0])]
+            case "softplus":
+                return (name, [x]) if rest[0] == 1 else ("scaled_softplus", [x, float(rest[0])])
+        if name in ("sech", "sech_square", "sigmoid") and step.dtype.kind == "c":
+            name = f"complex_{name}"
+        elif name in ("cumsum", "cumprod") and not shape:
+            name = "same"
+        elif name == "astype" and self.program.spec(step.ins[0]).dtype.kind == "c" != step.dtype.kind:
+            name = "real_astype"
+        return name if name in self.ops else short_name(name, step.params), given
 
     # Texts
 
