@@ -30,7 +30,7 @@ from symgrad.autograd.modes import no_grad as no_grad
 from symgrad.autograd.modes import set_grad_enabled as set_grad_enabled
 from symgrad.carriers.duck import Unrecordable as Unrecordable
 from symgrad.checks import check as check
-from symgrad.codegen.pictures import to_dot as to_dot
+from symgrad.codegen.printers import to_dot as to_dot
 from symgrad.codegen.printers import to_latex as to_latex
 from symgrad.codegen.sources import to_c as to_c
 from symgrad.codegen.sources import to_jax as to_jax

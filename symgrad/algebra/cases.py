@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra import functions, special
+from symgrad.algebra import functions  # noqa: F401  registers the rules
 from symgrad.algebra.limits import clock
 from symgrad.algebra.normal import NoNormalForm, Normal
 from symgrad.algebra.polynomials import TooLarge
@@ -21,7 +21,6 @@ from symgrad.algebra.tower import Frac
 __all__ = ["literally_zero", "regions_of"]
 
 DEPTH = 9  # the depth of nested splits
-RULED = (functions, special)  # modules imported for the rules that they register
 
 # Functions with jumps inside their domain: an identity on both sides of a boundary need not hold on it.
 JUMPS = (sympy.sign, sympy.Heaviside, sympy.Piecewise, sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod, sympy.arg, sympy.atan2, sympy.DiracDelta)

@@ -27,7 +27,7 @@ from symgrad.reports.streams import progress_bar
 from symgrad.sampling.conditions import constants_of_code
 from symgrad.sampling.domain_reader import domain_text, domains_of, simple_number
 from symgrad.sampling.points import as_point, random_direction, room_in
-from symgrad.symbolic.texts import parse_formula
+from symgrad.symbolic.parameters import parse_formula
 
 
 def names_of(formula: Any) -> tuple[str, ...] | None:

@@ -19,7 +19,7 @@ from symgrad.graph.op import REGISTRY
 from symgrad.graph.order import reached
 from symgrad.symbolic.catalogue import plan
 from symgrad.symbolic.conversion import FormulaFunction
-from symgrad.symbolic.definitions import Call
+from symgrad.symbolic.kept import Call
 from symgrad.symbolic.parameters import Parameter, formulas_of, parameters_of
 from symgrad.symbolic.tracing import Trace, cells_of, checked_trace, with_conditions
 from symgrad.trees import LEAF, Spec

@@ -14,9 +14,9 @@ from typing import Any
 from symgrad.codegen.arrays import ArraySource
 from symgrad.codegen.equations import EquationResult, Equations, equations_of
 from symgrad.codegen.languages import C, Jax, NumPy, SourcePrinter, Torch
-from symgrad.codegen.pictures import argument_names, recorded
+from symgrad.codegen.printers import argument_names, recorded
 from symgrad.codegen.texts import Text
-from symgrad.symbolic.definitions import Unknown
+from symgrad.symbolic.kept import Unknown
 from symgrad.symbolic.parameters import identifiers
 from symgrad.symbolic.programs import Place, Writer
 

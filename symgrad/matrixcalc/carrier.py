@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.matrixcalc.cholesky import cholesky_factor, is_factor
 from symgrad.matrixcalc.labelled import (
     Condition,
     Labelled,
@@ -27,6 +26,7 @@ from symgrad.matrixcalc.labelled import (
     with_axes,
 )
 from symgrad.matrixcalc.pairings import reshaped
+from symgrad.matrixcalc.rewriting import cholesky_factor, is_factor
 from symgrad.matrixcalc.terms import Dimension, Factor, Index, MatrixFunction, NoCompactForm, Sum, Term, constant, plus, times
 
 __all__ = ["carrier"]

@@ -18,7 +18,7 @@ from symgrad.carriers.lapack import hermitian_parts
 from symgrad.engine.replay import replay
 from symgrad.errors import LinAlgError
 from symgrad.matrixcalc.evaluation import FLOATS, PRECISE, of_form, of_sum
-from symgrad.matrixcalc.form import MatrixForm
+from symgrad.matrixcalc.printing import MatrixForm
 from symgrad.matrixcalc.reading import TensorGraph
 from symgrad.matrixcalc.terms import Dimension, Sum, Symbol
 

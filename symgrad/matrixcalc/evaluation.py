@@ -10,8 +10,8 @@ import sympy
 
 from symgrad.algebra.values import value
 from symgrad.carriers import numeric, precise, symbolic
-from symgrad.matrixcalc.form import MatrixForm
 from symgrad.matrixcalc.functions import ElementwiseFunction
+from symgrad.matrixcalc.printing import MatrixForm
 from symgrad.matrixcalc.terms import Applied, AxisLength, Delta, Dimension, Factor, Head, Index, Pairing, Sum, Symbol, Term
 
 __all__ = ["FLOATS", "PRECISE", "SYMPY", "Field", "of_form", "of_sum"]
@@ -64,18 +64,26 @@ def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, me
     memo = {} if memo is None else memo
     out = field.full(0, tuple(sizes(i.dimension) for i in total.out))
     for term in total.terms:
-        numbers: dict[Index, int] = {}
-        operands: list[Any] = [np.asarray(field.full(term.coefficient, ())), []]
         arrays, free = _operands(term, total.out, values, field, sizes, memo)
-        for array, indices in arrays:
-            operands += [np.asarray(array), [numbers.setdefault(i, len(numbers)) for i in indices]]
-        kept = [i for i in free if i in numbers]
-        found = np.asarray(np.einsum(*operands, [numbers[i] for i in kept], optimize=len(arrays) > 1))
+        found, kept = _contracted([(field.full(term.coefficient, ()), []), *arrays], free, field)
         found = found[tuple(slice(None) if i in kept else None for i in free)]
         if len(free) > len(total.out):  # axes of pairs that were split
             found = np.broadcast_to(found, [sizes(i.dimension) for i in free]).reshape(out.shape)
         out = out + field.lift(found)
     return np.asarray(out)
+
+
+def _contracted(operands: list[tuple[Any, list[Index]]], out: Sequence[Index], field: Field) -> tuple[Any, list[Index]]:
+    """The sum of the products over all indices outside the output, of two operands at a time; with the indices that it has."""
+    array, at = operands.pop(0)
+    while operands:
+        other, indices = operands.pop(next((n for n, (_, some) in enumerate(operands) if not set(some).isdisjoint(at)), 0))
+        left = set(out).union(*[some for _, some in operands])
+        numbers = {i: n for n, i in enumerate(dict.fromkeys([*at, *indices]))}
+        kept = [i for i in (out if not operands else numbers) if i in numbers and i in left]
+        rows = [[numbers[i] for i in some] for some in (at, indices, kept)]
+        array, at = np.asarray(np.einsum(np.asarray(array), rows[0], np.asarray(other), rows[1], rows[2], optimize=not field.exact)), kept
+    return array, at
 
 
 def _operands(term: Term, out: Sequence[Index], *given: Any) -> tuple[list[tuple[Any, list[Index]]], list[Index]]:

@@ -19,14 +19,12 @@ from symgrad.graph.node import NAMED, Leaf
 from symgrad.matrixcalc.confirming import confirm, sizes_of
 from symgrad.matrixcalc.derivatives import derivative
 from symgrad.matrixcalc.evaluation import FLOATS, SYMPY, of_sum
-from symgrad.matrixcalc.form import MatrixForm
 from symgrad.matrixcalc.forms import form_of, weight, with_recorded_lengths
-from symgrad.matrixcalc.indexed import index_latex, index_numpy, index_text
-from symgrad.matrixcalc.printing import Latex, TextPrinter
+from symgrad.matrixcalc.printing import Latex, MatrixForm, TextPrinter
 from symgrad.matrixcalc.reading import TensorGraph
 from symgrad.matrixcalc.rewriting import reflect_sigmoids, split_inverses, with_softmax, without_minus
 from symgrad.matrixcalc.simplify import expand, factor, simplify
-from symgrad.matrixcalc.source import NumPySource
+from symgrad.matrixcalc.source import NumPySource, index_latex, index_numpy, index_text
 from symgrad.matrixcalc.terms import Dimension, NoCompactForm, Sum, Symbol, with_symbols
 from symgrad.reference.run import Run
 from symgrad.system.limits import ELEMENTS, SHORT, within

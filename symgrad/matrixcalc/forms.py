@@ -7,8 +7,8 @@ from typing import Any
 
 import sympy
 
-from symgrad.matrixcalc.form import MatrixForm, transpose
 from symgrad.matrixcalc.kronecker import kronecker_form, resolve_pairings
+from symgrad.matrixcalc.printing import MatrixForm, transpose
 from symgrad.matrixcalc.terms import ONE, Applied, AxisLength, Delta, Factor, Index, NoCompactForm, Pairing, Sum, Symbol, Term
 
 __all__ = ["form_of", "with_recorded_lengths", "weight"]

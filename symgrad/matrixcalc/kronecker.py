@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.matrixcalc.form import MatrixForm, transpose
+from symgrad.matrixcalc.printing import MatrixForm, transpose
 from symgrad.matrixcalc.terms import Index, NoCompactForm
 
 __all__ = ["kronecker_form"]

@@ -12,8 +12,8 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.matrixcalc.carrier import carrier
-from symgrad.matrixcalc.cholesky import without_factors
 from symgrad.matrixcalc.labelled import Condition, Labelled, lift
+from symgrad.matrixcalc.rewriting import without_factors
 from symgrad.matrixcalc.terms import ONE, AxisLength, Dimension, Factor, Index, NoCompactForm, Sum, Symbol, Term, times
 
 __all__ = ["TensorGraph"]

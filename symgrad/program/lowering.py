@@ -15,9 +15,8 @@ import numpy as np
 from symgrad.carriers import MATRIX_WORDS, PROTOCOL
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.carriers.structure import is_basic
-from symgrad.program.composites import COMPOSITE, REDUCING
 from symgrad.program.program import LISTS, ArraySpec, Program, has_operand
-from symgrad.program.scalars import ALIASES, scalar_expression
+from symgrad.program.scalars import ALIASES, COMPOSITE, REDUCING, scalar_expression
 
 __all__ = ["FRESH", "Lowered", "LoweredOp"]
 

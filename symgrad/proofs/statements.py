@@ -13,12 +13,11 @@ from symgrad.algebra.deciding import shortest_difference
 from symgrad.algebra.evaluating import Unknown
 from symgrad.algebra.identity import identical
 from symgrad.algebra.limits import OutOfTime, clock, limited
-from symgrad.algebra.solutions import solutions
+from symgrad.algebra.visits import solutions
 from symgrad.carriers import symbolic
 from symgrad.graph.op import Op
 from symgrad.proofs.case import Case, Key
-from symgrad.proofs.matrix_points import is_inside
-from symgrad.proofs.numbers import NumericComparison, NumericResult
+from symgrad.proofs.numbers import NumericComparison, NumericResult, is_inside
 from symgrad.proofs.regions import ERRORS, Region, borders, generic, is_border, regions
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED

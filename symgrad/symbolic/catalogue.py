@@ -20,8 +20,7 @@ from symgrad.carriers import symbolic
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.extending import BUILT_IN
-from symgrad.symbolic.definitions import DEFINITIONS, HALF, Call, Unknown
-from symgrad.symbolic.kept import Kept, is_special
+from symgrad.symbolic.kept import DEFINITIONS, HALF, Call, Kept, Unknown, is_special
 
 __all__ = ["NAMED", "known_formula", "known_names", "plan", "special_call", "special_formulas"]
 

@@ -19,8 +19,7 @@ from sympy.polys.rings import sring
 
 from symgrad.algebra.series import Laurent
 from symgrad.algebra.stable import elementary, stable_form
-from symgrad.algebra.stable_means import Mean, join_logarithms
-from symgrad.algebra.stable_ratios import Ratio, with_ratios
+from symgrad.algebra.stable_products import Mean, Ratio, join_logarithms, with_ratios
 from symgrad.algebra.values import value
 from symgrad.carriers.sizes import expanded_terms
 from symgrad.graph.domains import Domain

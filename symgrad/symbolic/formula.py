@@ -22,8 +22,7 @@ import sympy
 
 from symgrad.algebra.series import Laurent, NotAnalytic, expansion
 from symgrad.algebra.stable_functions import log1p, partial, with_kinks
-from symgrad.algebra.stable_means import Mean, with_means
-from symgrad.algebra.stable_ratios import FORMULAS, VANISHING, VARIABLE
+from symgrad.algebra.stable_products import FORMULAS, VANISHING, VARIABLE, Mean, with_means
 from symgrad.algebra.values import Unknown, value
 from symgrad.carriers import numeric, precise, symbolic
 from symgrad.carriers.batched import Batched

@@ -26,8 +26,7 @@ import numpy as np
 import sympy
 
 from symgrad.algebra import stable_functions as stable
-from symgrad.algebra.stable_means import Mean
-from symgrad.algebra.stable_ratios import Ratio
+from symgrad.algebra.stable_products import Mean, Ratio
 from symgrad.algebra.values import Unknown, value
 from symgrad.carriers import numeric
 from symgrad.carriers.special.table import SPECIAL

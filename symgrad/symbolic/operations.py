@@ -24,8 +24,8 @@ from symgrad.sampling.domain_reader import domains_of
 from symgrad.symbolic.exporting import jax_function, torch_function
 from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded_op, with_signature
 from symgrad.symbolic.kept import written_out
+from symgrad.symbolic.parameters import parse_formula
 from symgrad.symbolic.probe import HOPELESS
-from symgrad.symbolic.texts import parse_formula
 from symgrad.system.limits import GENERATED, SHORT, TooLarge, within
 
 __all__ = ["FormulaOp", "FormulaReport", "op_from_sympy"]

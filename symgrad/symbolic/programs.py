@@ -22,7 +22,7 @@ from sympy.tensor.indexed import Indexed
 
 from symgrad.algebra.stable import stable_form_to_differentiate
 from symgrad.symbolic.catalogue import plan
-from symgrad.symbolic.definitions import Call, Unknown
+from symgrad.symbolic.kept import Call, Unknown
 
 __all__ = ["Place", "OpProgram", "OpStep", "Writer", "program_of"]
 

@@ -16,8 +16,7 @@ import sympy
 from symgrad.algebra.stable import stable_form_to_differentiate
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.symbolic.catalogue import NAMED, known_formula, plan, special_formulas
-from symgrad.symbolic.definitions import Call, Unknown
-from symgrad.symbolic.kept import Kept, is_kept, is_special, kept_function
+from symgrad.symbolic.kept import Call, Kept, Unknown, is_kept, is_special, kept_function
 
 __all__ = ["keep"]
 

@@ -31,7 +31,7 @@ from symgrad.reference.quotients import Reader
 from symgrad.reference.recorder import Box, RecordingCarrier
 from symgrad.reference.sources import OracleReferenceValues
 from symgrad.reference.tensors import is_active
-from symgrad.symbolic.texts import CONSTANTS
+from symgrad.symbolic.parameters import CONSTANTS
 from symgrad.system.restoring import workdps
 from symgrad.testing.claimed import ClaimedOp, is_function
 from symgrad.testing.failure import Wrong

@@ -18,7 +18,7 @@ from symgrad.frameworks.naming import import_path
 from symgrad.graph import domains
 from symgrad.graph.domains import Domain, Interval
 from symgrad.sampling.domain_reader import text_that_reads
-from symgrad.symbolic.texts import parse_formula
+from symgrad.symbolic.parameters import parse_formula
 from symgrad.testing.attack import Attack, Check, user_example
 from symgrad.testing.claims import Claims
 from symgrad.testing.examples import Example

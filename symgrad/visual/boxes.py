@@ -15,8 +15,7 @@ from symgrad.engine.tensor import wrap
 from symgrad.formulas.expressions import expr
 from symgrad.graph.freed import Released, freed
 from symgrad.graph.node import NAMED, Leaf
-from symgrad.visual.folding import Fold
-from symgrad.visual.formulas import formula, name_of, text_of
+from symgrad.visual.folding import Fold, formula, name_of, text_of
 from symgrad.visual.tracing import CONSTANT, IO, MEMBERS, Vertex
 
 __all__ = ["NodeBox", "NodeLabels", "GraphView", "one_line", "short"]

@@ -70,7 +70,7 @@ class Picture:
 
     def png(self, dpi: int = 144) -> bytes:
         """The picture as PNG, drawn by matplotlib. Raises ImportError where that is not installed."""
-        from symgrad.visual.drawing import png_of  # imports matplotlib
+        from symgrad.visual.texts import png_of  # imports matplotlib
 
         return png_of(self.view, self.caption, dpi)
 

@@ -25,8 +25,7 @@ from symgrad.algebra.stable_functions import (  # noqa: F401  the forms name the
     step,
     whole,
 )
-from symgrad.algebra.stable_means import Mean
-from symgrad.algebra.stable_ratios import FORMULAS, VARIABLE, Ratio, with_ratios
+from symgrad.algebra.stable_products import FORMULAS, VARIABLE, Mean, Ratio, with_ratios
 from tests.support.lines import lines
 
 x, y = sympy.symbols("x y", real=True)

@@ -21,7 +21,7 @@ from symgrad.reference.sources import ExpressionSource, differences
 from symgrad.sampling.conditions import boundary_numbers
 from symgrad.sampling.domain_reader import domain_of, domain_text, domains_of, parse_domains, simple_number
 from symgrad.sampling.points import draw_points, edge_points
-from symgrad.symbolic.texts import parse_formula
+from symgrad.symbolic.parameters import parse_formula
 from tests.support.lines import lines
 
 

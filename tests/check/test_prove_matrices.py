@@ -15,7 +15,7 @@ from symgrad.linalg import eigh, eigvals, eigvalsh, matrix_exp, svdvals
 from symgrad.ops import matrices
 from symgrad.ops.linalg import matrix_transpose
 from symgrad.proofs.case import Case
-from symgrad.proofs.matrix_points import fitted, is_inside
+from symgrad.proofs.numbers import fitted, is_inside
 
 
 def raising(*args):

@@ -19,7 +19,7 @@ from symgrad.graph.domains import POSITIVE
 from symgrad.graph.op import REGISTRY
 from symgrad.symbolic.catalogue import known_names, plan
 from symgrad.symbolic.conversion import from_sympy
-from symgrad.symbolic.definitions import Unknown
+from symgrad.symbolic.kept import Unknown
 from symgrad.symbolic.programs import program_of
 from symgrad.symbolic.tracing import to_sympy
 from tests.ops.test_compositions import POINTS, check, formula, trees

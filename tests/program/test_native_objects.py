@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from symgrad.cli import main
-from symgrad.program.native import Unsupported, blas, compiler, find_compiler, mathematics, native, runner, store
+from symgrad.program.native import Unsupported, compiler, find_compiler, internals, mathematics, native, runner, store
 from symgrad.program.native.compiler import program_key
 from symgrad.program.program import ArraySpec, Program, Step, interpreter
 from tests.support.programs import Builder, chain
@@ -203,9 +203,9 @@ def test_products_by_the_functions_of_scipy(dtype: str, monkeypatch: pytest.Monk
     p, q, r = map(b.input, (x, y, v))
     program = b.program(b.mm(p, q), b.mm(b.permute(q, (1, 0)), b.permute(p, (1, 0))), b.matmul(p, r))
     own = native(program)
-    monkeypatch.setattr(blas, "_of_numpy", lambda: None)
+    monkeypatch.setattr(internals, "_of_numpy", lambda: None)
     run = native(program)
-    assert blas.integer_bits() == 32 and "int32_t *" in run.source
+    assert internals.integer_bits() == 32 and "int32_t *" in run.source
     small = 30 * float(np.finfo(dtype).eps)
     for found, other, expected in zip(run([x, y, v]), own([x, y, v]), (x @ y, y.T @ x.T, x @ v)):
         np.testing.assert_allclose(found, expected, rtol=small, atol=small)

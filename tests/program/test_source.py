@@ -423,10 +423,10 @@ def test_a_result_has_the_memory_order_of_its_operands():
 @pytest.fixture
 def small_slices(monkeypatch):
     """Slices of two or three rows, so that small arrays have some."""
-    from symgrad.program import slices
+    from symgrad.program import backends
 
-    monkeypatch.setattr(slices, "LARGE", 32)
-    monkeypatch.setattr(slices, "SLICE", 24)
+    monkeypatch.setattr(backends, "LARGE", 32)
+    monkeypatch.setattr(backends, "SLICE", 24)
 
 
 @given(case=programs())

@@ -110,7 +110,7 @@ def readers():
     from symgrad.formulas.parsing import ParseError, parse, parse_values
     from symgrad.matrixcalc import matrix_gradient
     from symgrad.sampling.domain_reader import domain_of, parse_domains
-    from symgrad.symbolic.texts import parse_formula
+    from symgrad.symbolic.parameters import parse_formula
 
     x = symgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
 

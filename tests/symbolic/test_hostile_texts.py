@@ -15,7 +15,7 @@ from symgrad.formulas.programs import arity, fixed_places, functions
 from symgrad.matrixcalc import matrix_gradient
 from symgrad.sampling.domain_reader import domain_of, parse_domains
 from symgrad.symbolic.operations import op_from_sympy
-from symgrad.symbolic.texts import parse_formula
+from symgrad.symbolic.parameters import parse_formula
 from symgrad.system.limits import TooLarge
 from tests.support.lines import lines
 

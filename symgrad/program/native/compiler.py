@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.layouts.strides import Geometry
-from symgrad.program.native.blas import integer_bits
+from symgrad.program.native.internals import integer_bits
 from symgrad.program.native.mathematics import libraries, vector_functions
 from symgrad.program.native.nodes import Unsupported, filling, selections
 from symgrad.program.native.store import stored, warn_once

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.program.composites import COMPOSITE, decay
 from symgrad.program.native.mathematics import BINARY_CALLS, CALLS
 from symgrad.program.native.nodes import BOOL, FLOAT64, KernelGraph, Ref, Unsupported, broadcast, is_weak, literal_array, permuted
+from symgrad.program.scalars import COMPOSITE, decay
 
 __all__ = ["Elementwise"]
 

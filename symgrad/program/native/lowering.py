@@ -13,7 +13,7 @@ from symgrad.carriers import PROTOCOL
 from symgrad.carriers.structure import is_basic
 from symgrad.program.native import elementwise
 from symgrad.program.native.elementwise import Elementwise
-from symgrad.program.native.indexing import has_recorded, recorded_positions
+from symgrad.program.native.indexing import einsum, has_recorded, recorded_positions
 from symgrad.program.native.nodes import (
     C_TYPES,
     FLOAT32,
@@ -30,7 +30,6 @@ from symgrad.program.native.nodes import (
     selections,
     view,
 )
-from symgrad.program.native.products import einsum
 from symgrad.program.program import LISTS, Program, arguments
 
 __all__ = ["lower"]

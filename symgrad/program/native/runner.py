@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.program.native.blas import addresses
 from symgrad.program.native.compiler import compiled, program_key
 from symgrad.program.native.emission import Emission
+from symgrad.program.native.internals import HEAD, ITEMS, READS_OBJECTS, addresses
 from symgrad.program.native.lowering import lower
-from symgrad.program.native.objects import HEAD, ITEMS, READS_OBJECTS
 from symgrad.program.native.schedule import ALIGNMENT, KernelSchedule
 from symgrad.program.program import ArraySpec, Program
 
