@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from symgrad.frameworks.adapter import import_extra
 from symgrad.symbolic.formula import OpFormula, Order
 from symgrad.symbolic.support import CONVERGED, Patch, average, horner, over, power
 from symgrad.symbolic.wide import Guard, trusted_sizes, with_guard
@@ -72,17 +73,9 @@ COMMON = "abs exp expm1 log log1p sin cos tan sinh cosh tanh sign floor ceil hyp
          "acos acosh asin asinh atan atan2 atanh pow remainder"
 
 
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise ImportError("as_torch_function needs torch: pip install 'symgrad[parity]'") from None
-    return torch
-
-
 @functools.cache
 def _torch_names() -> dict[str, Any]:
-    torch = _torch()
+    torch = import_extra("torch", "as_torch_function")
 
     def of_two(function: Any) -> Callable[..., Any]:
         def call(a: Any, b: Any) -> Any:
@@ -108,7 +101,7 @@ def _torch_names() -> dict[str, Any]:
 
 @functools.cache
 def _jax_names() -> dict[str, Any]:
-    jnp = _jax().numpy
+    jnp = import_extra("jax.numpy", "as_jax")
     names = {name: getattr(jnp, name) for name in (*COMMON.split(), "maximum", "minimum", "cbrt")}
     def base(x: Any) -> dict[str, Any]:
         return short if x.dtype.itemsize < 8 else long
@@ -120,20 +113,12 @@ def _jax_names() -> dict[str, Any]:
     return names
 
 
-def _jax() -> Any:
-    try:
-        import jax
-    except ImportError:
-        raise ImportError("as_jax needs jax: pip install 'symgrad[parity]'") from None
-    return jax
-
-
 def torch_function(formula: OpFormula) -> Callable[..., Any]:
     """A function of torch tensors whose derivatives of every order are those of the formula.
 
     It is a `torch.autograd.Function`, whose backward calls the function of the next order. Tensors broadcast; Python numbers are converted.
     """
-    torch = _torch()
+    torch = import_extra("torch", "as_torch_function")
     names = _torch_names()
 
     @functools.cache
@@ -179,7 +164,7 @@ def torch_function(formula: OpFormula) -> Callable[..., Any]:
 
 def jax_function(formula: OpFormula) -> Callable[..., Any]:
     """A `jax.custom_jvp` function of JAX arrays whose derivatives of every order are those of the formula; it works inside jit, vmap and grad."""
-    jax = _jax()
+    jax = import_extra("jax", "as_jax")
     names = _jax_names()
 
     @functools.cache

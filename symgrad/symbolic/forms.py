@@ -26,7 +26,7 @@ from symgrad.graph.domains import Domain
 from symgrad.symbolic.generating import Code, RatioCode, generate
 from symgrad.symbolic.kept import Kept, written_out
 from symgrad.symbolic.probe import COUNT, DISTANCES, HOPELESS, OVERFLOW, Probe, row_of
-from symgrad.symbolic.recognising import keep
+from symgrad.symbolic.reading import keep
 from symgrad.symbolic.support import Patch
 from symgrad.symbolic.wide import Guard
 from symgrad.system.limits import TERMS

@@ -39,8 +39,7 @@ from symgrad.reference.recorder import Box
 from symgrad.symbolic.forms import Form, best_form, centres, series_of_derivative
 from symgrad.symbolic.generating import Code, generate, plain_names
 from symgrad.symbolic.kept import Kept, written_out
-from symgrad.symbolic.reading import evaluate_expression
-from symgrad.symbolic.recognising import keep
+from symgrad.symbolic.reading import evaluate_expression, keep
 
 __all__ = ["OpFormula", "Order", "argument_names", "ratio_code", "recorded_op", "with_signature"]
 

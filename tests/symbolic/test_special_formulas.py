@@ -14,7 +14,7 @@ from symgrad.formulas.parsing import ParseError, parse
 from symgrad.graph.domains import POSITIVE
 from symgrad.graph.op import REGISTRY
 from symgrad.symbolic.kept import Kept, written_out
-from symgrad.symbolic.recognising import keep
+from symgrad.symbolic.reading import keep
 from tests.support.special_sources import CASES, points
 
 x, y = sympy.symbols("x y")
