@@ -18,8 +18,6 @@ from symgrad.carriers.special.gammas import lgamma_digits, psi_digits
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.system.restoring import workprec
 
-__all__ = ["DEFINITIONS", "FUNCTIONS", "REFUSED", "has_number", "operands", "special"]
-
 SMALL = 100  # the largest numerators and denominators of arguments at which SymPy computes an exact value
 FARTHEST = 2000  # the most steps of a recurrence
 DIGITS = 20000  # the most bits after the point

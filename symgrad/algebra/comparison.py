@@ -24,8 +24,6 @@ from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, BaseR
 from symgrad.sampling.conditions import boundaries
 from symgrad.sampling.points import shrink_values
 
-__all__ = ["Comparison", "Identity"]
-
 FIRST, LAST = 75, 600  # the digits of the first and of the last rung
 AGREED = 50  # equal digits that are required
 SHARE = 0.5  # the part of the time for numbers, before the algebra

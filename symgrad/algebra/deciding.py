@@ -20,9 +20,6 @@ from symgrad.algebra.ranges import Range
 from symgrad.algebra.signs import NotRegular, Split
 from symgrad.algebra.tower import Frac
 
-__all__ = ["FAILURES", "literally_zero", "regions_of", "shortest_difference", "shortest_form", "tractable", "vanishes"]
-
-
 DEPTH = 9  # the depth of nested splits
 
 # Functions with jumps inside their domain: an identity on both sides of a boundary need not hold on it.

@@ -19,8 +19,6 @@ from symgrad.algebra.catalogue import DEFINITIONS, FUNCTIONS, REFUSED, operands,
 from symgrad.algebra.stochastic import Arithmetic, Gaussian, Number, Sample
 from symgrad.carriers.digits import Undecided, Undefined
 
-__all__ = ["STEPS", "Evaluator", "Unknown", "exact_float", "expand_function", "undefined_functions"]
-
 Step = Callable[..., Any]
 TERMS = 1000  # the most terms of a sum or product
 

@@ -12,8 +12,6 @@ import sympy
 from symgrad.algebra.polynomials import Monomial, Poly, key, monomial_power, whole
 from symgrad.algebra.tower import Frac
 
-__all__ = ["conjugate_root", "halves", "logarithms", "norm", "real_expression", "make_real", "sign_between"]
-
 BOXES = 400  # the most intervals into which the range of a symbol is divided
 DIGITS = 40
 HALF = Fraction(1, 2)

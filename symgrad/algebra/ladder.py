@@ -29,9 +29,6 @@ import numpy as np
 
 from symgrad.carriers import precise
 
-__all__ = ["AGREED", "DIFFERENT", "DIGITS", "MOST", "NEGLIGIBLE", "OPEN", "RIGHT", "SAME", "WIDE", "agreeing_digits", "compare_numbers", "condition",
-           "movement", "random_shift", "rungs", "settle"]
-
 DIGITS, MOST = 65, 3000  # the digits of the first and of the last rung by default: fifty digits and a guard
 WIDE = (DIGITS, 400, 1600, MOST)
 RIGHT = 30  # the correct digits of a settled number

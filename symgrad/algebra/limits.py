@@ -11,9 +11,6 @@ from types import FrameType
 
 from symgrad.system.restoring import restored
 
-__all__ = ["Budget", "OutOfTime", "clock", "limited", "stoppable"]
-
-
 LONGEST = 10**6  # the longest time of a timer in seconds
 WAITING = 5.0  # the largest ratio of elapsed time to processor time
 clock = time.process_time

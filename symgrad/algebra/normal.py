@@ -19,8 +19,6 @@ from symgrad.algebra.polynomials import Monomial, Poly, key, monomial_power, who
 from symgrad.algebra.signs import NotRegular, Signs
 from symgrad.algebra.tower import Frac, Generator
 
-__all__ = ["NoNormalForm", "Normal", "rule"]
-
 REGULAR = ("atan", "erf", "Si", "Shi", "fresnels", "fresnelc")  # of a real argument
 REGULAR_BEYOND_0 = ("gamma", "loggamma", "polygamma", "LambertW")
 

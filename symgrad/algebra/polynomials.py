@@ -17,9 +17,6 @@ import sympy
 
 from symgrad.algebra.limits import clock
 
-__all__ = ["DEGREE", "ONE", "Monomial", "Poly", "TooLarge", "add", "constant", "content", "factor_list", "generators", "key", "monomial_power",
-           "monomial_times", "scale", "times", "whole"]
-
 Rational: TypeAlias = "int | Fraction"
 Monomial: TypeAlias = "tuple[tuple[int, Any], ...]"
 Poly: TypeAlias = "dict[Monomial, Any]"

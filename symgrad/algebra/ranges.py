@@ -16,8 +16,6 @@ from symgrad.algebra.stochastic import Exact, Gaussian
 from symgrad.graph.domains import Domain
 from symgrad.sampling.domain_reader import Piece, domain_of, pieces_of
 
-__all__ = ["Range", "points_in", "ranges_of"]
-
 SPECIAL = tuple(Fraction(*x) for x in ((0, 1), (1, 1), (-1, 1), (2, 1), (-2, 1), (1, 2), (-1, 2), (3, 1), (-3, 1), (10, 1), (-10, 1)))
 WORDS = ("real", "complex", "positive", "negative", "nonnegative", "nonpositive", "nonzero", "zero", "integer", "even", "odd", "prime", "imaginary",
          "rational", "finite")

@@ -20,8 +20,6 @@ from symgrad.algebra.stable_functions import elementary, larger, smaller, whole
 from symgrad.algebra.values import value
 from symgrad.carriers.digits import context, working_precision
 
-__all__ = ["Laurent", "NotAnalytic", "expansion"]
-
 DIGITS = 100
 SMALL = context.mpf(10) ** -70  # the size, relative to its terms, below which a coefficient is zero
 

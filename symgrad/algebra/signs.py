@@ -14,8 +14,6 @@ from symgrad.algebra.limits import clock
 from symgrad.algebra.polynomials import ONE, Monomial, Poly, TooLarge, content, factor_list, generators, key, monomial_power, monomial_times
 from symgrad.algebra.tower import Frac, Tower
 
-__all__ = ["NotRegular", "Signs", "Split"]
-
 
 class NotRegular(Exception):
     """The error for a subexpression that may have a pole, a jump or a branch cut in the region."""

@@ -30,8 +30,6 @@ from symgrad.algebra.stable_functions import (
 )
 from symgrad.algebra.stable_products import by_exponential, hyperbolic, magnitudes
 
-__all__ = ["Suggestion", "elementary", "stable_form", "stable_form_to_differentiate", "suggestions"]
-
 ONE = sympy.S.One
 
 

@@ -28,9 +28,6 @@ from sympy import Add, Mul, Pow, atan, cosh, exp, sech, sign, sin, sinh, tan, ta
 
 from symgrad.algebra.stable_functions import DEFINITIONS, StableFunction, elementary, expm1, log1p, partial, sech_squared, sigmoid
 
-__all__ = ["PARAMETER", "VARIABLE", "Mean", "Ratio", "by_exponential", "hyperbolic", "join_logarithms", "magnitudes", "with_means", "with_ratios"]
-
-
 ONE = sympy.S.One
 
 

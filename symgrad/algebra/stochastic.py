@@ -18,8 +18,6 @@ import mpmath
 
 from symgrad.carriers.digits import Undecided, Undefined
 
-__all__ = ["EXACT", "Arithmetic", "Exact", "Gaussian", "Number", "Sample"]
-
 EXACT = -(2**80)  # the exponent of a zero error: below that of any number
 LONGEST = 3000  # the most bits of an exact number; a longer one is rounded
 LARGEST = 60  # the most bits before the point of the argument of an exponential or a periodic function

@@ -29,8 +29,6 @@ from symgrad.algebra.polynomials import (
     whole,
 )
 
-__all__ = ["Frac", "Generator", "Tower"]
-
 LARGEST_PRIME = 50  # the bound of the primes whose square roots are expressed by roots of unity
 
 

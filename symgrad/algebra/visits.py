@@ -14,9 +14,6 @@ from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.ranges import Range
 from symgrad.sampling.conditions import boundaries, boundary_points
 
-__all__ = ["Visits", "solutions"]
-
-
 BASES = (Fraction(3, 2), Fraction(5, 2), Fraction(-3, 4), Fraction(4)), (Fraction(12), Fraction(3), Fraction(-2), Fraction(1, 2))
 MOST, POINTS, NEARBY = 16, 60, 5  # the most conditions, boundary points, and numbers at and near a boundary
 SECONDS = 0.5  # the time to decide that a condition is constant

@@ -21,8 +21,6 @@ from symgrad.codegen.languages import Jax, NumPy, SourcePrinter, Torch, short_na
 from symgrad.codegen.texts import LONGEST, Text, helpers_called
 from symgrad.program.program import LISTS, Operand, Program, Step, arguments
 
-__all__ = ["ArraySource"]
-
 INLINE = 4  # elements of an array up to which it is written where it is used
 REDUCTIONS = ("sum", "prod", "amax", "amin", "all", "any", "argmax", "argmin", "norm", "logsumexp")
 LARGEST = 100_000  # elements of a constant that is written at all

@@ -7,8 +7,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Arrays", "Loops", "Value", "known", "made", "run_loop"]
-
 FEW = 4  # repetitions that are written one after the other
 NAMES = {"abs": "abs", "arcsin": "asin", "arcsinh": "asinh", **{name: name for name in (
     "clip cos cosh digamma digamma_derivative erf erfc exp exp2 expm1 floor gamma lgamma log log1p maximum minimum round sign sin sinh sqrt tan tanh "

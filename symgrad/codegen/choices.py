@@ -12,8 +12,6 @@ from typing import Any
 
 import sympy
 
-__all__ = ["Finite", "with_choices"]
-
 Equation = tuple[Any, Any]
 DEEPEST = 2  # choices within each other; a further factor is compared with 0
 STRICT = {sympy.Ge: sympy.Gt, sympy.Le: sympy.Lt}

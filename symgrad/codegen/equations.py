@@ -24,8 +24,6 @@ from symgrad.symbolic.parameters import Parameter, formulas_of, parameters_of
 from symgrad.symbolic.tracing import Trace, cells_of, checked_trace, with_conditions
 from symgrad.trees import LEAF, Spec
 
-__all__ = ["Equations", "EquationResult", "equations_of"]
-
 WHERE = REGISTRY["where"]
 SHORT = 400  # the number of operations up to which equations are merged, so that a stable form can be found
 

@@ -25,8 +25,6 @@ from symgrad.symbolic.catalogue import WITH_PARAMETERS
 from symgrad.symbolic.conversion import number_of
 from symgrad.symbolic.programs import OpProgram, OpStep, Place
 
-__all__ = ["C", "Jax", "NumPy", "SourcePrinter", "Torch", "short_name"]
-
 
 class SourcePrinter(CodePrinter):
     """A printer of SymPy that writes one program; a language adds its ops.

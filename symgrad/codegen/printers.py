@@ -16,9 +16,6 @@ from symgrad.compiled.function import CompiledFunction
 from symgrad.program.program import LISTS, Program, Step, arguments
 from symgrad.trees import LEAF
 
-__all__ = ["argument_names", "latex_of_program", "recorded", "to_dot", "to_latex"]
-
-
 KNOWN = frozenset("sin cos tan sinh cosh tanh log exp".split())  # LaTeX's own functions
 NOTATION = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "neg": "-{0}", "div": r"\frac{{{0}}}{{{1}}}", "square": "{0}^{{2}}", "pow": "{0}^{{{1}}}",

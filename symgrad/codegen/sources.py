@@ -20,8 +20,6 @@ from symgrad.symbolic.kept import Unknown
 from symgrad.symbolic.parameters import identifiers
 from symgrad.symbolic.programs import Place, Writer
 
-__all__ = ["to_c", "to_jax", "to_python", "to_torch"]
-
 REMEDY = "symgrad.compile runs it, and to_torch and to_jax have sources of all special functions"
 RESERVED = C.reserved_words | frozenset("np jnp jax scipy torch math main".split())
 OUTPUTS = frozenset("value gradient hessian out".split())  # the arguments that a C function writes to

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["LONGEST", "Text", "helpers_called", "number_in_name", "number_of_name"]
-
 IN_NAMES = str.maketrans({"-": "m", ".": "p", "+": None})
 LONGEST = 70  # characters up to which an expression is written inside another
 

@@ -17,8 +17,6 @@ from typing import Any
 from symgrad.codegen.c_tracer import Arrays, Loops, Value, known, made, run_loop
 from symgrad.codegen.texts import LONGEST, Text, number_in_name, number_of_name
 
-__all__ = ["Translated"]
-
 
 def _reached(roots: Sequence[Value], cut: tuple[Value, int] | None = None) -> dict[Value, int]:
     """The values that others are computed from, and how often each is read; without one operand of one value."""

@@ -24,8 +24,6 @@ from symgrad.graph.order import upstream
 from symgrad.system.restoring import collection_paused
 from symgrad.system.weakkeys import WeakKeys
 
-__all__ = ["ElementSymbols", "assignments", "conditions", "equations", "expr", "formula", "keep_alive", "leaves", "names"]
-
 METHODS = MethodTable()
 
 Seeds = Sequence[tuple[Node, Any]]

@@ -25,8 +25,6 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 
-__all__ = ["LetForm"]
-
 LARGEST_PATTERN = 100  # the most subexpressions of a pattern
 PLAIN = (int, float, bool, str, type(None))
 MINUS = sympy.S.NegativeOne

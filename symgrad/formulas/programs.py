@@ -17,9 +17,6 @@ from symgrad.engine.traced import FUNCTIONS, lift, public_signature
 from symgrad.graph.domains import FIXED
 from symgrad.graph.op import REGISTRY, Op
 
-__all__ = ["COMPARISONS", "CONSTANTS", "Instruction", "NamedNumber", "ParseError", "ParsedFormula", "apply_step", "arity", "fixed_number",
-           "fixed_places", "functions"]
-
 
 class NamedNumber(float):
     """The float of a constant that a formula names, such as pi, so that exact readers tell it from a decimal of the same value."""

@@ -29,8 +29,6 @@ from symgrad.matrixcalc.pairings import reshaped
 from symgrad.matrixcalc.rewriting import cholesky_factor, is_factor
 from symgrad.matrixcalc.terms import Dimension, Factor, Index, MatrixFunction, NoCompactForm, Sum, Term, constant, plus, times
 
-__all__ = ["carrier"]
-
 PUBLIC = {"matrix_exponential": "linalg.matrix_exp", "hermitian_eigenvalues": "linalg.eigvalsh", "hermitian_eigenvectors": "linalg.eigh",
           "singular_values": "linalg.svdvals", "singular_vectors": "linalg.svd", "qr_factors": "linalg.qr", "pseudo_inverse": "linalg.pinv",
           "hermitian_matrix": "one triangle of a matrix"}

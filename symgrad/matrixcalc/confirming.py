@@ -22,8 +22,6 @@ from symgrad.matrixcalc.printing import MatrixForm
 from symgrad.matrixcalc.reading import TensorGraph
 from symgrad.matrixcalc.terms import Dimension, Sum, Symbol
 
-__all__ = ["Disagreement", "confirm", "sizes_of"]
-
 DIGITS, WORKING, STEP, POINTS, SMALL = 50, 250, 60, 2, 40
 Values = Mapping[str, Any]
 

@@ -24,8 +24,6 @@ from symgrad.matrixcalc.terms import (
     with_lengths,
 )
 
-__all__ = ["derivative"]
-
 
 def derivative(total: Sum, symbol: Symbol, by: tuple[Index, ...] = ()) -> Sum:
     """The derivative of every element by every element of a symbol, whose axes come last: ∂y[i…] / ∂x[k…] at [i…, k…].

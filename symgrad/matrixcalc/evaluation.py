@@ -14,8 +14,6 @@ from symgrad.matrixcalc.functions import ElementwiseFunction
 from symgrad.matrixcalc.printing import MatrixForm
 from symgrad.matrixcalc.terms import Applied, AxisLength, Delta, Dimension, Factor, Head, Index, Pairing, Sum, Symbol, Term
 
-__all__ = ["FLOATS", "PRECISE", "SYMPY", "Field", "of_form", "of_sum"]
-
 Sizes = Callable[[Dimension], int]
 
 

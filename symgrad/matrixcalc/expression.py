@@ -29,8 +29,6 @@ from symgrad.matrixcalc.terms import Dimension, NoCompactForm, Sum, Symbol, with
 from symgrad.reference.run import Run
 from symgrad.system.limits import ELEMENTS, SHORT, within
 
-__all__ = ["MatrixExpression", "matrix_expr", "matrix_gradient", "matrix_hessian"]
-
 _WORD = r"(?:[^\W\d]\w*|[0-9]{1,9})"
 _LENGTH = rf"{_WORD}(?:\*{_WORD})*"
 DECLARATION = re.compile(rf"\s*(?:{_LENGTH}(?:\s+{_LENGTH})*\s*)?")

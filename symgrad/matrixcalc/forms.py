@@ -11,8 +11,6 @@ from symgrad.matrixcalc.kronecker import kronecker_form, resolve_pairings
 from symgrad.matrixcalc.printing import MatrixForm, transpose
 from symgrad.matrixcalc.terms import ONE, Applied, AxisLength, Delta, Factor, Index, NoCompactForm, Pairing, Sum, Symbol, Term
 
-__all__ = ["form_of", "with_recorded_lengths", "weight"]
-
 
 def with_recorded_lengths(form: MatrixForm) -> MatrixForm:
     """A form with unnamed lengths replaced by the recorded numbers."""

@@ -11,8 +11,6 @@ from typing import Any
 from symgrad.matrixcalc.printing import MatrixForm, transpose
 from symgrad.matrixcalc.terms import Index, NoCompactForm
 
-__all__ = ["kronecker_form"]
-
 
 def kronecker_form(network: Any, out: Sequence[Index]) -> MatrixForm:
     """The form of a term with the indices (i, j) of a matrix and (k, l) of the differentiation variable. Raises NoCompactForm."""

@@ -27,9 +27,6 @@ from symgrad.matrixcalc.terms import (
     times,
 )
 
-__all__ = ["Axes", "Condition", "Labelled", "align", "apply_function", "fresh_axes", "general_power", "get_item", "identity", "indices_of", "lift",
-           "number_of", "one_plus_exp", "power_of", "square", "with_axes"]
-
 Axes = tuple[Index | None, ...]
 
 

@@ -11,8 +11,6 @@ from math import prod
 from symgrad.matrixcalc.labelled import Labelled
 from symgrad.matrixcalc.terms import ONE, AxisLength, Delta, Dimension, Factor, Index, MatrixFunction, NoCompactForm, Pairing, Sum, Term, times
 
-__all__ = ["contract_pairings", "inverse_of_kronecker", "reshaped"]
-
 
 def pairing(whole: Index, first: Index, second: Index) -> Factor:
     """The factor that makes one index the place of a pair."""

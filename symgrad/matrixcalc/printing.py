@@ -10,8 +10,6 @@ from typing import Any
 
 import sympy
 
-__all__ = ["ATOM", "PRODUCT", "SUM", "Latex", "MatrixForm", "TextPrinter", "number_text", "transpose"]
-
 
 @dataclass(frozen=True)
 class MatrixForm:

@@ -16,8 +16,6 @@ from symgrad.matrixcalc.labelled import Condition, Labelled, lift
 from symgrad.matrixcalc.rewriting import without_factors
 from symgrad.matrixcalc.terms import ONE, AxisLength, Dimension, Factor, Index, NoCompactForm, Sum, Symbol, Term, times
 
-__all__ = ["TensorGraph"]
-
 
 class TensorGraph:
     """The graph of a tensor: its leaves as symbols, and its value as a sum."""

@@ -14,8 +14,6 @@ from symgrad.matrixcalc.labelled import Labelled, square
 from symgrad.matrixcalc.simplify import simplify
 from symgrad.matrixcalc.terms import ONE, Applied, Factor, Head, Index, MatrixFunction, Sum, Term, rename_indices
 
-__all__ = ["cholesky_factor", "is_factor", "reflect_sigmoids", "split_inverses", "with_softmax", "without_factors", "without_minus"]
-
 
 def reflect_sigmoids(total: Sum) -> Sum:
     """A sum with every σ(-x) replaced by 1 - σ(x)."""

@@ -12,7 +12,6 @@ from symgrad.matrixcalc.pairings import contract_pairings, inverse_of_kronecker
 from symgrad.matrixcalc.terms import ONE, ZERO, Applied, AxisLength, Delta, Factor, Index, Sum, Term, rename_indices, term_key, with_lengths
 
 MOST_TERMS = 12  # the most terms for a search of common factors
-__all__ = ["expand", "factor", "simplify"]
 
 
 def simplify(total: Sum, unwrap: bool = True) -> Sum:

@@ -10,9 +10,6 @@ import sympy
 from symgrad.matrixcalc.printing import ATOM, PRODUCT, SUM, Latex, MatrixForm, TextPrinter, number_text, transpose
 from symgrad.matrixcalc.terms import Applied, AxisLength, Delta, Factor, Index, Pairing, Sum, Symbol
 
-__all__ = ["NumPySource", "index_latex", "index_numpy", "index_text"]
-
-
 FUNCTIONS = {"inverse": "np.linalg.inv({})", "diag": "np.diag({})", "diagonal": "np.diag({})", "trace": "np.trace({})", "sum": "np.sum({})",
              "det": "np.linalg.det({})", "logdet": "np.linalg.slogdet({})[1]", "cholesky": "np.linalg.cholesky({})",
              "softmax": "np.exp({0} - np.logaddexp.reduce({0}))"}

@@ -19,9 +19,6 @@ import sympy
 
 from symgrad.matrixcalc.functions import ElementwiseFunction
 
-__all__ = ["Applied", "AxisLength", "Delta", "Dimension", "Factor", "Head", "Index", "MatrixFunction", "NoCompactForm", "Pairing", "Sum", "Symbol",
-           "Term", "as_factors", "as_one_factor", "constant", "plus", "rename_indices", "times", "with_lengths", "with_symbols"]
-
 ONE, ZERO = sympy.S.One, sympy.S.Zero
 LABELS = {"inverse": "inv", "cholesky": "chol"}
 

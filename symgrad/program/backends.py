@@ -14,9 +14,6 @@ from symgrad.program.values import Pool
 from symgrad.program.writer import NumpyWriter
 from symgrad.system.errorstate import again, run_long
 
-__all__ = ["BACKENDS", "NumpySource", "Running", "SlicedWriter", "has_compiler", "numpy_source"]
-
-
 BACKENDS = ("auto", "numpy", "c", "interpreter")
 PATIENCE = 0.5, 2e-3  # seconds of runs after which "auto" compiles a program to C: at least, and for each step
 

@@ -14,8 +14,6 @@ import numpy as np
 from symgrad.graph.node import Node
 from symgrad.graph.op import Op
 
-__all__ = ["Cache", "programs", "signature_of"]
-
 BUDGET = 256_000_000  # bytes
 LEAST = 1000  # bytes that every entry counts
 

@@ -18,8 +18,6 @@ from symgrad.carriers.structure import is_basic
 from symgrad.program.program import LISTS, ArraySpec, Program, has_operand
 from symgrad.program.scalars import ALIASES, COMPOSITE, REDUCING, scalar_expression
 
-__all__ = ["FRESH", "Lowered", "LoweredOp"]
-
 
 class LoweredOp(NamedTuple):
     """One operation on registers: what kind of operation, the function's name, its operands, its parameters, and the register of the result."""

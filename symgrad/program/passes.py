@@ -19,8 +19,6 @@ from symgrad.program.cache import programs
 from symgrad.program.program import ArraySpec
 from symgrad.program.recorder import ProgramRecorder
 
-__all__ = ["PassProgram", "fits", "known_program", "made", "recording"]
-
 
 class ProgramCarrier:
     """The functions of the numeric carrier, without the shortcuts that passes take for numbers."""

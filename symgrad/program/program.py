@@ -13,8 +13,6 @@ import numpy as np
 
 from symgrad.carriers import numeric
 
-__all__ = ["Operand", "Program", "Runner", "ArraySpec", "Step", "interpreter"]
-
 LISTS = {"cat": 0, "stack": 0, "einsum": 1}  # words whose operands are one list, with its place among the arguments
 Runner = Callable[[Sequence[Any]], list[Any]]  # from the values of the inputs to those of the outputs
 
@@ -131,6 +129,7 @@ def arguments(step: Any, operands: Sequence[Any]) -> list[Any]:
 
 
 def has_operand(x: Any) -> bool:
+    """Whether a parameter names an operand."""
     return type(x) is Operand or type(x) in (tuple, list) and any(map(has_operand, x))
 
 

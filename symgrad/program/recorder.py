@@ -20,8 +20,6 @@ from symgrad.program.rewrites import REWRITES, elementwise_operands, unused_fail
 from symgrad.program.shapes import result_dtype, spec_of
 from symgrad.system.restoring import changed
 
-__all__ = ["Entry", "ProgramRecorder"]
-
 SMALL = 4096  # bytes of an array up to which it is compared by its elements
 LARGEST_FOLDED = 2**22  # bytes of a constant that is computed in place of a step
 SPECS: dict[Any, ArraySpec] = {}

@@ -10,8 +10,6 @@ import numpy as np
 
 from symgrad.program.program import ArraySpec, Operand
 
-__all__ = ["FAILING", "REWRITES", "elementwise_operands", "filling", "unused_failures"]
-
 SMALL = 4096  # elements of a constant that are compared to find out whether all are equal
 
 

@@ -13,9 +13,6 @@ import numpy as np
 
 from symgrad.program.program import ArraySpec, Step
 
-__all__ = ["ALIASES", "COMPOSITE", "FAILURES", "NAMES", "REDUCING", "literal", "scalar_expression"]
-
-
 FAILURES = (OverflowError, ValueError, ZeroDivisionError)  # what `math` and Python's operators raise
 # Words whose result is the operand itself, if it is 0-d and has the same dtype.
 ALIASES = {"copy", "conj", "prod", "amax", "amin", "reshape", "view", "permute", "broadcast_to", "astype"}

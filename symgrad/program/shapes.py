@@ -11,8 +11,6 @@ import numpy as np
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.program.program import ArraySpec, Step, call
 
-__all__ = ["result_dtype", "spec_of"]
-
 
 def result_dtype(ufunc: Any, kinds: Sequence[Any]) -> np.dtype:
     """The dtype of a ufunc's result, for dtypes and types of Python numbers."""

@@ -14,9 +14,6 @@ from symgrad.program.lowering import Lowered
 from symgrad.program.program import ArraySpec
 from symgrad.program.scalars import NAMES, literal
 
-__all__ = ["Blocks", "Pool", "Values"]
-
-
 FUNCTIONS = {name: getattr(np, name) for name in ("copyto", "where", "matmul", "concatenate", "broadcast_to", "asarray", "empty", "zeros",
                                                   "float64", "bool_")} | {"added": added}
 PYTHON_NUMBERS = (float, int, bool)

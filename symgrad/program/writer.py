@@ -14,8 +14,6 @@ from symgrad.program.program import ArraySpec, arguments
 from symgrad.program.scalars import NAMES
 from symgrad.program.values import Name, Values
 
-__all__ = ["NumpyWriter"]
-
 COMPUTED = {"ufunc", "copyto", "where", "reduce", "product", "place", "put", "update", "cat", "stack"}  # these can write their result anywhere
 
 

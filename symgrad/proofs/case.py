@@ -21,8 +21,6 @@ from symgrad.graph.op import Op
 from symgrad.reference.elementary import derivative
 from symgrad.reference.recorder import Box, RecordingCarrier
 
-__all__ = ["Case", "Claims", "Key", "domain_of", "symbol_array"]
-
 Supply = Callable[[str, tuple[int, ...]], Any]
 Claims = Iterator[tuple["Key", list[Any]]]
 

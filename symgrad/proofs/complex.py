@@ -20,8 +20,6 @@ from symgrad.proofs.case import Case, Claims, Key, symbol_array
 from symgrad.reference.elementary import derivative
 from symgrad.reference.recorder import RecordingCarrier
 
-__all__ = ["ComplexParts", "complex_cases"]
-
 REFUSALS = (TypeError, ValueError, RuntimeError, AttributeError, NotImplementedError, ArithmeticError, IndexError, Warning)
 
 

@@ -26,8 +26,6 @@ from symgrad.reference.template import NoFormula
 from symgrad.reports.base import PROVED, label
 from symgrad.reports.report import Report
 
-__all__ = ["difference", "flat_size", "reason_unproved", "add_formulas", "size_of"]
-
 POINTS = 8  # the points at which `identical` compares two formulas, in addition to those of the check
 
 

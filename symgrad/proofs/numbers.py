@@ -29,9 +29,6 @@ from symgrad.proofs.regions import Region, Switch, constants, is_border
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.sampling.points import shrink_values
 
-__all__ = ["NumericComparison", "NumericResult", "fitted", "has_matrices", "is_inside"]
-
-
 HERMITIAN = ("symmetric", "spd", "well_separated_spectrum")
 
 

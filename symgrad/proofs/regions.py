@@ -20,8 +20,6 @@ from symgrad.proofs.case import Case, domain_of
 from symgrad.reference.elementary import derivative
 from symgrad.sampling.conditions import switching_functions
 
-__all__ = ["ERRORS", "Region", "borders", "generic", "is_border", "regions"]
-
 KINKS = (sympy.Max, sympy.Min, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise, sympy.Heaviside, sympy.frac)
 ERRORS = (NotImplementedError, TypeError, AttributeError, ValueError, LookupError, ArithmeticError, RecursionError, RuntimeError, AssertionError)
 Switch = tuple[Any, bool]

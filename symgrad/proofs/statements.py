@@ -24,8 +24,6 @@ from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.reports.proof import Statement
 from symgrad.sampling.conditions import boundary_points
 
-__all__ = ["rule_boundary_points", "statements"]
-
 MOST_POINTS = 72
 SECONDS = 6.0  # the time for the formulas of one order
 BASES = (1.5, 2.5, -0.75, 4.0), (-2.0, 3.0, 12.0, 0.5)  # the other coordinates; they have few bits, so that equalities hold exactly

@@ -22,8 +22,6 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.extending import BUILT_IN
 from symgrad.symbolic.kept import DEFINITIONS, HALF, Call, Kept, Unknown, is_special
 
-__all__ = ["NAMED", "known_formula", "known_names", "plan", "special_call", "special_formulas"]
-
 ZERO, ONE = sympy.S.Zero, sympy.S.One
 ARITHMETIC = {"add", "sub", "mul", "div", "neg", "pow", "square", "sqrt", "rsqrt", "reciprocal"}  # planned by `_sum`, `_product` and `_power`
 EXCLUDED = {"isfinite", "isnan", "isinf"}  # ops whose symbolic formula is a constant

@@ -28,8 +28,6 @@ from symgrad.symbolic.kept import Unknown
 from symgrad.symbolic.parameters import Parameter, elements_of, formulas_of, identifiers, owner_of, parameters_of
 from symgrad.symbolic.programs import OpProgram, OpStep, Writer, places_of
 
-__all__ = ["FormulaFunction", "from_sympy", "number_of", "tensor_of"]
-
 LARGEST = 2**53
 
 

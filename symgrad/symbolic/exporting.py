@@ -16,8 +16,6 @@ from symgrad.symbolic.formula import OpFormula, Order
 from symgrad.symbolic.support import CONVERGED, Patch, average, horner, over, power
 from symgrad.symbolic.wide import Guard, trusted_sizes, with_guard
 
-__all__ = ["jax_function", "torch_function"]
-
 
 class _Quiet:
     """A context that replaces NumPy's error state in frameworks without one."""

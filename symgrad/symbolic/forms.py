@@ -18,7 +18,8 @@ import sympy
 from sympy.polys.rings import sring
 
 from symgrad.algebra.series import Laurent
-from symgrad.algebra.stable import elementary, stable_form
+from symgrad.algebra.stable import stable_form
+from symgrad.algebra.stable_functions import elementary
 from symgrad.algebra.stable_products import Mean, Ratio, join_logarithms, with_ratios
 from symgrad.algebra.values import value
 from symgrad.carriers.sizes import expanded_terms
@@ -30,8 +31,6 @@ from symgrad.symbolic.reading import keep
 from symgrad.symbolic.support import Patch
 from symgrad.symbolic.wide import Guard
 from symgrad.system.limits import TERMS
-
-__all__ = ["Form", "Measure", "best_form", "centres", "series_of_derivative"]
 
 LOST = 1e3  # the error of a form that overflows or underflows
 BAD, WORSE = 4.5, 1.5  # a series is used where errors are larger than BAD, and extended to adjacent errors larger than WORSE

@@ -41,8 +41,6 @@ from symgrad.symbolic.generating import Code, generate, plain_names
 from symgrad.symbolic.kept import Kept, written_out
 from symgrad.symbolic.reading import evaluate_expression, keep
 
-__all__ = ["OpFormula", "Order", "argument_names", "ratio_code", "recorded_op", "with_signature"]
-
 Order = tuple[int, ...]
 ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
 SERIES = 56  # the number of coefficients of a series

@@ -34,8 +34,6 @@ from symgrad.symbolic.catalogue import special_call
 from symgrad.symbolic.support import SUPPORT, Patch
 from symgrad.symbolic.wide import Guard
 
-__all__ = ["Code", "FUNCTIONS", "Patch", "RatioCode", "generate", "plain_names"]
-
 # Pairs of functions that share one exponential
 
 

@@ -27,8 +27,6 @@ from symgrad.carriers.cells import each
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.op import REGISTRY
 
-__all__ = ["DEFINITIONS", "HALF", "Call", "Kept", "Unknown", "is_kept", "is_special", "kept_function", "written_out"]
-
 
 class Kept(sympy.Function):
     """A special function of the table by its name `op`, with its parameters as the last arguments."""

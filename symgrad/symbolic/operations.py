@@ -28,8 +28,6 @@ from symgrad.symbolic.parameters import parse_formula
 from symgrad.symbolic.probe import HOPELESS
 from symgrad.system.limits import GENERATED, SHORT, TooLarge, within
 
-__all__ = ["FormulaOp", "FormulaReport", "op_from_sympy"]
-
 
 class DerivativeForm(NamedTuple):
     """The checks of one derivative: its order by each argument, its form, the verdict on their identity, and the largest error."""

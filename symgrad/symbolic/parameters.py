@@ -22,9 +22,6 @@ from symgrad.formulas.programs import Instruction, NamedNumber, apply_step, func
 from symgrad.reference.recorder import Box, RecordingCarrier
 from symgrad.system.limits import COMPARED, NODES, PIECES, within
 
-__all__ = ["CONSTANTS", "Parameter", "elements_of", "formulas_of", "identifiers", "owner_of", "parameters_of", "parse_formula"]
-
-
 # Parameters
 
 

@@ -18,8 +18,6 @@ from symgrad.graph.domains import Domain
 from symgrad.symbolic.generating import Code
 from symgrad.symbolic.support import Patch, horner
 
-__all__ = ["COUNT", "DISTANCES", "HOPELESS", "OVERFLOW", "Probe", "row_of"]
-
 KINKS = (sympy.Abs, sympy.sign, sympy.Max, sympy.Min, sympy.floor, sympy.Heaviside, larger, smaller, step, whole)
 HALVINGS, DENSE = 6, 16  # the most halvings of the radius of a patch, and the number of points on each side where it is compared
 WIDE = [10.0**e for e in (3.1, 5, 20, 52, 77, 103, 130, 154.5, 166, 300)]  # large numbers; their inverses are used, too

@@ -24,8 +24,6 @@ from symgrad.algebra.stable import stable_form_to_differentiate
 from symgrad.symbolic.catalogue import plan
 from symgrad.symbolic.kept import Call, Unknown
 
-__all__ = ["Place", "OpProgram", "OpStep", "Writer", "program_of"]
-
 LARGEST = 2**53
 
 

@@ -26,9 +26,6 @@ from symgrad.symbolic.catalogue import NAMED, known_formula, plan, special_call,
 from symgrad.symbolic.generating import DIVIDED, FUNCTIONS
 from symgrad.symbolic.kept import Call, Kept, Unknown, is_kept, is_special, kept_function
 
-__all__ = ["evaluate_expression", "keep"]
-
-
 COMBINED = {"add": sympy.Add, "mul": sympy.Mul}
 
 

@@ -16,8 +16,6 @@ from symgrad.carriers.special.table import SPECIAL
 from symgrad.symbolic.wide import Guard, trusted_sizes, with_guard
 from symgrad.system.restoring import workdps
 
-__all__ = ["SUPPORT", "Patch", "average", "horner", "over", "power"]
-
 CONVERGED, NEAR = 2.0**-31, 0.92  # the largest relative difference of the two rules, and the largest relative distance of the ends of a mean
 SPLIT = 0.37  # the end of the first piece of the coarse rule, so that the rules differ for a function with jumps
 

@@ -29,8 +29,6 @@ from symgrad.sampling.domain_reader import domains_of
 from symgrad.symbolic.parameters import Parameter, formulas_of, identifiers
 from symgrad.trees import Spec, flatten
 
-__all__ = ["Trace", "to_sympy", "trace"]
-
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 

@@ -12,8 +12,6 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["Guard", "with_guard", "trusted_sizes", "wide_names"]
-
 LOWEST = -10.0  # the exponent of 0, in units of the largest one
 LOG2, REST = 0.693359375, -2.121944400546905827679e-4  # log(2) as a number with few bits, whose integer multiples are exact, and the rest
 FAR = 1e15  # the |u| from which exp(u) has no correct digits

@@ -10,8 +10,6 @@ from itertools import groupby
 
 from symgrad.visual.boxes import GraphView
 
-__all__ = ["Arrangement", "EdgeCurve", "MARGIN", "arranged", "baseline", "place", "ranked"]
-
 HEAD, LINE_HEIGHT, PADDING, MARGIN, ROW_GAP, COLUMN_GAP = 18.0, 15.0, 8.0, 14.0, 36.0, 70.0
 NAME_WIDTH, TEXT_WIDTH = 8.0, 6.65  # of a character of the name, and of the other lines
 Point = tuple[float, float]

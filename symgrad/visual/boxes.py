@@ -18,8 +18,6 @@ from symgrad.graph.node import NAMED, Leaf
 from symgrad.visual.folding import Fold, formula, name_of, text_of
 from symgrad.visual.tracing import CONSTANT, IO, MEMBERS, Vertex
 
-__all__ = ["NodeBox", "NodeLabels", "GraphView", "one_line", "short"]
-
 LARGEST_FORMULA = 60  # operations of a formula in terms of the leaves, with repetitions
 LARGEST_ARRAY = 4  # elements, each of which has a formula of its own
 FEW = 6  # elements that are shown

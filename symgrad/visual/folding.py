@@ -17,9 +17,6 @@ from symgrad.dtypes.dtype import dtype_of
 from symgrad.graph.node import Leaf
 from symgrad.visual.tracing import CONSTANT, IO, Vertex
 
-__all__ = ["Fold", "expression", "formula", "grouped", "name_of", "number_of", "opened", "ordered", "text_of"]
-
-
 PRODUCTS = ("mm", "bmm", "mv", "dot")
 
 

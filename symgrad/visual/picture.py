@@ -22,9 +22,6 @@ from symgrad.visual.folding import Fold, grouped, opened, ordered
 from symgrad.visual.texts import dot_of, latex_of, mermaid_of, svg_of
 from symgrad.visual.tracing import GRADIENTS, Vertex, call_recorded, differentiate, read
 
-__all__ = ["Picture", "graph", "page_of"]
-
-
 LARGEST = 4000  # boxes of a page, which is about six megabytes
 INNER = 24  # boxes of the picture of a group, if it has fewer members
 AROUND = 12  # operands from outside that the picture of a group shows

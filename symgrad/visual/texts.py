@@ -13,9 +13,6 @@ from symgrad.visual.boxes import GraphView, NodeBox
 from symgrad.visual.folding import Fold, expression, name_of
 from symgrad.visual.tracing import Vertex
 
-__all__ = ["CAPTIONS", "COLOURS", "EDGES", "LEGEND", "colours_of", "dot_of", "latex_of", "mermaid_of", "png_of", "svg_of"]
-
-
 PLAIN = frozenset(" _.,=+*/^()-")  # the characters, besides letters and digits, that Mermaid takes as they are
 SHAPES = {"leaf": "([{}])", "constant": "[{}]", "operation": "[{}]", "output": "[/{}/]", "fold": "[[{}]]", "outside": "[{}]"}
 

@@ -31,8 +31,6 @@ from symgrad.nn.modules.module import Module
 from symgrad.nn.parallel import DataParallel
 from symgrad.system.restoring import restored
 
-__all__ = ["CONSTANT", "GRADIENTS", "GraphRecorder", "IO", "MEMBERS", "Vertex", "call_recorded", "differentiate", "read", "trace"]
-
 IO, CONSTANT = "IO Node", "Const"  # TensorBoard draws a Const small, next to its users
 MEMBERS = PARAMETER, BUFFER, ATTRIBUTE = "Parameter", "Buffer", "Attribute"
 READ = str.maketrans("/:", "\N{DIVISION SLASH}\N{RATIO}")  # the characters that a reader of a path takes for a scope or an output

@@ -27,8 +27,6 @@ from symgrad.program.native.nodes import Unsupported, filling, selections
 from symgrad.program.native.store import stored, warn_once
 from symgrad.program.program import Operand, Program
 
-__all__ = ["compiled", "find_compiler", "program_key"]
-
 CANDIDATES = ("cc", "clang", "gcc")
 # NaN, infinities, signed zeros and the order of operations are those of NumPy: products and sums are not fused, and nothing is reassociated.
 FLAGS = ("-O2", "-shared", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-w",

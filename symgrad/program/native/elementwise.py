@@ -13,8 +13,6 @@ from symgrad.program.native.mathematics import BINARY_CALLS, CALLS
 from symgrad.program.native.nodes import BOOL, FLOAT64, KernelGraph, Ref, Unsupported, broadcast, is_weak, literal_array, permuted
 from symgrad.program.scalars import COMPOSITE, decay
 
-__all__ = ["Elementwise"]
-
 ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 ROUNDING = ("floor", "ceil", "trunc")

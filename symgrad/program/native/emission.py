@@ -17,8 +17,6 @@ from symgrad.program.native.nodes import C_TYPES, KernelNode, Ref, dimensions, r
 from symgrad.program.native.routines import ROUTINES, routine_text
 from symgrad.program.native.schedule import Item, KernelSchedule
 
-__all__ = ["Emission"]
-
 REAL = ("d", "f")
 SEVERAL = 8  # pieces of an array that are copied by one statement each
 

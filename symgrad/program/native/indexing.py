@@ -10,8 +10,6 @@ import numpy as np
 
 from symgrad.program.native.nodes import INT64, Ref, Unsupported
 
-__all__ = ["einsum", "has_recorded", "recorded_positions"]
-
 
 def einsum(words: Any, equation: str, xs: Sequence[Ref]) -> Ref:
     """The sum of products that an equation such as "ij,jk->ik" names, of two operands at a time."""

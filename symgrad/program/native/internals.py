@@ -14,9 +14,6 @@ import sys
 
 import numpy as np
 
-__all__ = ["HEAD", "ITEMS", "READS_OBJECTS", "addresses", "integer_bits"]
-
-
 WORD = ctypes.sizeof(ctypes.c_void_p)
 HEAD = object.__basicsize__ // WORD  # words of an object before what its type adds
 ITEMS = tuple.__basicsize__  # bytes of a tuple before its items

@@ -10,8 +10,6 @@ from symgrad.program.native.nodes import C_TYPES, KernelNode, Ref, literal_array
 from symgrad.program.native.routines import ROUTINES
 from symgrad.program.native.schedule import ALIGNMENT, Item
 
-__all__ = ["LoopWriter", "elements", "number_in_work", "vectors"]
-
 CACHE = 128 * 1024  # the bytes that the buffers of a block may take
 LONGEST = 2000  # the operations in one loop; what does not fit into registers costs less than buffers between loops
 

@@ -32,8 +32,6 @@ from symgrad.program.native.nodes import (
 )
 from symgrad.program.program import LISTS, Program, arguments
 
-__all__ = ["lower"]
-
 EMPTY = {"sum": 0, "prod": 1, "all": True, "any": False, "norm": 0}
 
 

@@ -12,9 +12,6 @@ import re
 import sys
 from collections.abc import Iterable
 
-__all__ = ["BINARY_CALLS", "CALLS", "IN_PAIRS", "SCALAR", "VECTOR", "function_texts", "libraries", "number_text", "scalar_call", "used_functions",
-           "vector_functions"]
-
 CALLS = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech_square",
          "asinh", "acosh", "atanh")
 BINARY_CALLS = ("pow", "atan2", "hypot", "fmod", "remainder", "floor_divide")

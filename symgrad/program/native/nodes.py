@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["KernelGraph", "KernelNode", "Ref", "Unsupported", "filling", "is_zeros", "selections"]
-
 BOOL, FLOAT64, FLOAT32, INT64 = np.dtype(bool), np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64)
 C_TYPES = {BOOL: "unsigned char", FLOAT64: "double", FLOAT32: "float", INT64: "int64_t", np.dtype(np.int32): "int32_t"}
 

@@ -6,8 +6,6 @@ import re
 
 from symgrad.program.native.internals import integer_bits
 
-__all__ = ["PRODUCTS", "ROUTINES", "routine_text"]
-
 
 def _columns(vectors: int) -> str:
     """The loop over some vectors of columns at a time of c = a b for a row a, with the sums in registers."""

@@ -18,8 +18,6 @@ from symgrad.program.native.lowering import lower
 from symgrad.program.native.schedule import ALIGNMENT, KernelSchedule
 from symgrad.program.program import ArraySpec, Program
 
-__all__ = ["Native", "native"]
-
 KEPT = 8  # sets of work memory
 WRONG_INDEX, UNEXPECTED = 1, 2  # what a run returns
 FRAME = 4  # pointers before the table

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from symgrad.program.native.nodes import KernelGraph, KernelNode, Ref, literal_array
 
-__all__ = ["Item", "MemoryPlace", "KernelSchedule"]
-
 PART = 150  # the nodes in one function of the text: compilers take more time for longer ones
 LOOP = 400  # the nodes in one loop over vectors; with more, loops have half as many: the time and the memory of compilers grow with the square
 ALIGNMENT = 64

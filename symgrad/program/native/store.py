@@ -21,8 +21,6 @@ from pathlib import Path
 
 from symgrad.system.restoring import restored
 
-__all__ = ["clear", "contents", "folder", "sizes", "stored", "warn_once"]
-
 LIMIT = 2**29  # bytes of files in a folder
 PART = 16  # a process counts the bytes of a folder again when it has written this part of the limit
 SUFFIX, LOCK, UNFINISHED = ".symgrad.so", ".lock", ".part"
