@@ -140,8 +140,6 @@ class Comparison:
         except (OutOfTime, NotImplementedError, ValueError, TypeError):
             return e
 
-    # ------------------------------------------------------------------ the verdict
-
     def answer(self) -> Identity:
         """The verdict, first by numbers and then by algebra."""
         for symbol, r in zip(self.symbols, self.ranges):
@@ -219,8 +217,6 @@ class Comparison:
                 return min((plain, sympy.factor_terms(sympy.cancel(plain))), key=lambda e: e.count_ops())
         except (OutOfTime, NotImplementedError, sympy.PolynomialError, ValueError, TypeError, AttributeError, RecursionError):
             return plain
-
-    # ------------------------------------------------------------------ the numbers
 
     def _terms(self) -> list[Any]:
         """The terms of both expressions; a 0 that results from their cancellation is accurate relative to their size."""
@@ -325,8 +321,6 @@ class Comparison:
 
         shrink_values(witness.point, differ, SHRINKING)
         return witness
-
-    # ------------------------------------------------------------------ the algebra
 
     def _vanishes(self) -> bool:
         return vanishes(self.a, self.b, dict(zip(self.inner, self.ranges)), self.deadline)

@@ -144,9 +144,6 @@ class Evaluator:
         return [values[i] if i >= 0 else point[~i] for i in self.results]
 
 
-# ---------------------------------------------------------------------- one step
-
-
 def _whole(x: Any) -> int:
     """A bound of a sum."""
     if isinstance(x, (Gaussian, Sample)) or x != int(x):
@@ -190,9 +187,6 @@ def expand_function(e: Any) -> Any:
             if isinstance(out, sympy.Expr) and out != e and not out.has(type(e)):
                 return out
     return None
-
-
-# ---------------------------------------------------------------------- the steps of SymPy's functions
 
 
 def _elementary(name: str, at_zero: int | None) -> Step:

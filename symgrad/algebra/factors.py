@@ -84,9 +84,6 @@ def _unit(forms: Any, q: Frac) -> tuple[int, Monomial] | None:
     return None
 
 
-# ---------------------------------------------------------------------- square roots
-
-
 def halves(forms: Any, p: Poly) -> tuple[Poly, Poly] | None:
     """A polynomial as the sum of a part without square roots and a part whose terms have the same square roots; None if it is no such sum."""
     groups: dict[Any, Poly] = {}
@@ -127,9 +124,6 @@ def conjugate_root(forms: Any, q: Any) -> tuple[Frac, Any] | None:
     return product if sign > 0 else forms.minus(product), other
 
 
-# ---------------------------------------------------------------------- logarithms
-
-
 def logarithms(forms: Any, p: Poly) -> Frac | None:
     """For a sum of whole multiples of logarithms, u - v with the same sign, where the sum is log(u / v); None for any other polynomial."""
     sides: tuple[list[Frac], list[Frac]] = ([], [])
@@ -142,9 +136,6 @@ def logarithms(forms: Any, p: Poly) -> Frac | None:
         sides[c < 0].append(forms.power(Frac(made.base), abs(int(c))))
     found: Frac = forms.sum([forms.product(sides[0]), forms.minus(forms.product(sides[1]))])
     return found
-
-
-# ---------------------------------------------------------------------- signs in an interval
 
 
 def sign_between(e: Any, x: Any, low: Fraction, high: Fraction) -> int | None:

@@ -24,9 +24,6 @@ def _log(forms: Normal, e: Any, x: Frac, base: Frac | None = None) -> Frac:
     return found if base is None else forms.product([found, forms.inverse(forms.log(base))])
 
 
-# ---------------------------------------------------------------------- trigonometric and hyperbolic
-
-
 def _pair(forms: Normal, x: Frac, turn: bool) -> tuple[Frac, Frac]:
     """exp of x and -x, or of i x and -i x."""
     t = forms.product([forms.imaginary(), x]) if turn else x
@@ -57,9 +54,6 @@ for _turn, _kinds in ((True, (sympy.sin, sympy.cos, sympy.tan, sympy.csc, sympy.
 @rule(sympy.sinc)
 def _sinc(forms: Normal, e: Any, x: Frac) -> Frac:
     return forms.number(1) if forms.is_zero(x) else forms.product([_sine(forms, x, True), forms.inverse(x)])
-
-
-# ---------------------------------------------------------------------- inverse functions
 
 
 def _half_turns(forms: Normal, c: Any) -> Frac:
@@ -122,9 +116,6 @@ def _atan2(forms: Normal, e: Any, y: Frac, x: Frac) -> Frac:
         return _half_turns(forms, forms.required_sign(y))
     found = _atan(forms, e, forms.product([y, forms.inverse(x)]))
     return found if side > 0 else forms.sum([found, _half_turns(forms, 2 if forms.required_sign(y, strict=True) >= 0 else -2)])
-
-
-# ---------------------------------------------------------------------- cases
 
 
 @rule(sympy.Abs)
@@ -197,9 +188,6 @@ def _holds(forms: Normal, condition: Any) -> bool:
     raise NoNormalForm(str(condition))
 
 
-# ---------------------------------------------------------------------- steps
-
-
 def _floor(forms: Normal, e: Any, u: Frac) -> Frac:
     """The floor of a fraction as its integer terms plus the floor of the rest."""
     if u.den:
@@ -225,8 +213,6 @@ def _arg(forms: Normal, e: Any, u: Frac) -> Frac:
         return _half_turns(forms, 0 if forms.required_sign(u) > 0 else 2)
     return forms.opaque(type(e).__name__, e, [u])
 
-
-# ---------------------------------------------------------------------- functions in terms of others
 
 RULES: dict[Any, Callable[..., Frac]] = {
     sympy.I: lambda forms, e: forms.imaginary(),

@@ -71,9 +71,6 @@ def identical(a: Any, b: Any = 0, assumptions: Mapping[Any, Any] | None = None, 
     return replace(worst, seconds=time.monotonic() - start, notes=tuple(dict.fromkeys(note for f in found for note in f.notes)))
 
 
-# ---------------------------------------------------------------------- arguments
-
-
 def _expression(x: Any) -> Any:
     if isinstance(x, (str, bytes)):
         raise TypeError(f"a SymPy expression is expected, got the string {x!r}: strings are not evaluated; "

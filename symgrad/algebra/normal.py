@@ -96,8 +96,6 @@ class Normal(Signs):
         """A fraction as number * monomial * powers of irreducible polynomials, which are real if possible."""
         return make_real(self, *super().pieces(f))
 
-    # ------------------------------------------------------------------ generators of functions
-
     def opaque(self, name: str, e: Any, arguments: Sequence[Frac], parity: int = 0, positive: bool = False) -> Frac:
         """A generator for a function value `e` without known relations, except that it may be odd (`parity` -1) or even (1)."""
         if self.regular and not (name in REGULAR and all(map(self.is_real, arguments)) or name in REGULAR_BEYOND_0 and self.sign(arguments[-1]) == 1):
@@ -126,8 +124,6 @@ class Normal(Signs):
     def imaginary(self, c: Any = 1) -> Frac:
         """c i."""
         return self.term(self.i, 1, c)
-
-    # ------------------------------------------------------------------ logarithms and powers
 
     def _decompose(self, f: Frac) -> tuple[Fraction, list[tuple[Any, Any]], list[tuple[Any, int]], Frac, Frac]:
         """A fraction as a product: size, positive generators, positive polynomials, unit (a sign or a power of i), and rest."""
@@ -265,20 +261,19 @@ class Normal(Signs):
             raise NoNormalForm("0 to a power")
         return self.exp(self.product([self.of(exponent), self.log(self.of(base), 1 if base.is_positive else None)]))
 
-    # ------------------------------------------------------------------ exponentials
-
     def exp(self, t: Frac) -> Frac:
         """The exponential: a product over the terms of its argument."""
         factors = []
         den = tuple(sorted(t.den.items()))
         for m, c in t.num.items():
-            factors.append(self._exp_over(m, den, c) if den else self._exp_term(m, c))
+            if not den:
+                factors.append(self._exp_term(m, c))
+                continue
+            argument = Frac({m: 1}, t.den)
+            real, expression = self.real(argument), self.to_sympy(argument)
+            made = Generator("exp", sympy.exp(expression), real, real, expression, (argument,))
+            factors.append(self.term(self.generator(("exp", m, den), made), c))
         return self.product(factors)
-
-    def _exp_over(self, m: Monomial, den: Any, c: Any) -> Frac:
-        argument = Frac({m: 1}, dict(den))
-        made = Generator("exp", sympy.exp(self.to_sympy(argument)), self.real(argument), self.real(argument), self.to_sympy(argument), (argument,))
-        return self.term(self.generator(("exp", m, den), made), c)
 
     def _exp_term(self, m: Monomial, c: Any) -> Frac:
         gens = [(self.generators[g], e) for g, e in m]
@@ -324,8 +319,6 @@ class Normal(Signs):
         if self.real(u):
             return self.product([above, self.rational_power(self.sum([self.number(1), square]), Fraction(-1, 2), 1)])
         return self.product([self.rational_power(above, Fraction(1, 2)), self.rational_power(below, Fraction(-1, 2))])
-
-    # ------------------------------------------------------------------ conjugates
 
     def conjugate(self, f: Frac) -> Frac:
         """The complex conjugate."""

@@ -99,8 +99,6 @@ class Arithmetic:
         self.context.dps = digits
         self.bits = self.context.prec
 
-    # ------------------------------------------------------------------ conversions
-
     def magnitude(self, x: Any) -> int:
         """An integer k with |x| < 2**k for a number of mpmath, at most two too large; EXACT for 0."""
         return int(self.context.mag(x)) if x else EXACT
@@ -152,8 +150,6 @@ class Arithmetic:
             return x != y
         difference = self.sum([x, self.product([Fraction(-1), y])])
         return self.magnitude(self.sample(difference).value) > self.error(difference) + 1
-
-    # ------------------------------------------------------------------ arithmetic
 
     def sum(self, terms: Sequence[Number]) -> Number:
         """The sum of numbers."""

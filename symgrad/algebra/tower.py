@@ -77,8 +77,6 @@ class Tower:
                 self.bounded.add(self.places[name])
         return self.places[name]
 
-    # ------------------------------------------------------------------ arithmetic
-
     def number(self, c: Any) -> Frac:
         """A rational number."""
         return Frac(constant(c))
@@ -263,8 +261,6 @@ class Tower:
             for k, d in powers.items():
                 part[k] = part.get(k, 0) + d
         return [(n, part) for part in parts.values()]
-
-    # ------------------------------------------------------------------ conversion and facts
 
     def expression(self, p: Poly) -> Any:
         """A polynomial as a SymPy expression."""

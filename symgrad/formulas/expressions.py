@@ -173,11 +173,6 @@ def _derivative_formula(derivative: _Derivative, exact: bool) -> Any:
     return total
 
 
-def _as_sympy(cells: Any) -> Any:
-    sympy = _sympy()
-    return sympy.ImmutableDenseNDimArray(cells.ravel().tolist(), cells.shape) if cells.ndim else cells.item()
-
-
 def expr(self: Tensor) -> Any:
     """The formula of this tensor: a SymPy expression, an Array of expressions, or None without a named leaf upstream.
 
@@ -199,7 +194,9 @@ def expr(self: Tensor) -> Any:
         cells = formula(self)
     except RecursionError:
         raise RecursionError("expr: this formula is nested too deeply for SymPy; assignments() gives it as small equations") from None
-    return None if cells is None else _as_sympy(cells)
+    if cells is None or not cells.ndim:
+        return None if cells is None else cells.item()
+    return _sympy().ImmutableDenseNDimArray(cells.ravel().tolist(), cells.shape)
 
 
 def assignments(self: Tensor) -> list[tuple[Any, Any]]:
@@ -238,6 +235,12 @@ def equations(self: Tensor, apart: Container[Node] = (), calls: bool = False) ->
         return form.equations(form.with_names(sum(parts[1:], parts[0]), derivative[0][1]))
 
 
+def _roots(self: Tensor) -> list[Any]:
+    """The named nodes from which a tensor, or a gradient, is computed."""
+    node = self._node
+    return [node] if node is not None and node.flags & NAMED else _Derivative(getattr(self, "_formula", ())).roots
+
+
 def _named_leaves(roots: Sequence[Node]) -> list[Leaf]:
     return [node for node in upstream(roots) if isinstance(node, Leaf) and node.flags & NAMED]
 
@@ -256,9 +259,7 @@ def leaves(self: Tensor) -> dict[str, Tensor]:
     >>> (x * y).leaves
     {'x': tensor(1., requires_grad=True), 'y': tensor(2., requires_grad=True)}
     """
-    node = self._node
-    roots = [node] if node is not None and node.flags & NAMED else _Derivative(getattr(self, "_formula", ())).roots
-    found = [(leaf.symbol, leaf.reference()) for leaf in _named_leaves(roots) if not getattr(leaf.symbol, "constant", False)]
+    found = [(leaf.symbol, leaf.reference()) for leaf in _named_leaves(_roots(self)) if not getattr(leaf.symbol, "constant", False)]
     return {str(name): leaf for name, leaf in found if leaf is not None}
 
 
@@ -277,8 +278,7 @@ def conditions(self: Tensor) -> tuple[Any, ...]:
     >>> y.expr, y.conditions
     (x**2, (x > 1,))
     """
-    node = self._node
-    roots = [node] if node is not None and node.flags & NAMED else _Derivative(getattr(self, "_formula", ())).roots
+    roots = _roots(self)
     if not roots:
         return ()
     computed_at = max(root.sequence_nr for root in roots)

@@ -86,9 +86,7 @@ class Case:
         boxes: list[Any] = []
         for i, (name, shape) in enumerate(zip(self.names, self.shapes)):
             if i in self.active:
-                box = Box(recorder, recorder.lift(supply(name, shape)))
-                box.node = Leaf(box, box.value, True)
-                boxes.append(box)
+                boxes.append(self._leaf(recorder, supply, name, shape))
             else:
                 boxes.append(Box(recorder, recorder.lift(self.constants.get(i, np.float64(1)))))
         rest = tuple(recorder.box(p) if type(p) is float else p for p in self.parameters)

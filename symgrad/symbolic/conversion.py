@@ -109,10 +109,6 @@ SPECIAL: dict[str, Callable[..., Any]] = {
        for op, names in WITH_PARAMETERS.items() for name, given in names.items()}}
 
 
-def _function(op: str) -> Callable[..., Any]:
-    return SPECIAL.get(op) or getattr(traced, op)
-
-
 def _with_integer_exponents(e: Any) -> Any:
     """An expression with integers for integer-valued floats as exponents, so that SymPy knows the square of a modulus, which has no kink."""
     def changed(p: Any) -> Any:
@@ -198,7 +194,7 @@ class FormulaFunction:
             return traced.getitem(x, (..., *step.value.at)) if step.value.at else x
         if step.name == "constant":
             return _exact(step.value, dtype) if named and not _is_exact(step.value) else number_of(step.value)
-        return _function(step.name)(*[results[i] for i in step.inputs])
+        return (SPECIAL.get(step.name) or getattr(traced, step.name))(*[results[i] for i in step.inputs])
 
     def __repr__(self) -> str:
         return f"<formula {_shorten(self.expr)} of {', '.join(p.name for p in self.parameters) or 'nothing'}>"

@@ -318,13 +318,8 @@ def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches:
     constants |= printer.codes
     body = ["with quiet():", *("    " + line for line in lines)] if printer.guarded else lines
     source = "\n    ".join([f"def {name}({', '.join(own)}):", *body])
-    function = _compile(name, source, constants, _numpy_function)
+    function = _compile(name, source, constants, lambda each: SUPPORT[each] if each in SUPPORT else getattr(numeric, each))
     return Code(source + note, function, name, source, constants)
-
-
-def _numpy_function(name: str) -> Any:
-    """The function for a name in generated NumPy code."""
-    return SUPPORT[name] if name in SUPPORT else getattr(numeric, name)
 
 
 def _without_means(outputs: Sequence[Any], symbols: Sequence[Any]) -> tuple[list[Any], list[Any]]:

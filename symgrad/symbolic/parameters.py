@@ -17,7 +17,7 @@ from symgrad.carriers import symbolic
 from symgrad.carriers.sizes import check_number, tree_size
 from symgrad.carriers.symbolic import readable_number
 from symgrad.factories.creation import tensor
-from symgrad.formulas.parsing import ParsedFormula, ParseError, parse
+from symgrad.formulas.parsing import ParseError, parse
 from symgrad.formulas.programs import Instruction, NamedNumber, apply_step, functions
 from symgrad.reference.recorder import Box, RecordingCarrier
 from symgrad.system.limits import COMPARED, NODES, PIECES, within
@@ -187,7 +187,7 @@ def parse_formula(text: str, decimals: bool = False) -> tuple[sympy.Expr, tuple[
     (x**(1/10), ('x',))
     """
     formula = parse(text)
-    _check_by_floats(formula)
+    formula(**{name: tensor(1.0) for name in formula.names})  # refuses constants that are not finite, and powers of them that would not end
     known, sizes = functions(), dict[sympy.Basic, int]()
     recorder = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, True))
 
@@ -221,8 +221,3 @@ def parse_formula(text: str, decimals: bool = False) -> tuple[sympy.Expr, tuple[
 def _pieces(e: Any, sizes: dict[sympy.Basic, int]) -> int:
     """The parts of an expression that distinguishes cases, 0 of another one."""
     return tree_size(e, sizes) if isinstance(e, sympy.Basic) and e.has(sympy.Piecewise, sympy.Mod, sympy.floor, sympy.ceiling) else 0
-
-
-def _check_by_floats(formula: ParsedFormula) -> None:
-    """Compute the formula once with floats: constants that are not finite, and powers of them that would not end, are refused there."""
-    formula(**{name: tensor(1.0) for name in formula.names})

@@ -145,7 +145,7 @@ class _Block:
         after = [self._sum(node, whole) for node in self.item.sums]
         block = -(-self.count // 16) * 16 if whole else size
         buffers = [f"  {'U' + lane} *const t{i} = (U{lane} *)(scratch + {i * (block * self.width + ALIGNMENT)});" for i in range(self.used)]
-        writer.need_scratch(self.used * (block * self.width + ALIGNMENT))
+        writer.scratch = max(writer.scratch, self.used * (block * self.width + ALIGNMENT))
         head = [f"    const long k = 0, b = {self.count}, m = (b + W{lane} - 1) / W{lane};"] if whole else [
             f"    const long b = {self.count} - k < {block} ? {self.count} - k : {block}, m = (b + W{lane} - 1) / W{lane};"]
         opening = "  {" if whole else f"  for (long k = 0; k < {self.count}; k += {block}) {{"
@@ -320,10 +320,6 @@ class LoopWriter:
     def write(self, text: str) -> None:
         """Add statements to the function that is written."""
         self.lines.append(text)
-
-    def need_scratch(self, count: int) -> None:
-        """Bytes of memory that one loop needs."""
-        self.scratch = max(self.scratch, count)
 
     def pointer(self, node: KernelNode) -> str:
         """The name of a pointer to the memory of a node."""
