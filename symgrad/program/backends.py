@@ -31,7 +31,7 @@ class Running:
         if backend == "interpreter":
             self._run, self.backend = interpreter(program), "interpreter"
         elif self._run is None:
-            self._run, self.backend = numpy_source(program), "numpy"
+            self._run, self.backend = NumpySource(program), "numpy"
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         start = time.perf_counter() if self._may_change else 0.0
@@ -80,7 +80,10 @@ def has_compiler() -> bool:
 
 
 class NumpySource:
-    """A program as Python source: `source` is the text, `nbytes` the memory of its buffers, and `buffers` their number."""
+    """A program as Python source: a fresh result at each call, from buffers that are reused between calls.
+
+    `source` is the text, `nbytes` the memory of the buffers, and `buffers` their number.
+    """
 
     def __init__(self, program: Program, scalars: bool = True):
         self.program = program
@@ -106,11 +109,6 @@ class NumpySource:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return NumpySource, (self.program,)
-
-
-def numpy_source(program: Program) -> NumpySource:
-    """The back end that writes a program as Python source: a fresh result at each call, from buffers that are reused between calls."""
-    return NumpySource(program)
 
 
 ELEMENTWISE = ("ufunc", "copyto", "where")

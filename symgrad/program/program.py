@@ -149,27 +149,13 @@ def call(step: Step, operands: Sequence[Any]) -> Any:
 
 def interpreter(program: Program) -> Runner:
     """The back end that calls the words of the numeric carrier one after the other."""
-    calls, outputs, constants = [_prepared(step) for step in program.steps], program.outputs, program.constants
-
     def run(inputs: Sequence[Any]) -> list[Any]:
-        values = [*inputs, *constants]
-        append = values.append
-        for function, ins, params, step in calls:
-            if step is not None:
-                append(call(step, [values[i] for i in ins]))
-            elif len(ins) == 2 and not params:
-                append(function(values[ins[0]], values[ins[1]]))
-            else:
-                append(function(*[values[i] for i in ins], *params))
-        return own([values[i] for i in outputs], [*inputs, *constants])
+        values = [*inputs, *program.constants]
+        for step in program.steps:
+            values.append(call(step, [values[i] for i in step.ins]))
+        return own([values[i] for i in program.outputs], [*inputs, *program.constants])
 
     return run
-
-
-def _prepared(step: Step) -> tuple[Any, tuple[int, ...], tuple, Step | None]:
-    """The function of a step with its arguments, and the step itself if its operands are no plain arguments."""
-    unusual = step.name in LISTS or any(map(has_operand, step.params))
-    return getattr(numeric, step.name), step.ins, step.params, step if unusual else None
 
 
 def own(outputs: Sequence[Any], others: Sequence[Any]) -> list[Any]:

@@ -12,7 +12,7 @@ from symgrad import func
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.engine.recording import core
 from symgrad.graph.op import REGISTRY
-from symgrad.program.backends import has_compiler, numpy_source
+from symgrad.program.backends import NumpySource, has_compiler
 from symgrad.program.native import Unsupported, native
 from symgrad.program.native.compiler import program_key
 from symgrad.program.native.lowering import lower
@@ -146,7 +146,7 @@ def check(functions, *points):
             values = [x.numpy() if x.ndim else np.float64(x.item()) for x in xs]
             true = {name: (lambda y: y if type(y) is tuple else (y,))(f(*xs)) for name, f in kept.items()}
             for name in kept:
-                for back_end, run in (("numpy", numpy_source), ("interpreter", interpreter)):
+                for back_end, run in (("numpy", NumpySource), ("interpreter", interpreter)):
                     for i, (y, z) in enumerate(zip(true[name], run(programs[name])(values), strict=True)):
                         assert_same_zeros(y, z, (back_end, name, i, xs))
             if whole is not None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symgrad.program.backends import numpy_source
+from symgrad.program.backends import NumpySource
 from symgrad.program.program import Operand, Program, Step, interpreter
 from symgrad.program.scalars import NAMES
 from tests.support.programs import Builder, chain
@@ -49,7 +49,7 @@ def compare(program: Program, inputs, ulps=0, adapted=lambda run: run):
     """Run a program twice by source, with the first results overwritten, and compare with the interpreter."""
     expected = quiet(interpreter(program), inputs)
     before = [np.copy(x) for x in inputs]
-    run = adapted(numpy_source(program))
+    run = adapted(NumpySource(program))
     first = quiet(run, inputs)
     for y, z in zip(first, expected, strict=True):
         same(y, z, ulps)
@@ -196,7 +196,7 @@ def test_scalar_programs_repeat_with_numpy_where_math_raises():
         for point in points:
             b = Builder()
             xs = [b.input(x) for x in (point if type(point) is tuple else (point,))]
-            (y,), (z,) = quiet(numpy_source(program := b.program(getattr(b, word)(*xs))), b.values[0]), quiet(interpreter(program), b.values[0])
+            (y,), (z,) = quiet(NumpySource(program := b.program(getattr(b, word)(*xs))), b.values[0]), quiet(interpreter(program), b.values[0])
             assert type(y) is np.float64
             same(y, z, ulps=2)
             assert np.isnan(z) or np.signbit(y) == np.signbit(z), (word, point)
@@ -205,7 +205,7 @@ def test_scalar_programs_repeat_with_numpy_where_math_raises():
 def test_a_scalar_program_uses_python_numbers_and_gives_numpy_numbers():
     b = Builder()
     x = b.input(0.5)
-    run = numpy_source(b.program(b.add(b.sin(x), 1.0), b.lt(x, 1.0), x))
+    run = NumpySource(b.program(b.add(b.sin(x), 1.0), b.lt(x, 1.0), x))
     assert "sin(t0)" in run.source and "xp." not in run.source and run.buffers == 0
     y, flag, same_x = run([np.array(0.5)])
     assert (type(y), type(flag), type(same_x)) == (np.float64, np.bool_, np.float64)
@@ -282,7 +282,7 @@ def test_powers_by_numbers():
 def test_whole_numbers_are_not_divided_by_zero():
     b = Builder()
     x, y = b.input(np.array([1, 2])), b.input(np.array([1, 2]))
-    run = numpy_source(b.program(b.floor_divide(x, y)))
+    run = NumpySource(b.program(b.floor_divide(x, y)))
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         run([np.array([1, 2]), np.array([0, 1])])
 
@@ -338,7 +338,7 @@ def test_products_reductions_and_joins_of_arrays():
 
 def test_runs_in_threads_do_not_share_buffers():
     program, (x, y, g) = chain((2000,), 4)
-    run = numpy_source(program)
+    run = NumpySource(program)
     cases = [(x + k, y, g) for k in range(4)]
     expected = [interpreter(program)(case) for case in cases]
     wrong = []
@@ -355,7 +355,7 @@ def test_runs_in_threads_do_not_share_buffers():
 
 def test_a_run_within_a_run_has_buffers_of_its_own():
     program, (x, y, g) = chain((5,), 3)
-    run = numpy_source(program)
+    run = NumpySource(program)
     expected = run([x, y, g])
     cos, depth = run._run.__globals__["np_cos"], []
 
@@ -372,7 +372,7 @@ def test_a_run_within_a_run_has_buffers_of_its_own():
 
 def test_an_exception_in_the_middle_of_a_run_leaves_nothing_broken():
     program, inputs = chain((5,), 3)
-    run = numpy_source(program)
+    run = NumpySource(program)
     expected = run(inputs)
     function = run._run.__globals__["np_cos"]
 
@@ -405,8 +405,8 @@ def test_the_source_has_no_text_of_parameters_and_can_be_pickled():
     run = compare(b.program(b.getitem(x, Loud(1)), b.sum(x, Loud(0)), b.einsum("i->", [x])), b.values[0])
     assert "loud" not in run.source and "i->" not in run.source
     with pytest.raises(ValueError, match="no word"):
-        numpy_source(Program(run.program.inputs, (), [Step("sum(x0), print", (0,), (), (), np.dtype(float))], [1]))
-    again = pickle.loads(pickle.dumps(numpy_source(chain((3,), 1)[0])))
+        NumpySource(Program(run.program.inputs, (), [Step("sum(x0), print", (0,), (), (), np.dtype(float))], [1]))
+    again = pickle.loads(pickle.dumps(NumpySource(chain((3,), 1)[0])))
     same(again(chain((3,), 1)[1])[0], interpreter(again.program)(chain((3,), 1)[1])[0])
 
 

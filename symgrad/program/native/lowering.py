@@ -68,14 +68,10 @@ class _Words(Elementwise):
         super().__init__(graph)
         self.shape: tuple[int, ...] = ()
         self.table = elementwise.words(self) | {name: getattr(self, name) for name in dir(self) if name in PROTOCOL}
-        for kind in ("prod", "amax", "amin"):
-            self.table[kind] = lambda x, dim=None, keepdim=False, kind=kind: self._reduce(kind, self.astype(x, self.dtype), dim, keepdim)
-        for kind in ("all", "any"):
-            self.table[kind] = lambda x, dim=None, keepdim=False, kind=kind: self._reduce(kind, self.truth(x), dim, keepdim)
-        for kind in ("argmax", "argmin"):
-            self.table[kind] = lambda x, dim=None, keepdim=False, kind=kind: self._reduce(kind, x, dim, keepdim)
+        for kind in ("sum", "prod", "amax", "amin", "all", "any", "argmax", "argmin", "norm"):
+            self.table[kind] = functools.partial(self._reduce, kind)
         for kind in ("cumsum", "cumprod"):
-            self.table[kind] = lambda x, dim, kind=kind: self._cumulate(kind, self.astype(x, self.dtype), dim)
+            self.table[kind] = functools.partial(self._cumulate, kind)
         self.table["view"] = self.reshape
         self.table["mm"] = self.table["mv"] = self.table["dot"] = self.matmul
 
@@ -231,7 +227,7 @@ class _Words(Elementwise):
         return self._assemble(None, shape, [(g, lambda a: a.diagonal(diagonal)[:n])])
 
     def trace(self, x: Ref) -> Ref:
-        return self.sum(self.diagonal(x, 0, 0, 1))
+        return self._reduce("sum", self.diagonal(x, 0, 0, 1))
 
     def tril(self, x: Ref, diagonal: int = 0) -> Ref:
         return self.where(self.graph.constant(np.tri(x.shape[-2], x.shape[-1], diagonal, bool)), x, 0)
@@ -244,8 +240,9 @@ class _Words(Elementwise):
 
     # Reductions
 
-    def _reduce(self, kind: str, x: Ref, dim: Any, keepdim: bool, dtype: np.dtype | None = None) -> Ref:
+    def _reduce(self, kind: str, x: Ref, dim: Any = None, keepdim: bool = False) -> Ref:
         """A reduction; its operand has the kept dimensions first."""
+        x = self.truth(x) if kind in ("all", "any") else x if kind in ("argmax", "argmin") else self.astype(x, self.dtype)
         axes = range(x.ndim) if dim is None else [d % x.ndim if x.ndim else 0 for d in ((dim,) if isinstance(dim, int) else dim)]
         axes = [a for a in axes if x.ndim]
         kept = [i for i in range(x.ndim) if i not in axes]
@@ -267,19 +264,14 @@ class _Words(Elementwise):
             out = self.graph.add("reduce", (rows,), (kind, len(kept)), shape, INT64 if kind.startswith("arg") else x.dtype)
         return self.reshape(out, tuple(1 if i in axes else n for i, n in enumerate(x.shape))) if keepdim else out
 
-    def sum(self, x: Ref, dim: Any = None, keepdim: bool = False) -> Ref:
-        return self._reduce("sum", self.astype(x, self.dtype), dim, keepdim)
-
     def sum_to_size(self, g: Ref, shape: tuple[int, ...]) -> Ref:
         extra = g.ndim - len(shape)
         axes = (*range(extra), *[i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1])
-        return self.reshape(self._reduce("sum", self.astype(g, self.dtype), axes, False), shape)
+        return self.reshape(self._reduce("sum", g, axes), shape)
 
     def _cumulate(self, kind: str, x: Ref, dim: int) -> Ref:
+        x = self.astype(x, self.dtype)
         return self.graph.add("cumulate", (self._contiguous(x),), (kind, dim % x.ndim), x.shape, x.dtype) if x.ndim else x
-
-    def norm(self, x: Ref, dim: Any = None, keepdim: bool = False) -> Ref:
-        return self._reduce("norm", self.astype(x, self.dtype), dim, keepdim)
 
     # What the composite words are made of
 

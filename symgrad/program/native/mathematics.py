@@ -50,11 +50,14 @@ typedef J$ UI$ __attribute__((vector_size(WIDTH), aligned(1), may_alias));
 typedef unsigned char B$ __attribute__((vector_size(WIDTH / sizeof(E$)), aligned(1), may_alias));
 """
 
-# What the words of the vector loops are written as; a name followed by a bracket is a function below.
-VECTOR = {
+OPERATORS = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}",
     "eq": "{0} == {1}", "ne": "{0} != {1}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}",
-    "and": "{0} & {1}", "or": "{0} | {1}", "not": "~{0}", "isnan": "{0} != {0}",
+    "and": "{0} & {1}", "or": "{0} | {1}", "isnan": "{0} != {0}",
+}
+# What the words of the vector loops are written as; a name followed by a bracket is a function below.
+VECTOR = OPERATORS | {
+    "not": "~{0}",
     "where": "v_select$({0}, {1}, {2})", "maximum": "v_maximum$({0}, {1})", "minimum": "v_minimum$({0}, {1})",
     "abs": "v_abs$({0})", "sign": "v_sign$({0})",
     "isfinite": "v_abs$({0}) < SPLAT$(__builtin_inf())", "isinf": "v_abs$({0}) == SPLAT$(__builtin_inf())", "sqrt": "v_sqrt$({0})",
@@ -130,10 +133,8 @@ for _name in ("sqrt", "floor", "ceil", "trunc", "rint"):
 OWN = {("exp", "d")}  # more accurate than the function of the platform, and faster
 IN_PAIRS = {"tanh", "sech_square"}  # computed by one function of both
 
-SCALAR = {
-    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}",
-    "eq": "{0} == {1}", "ne": "{0} != {1}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}",
-    "and": "{0} & {1}", "or": "{0} | {1}", "not": "!{0}", "isnan": "{0} != {0}", "isfinite": "fabs({0}) < __builtin_inf()",
+SCALAR = OPERATORS | {
+    "not": "!{0}", "isfinite": "fabs({0}) < __builtin_inf()",
     "isinf": "fabs({0}) == __builtin_inf()", "where": "{0} ? {1} : {2}",
     "maximum": "{0} > {1} || {0} != {0} ? {0} : {1}", "minimum": "{0} < {1} || {0} != {0} ? {0} : {1}",
     "sign": "{0} > 0 ? 1 : {0} < 0 ? -1 : {0} + 0",
