@@ -16,8 +16,7 @@ from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import Unrecordable
 from symgrad.carriers.recorded import Recorded
 from symgrad.program.program import ArraySpec, Operand, Program, Step, call
-from symgrad.program.rewrites import REWRITES, elementwise_operands, unused_failures
-from symgrad.program.shapes import result_dtype, spec_of
+from symgrad.program.rewrites import REWRITES, elementwise_operands, result_dtype, spec_of, unused_failures
 from symgrad.system.restoring import changed
 
 SMALL = 4096  # bytes of an array up to which it is compared by its elements

@@ -12,7 +12,7 @@ import sympy
 
 from symgrad.checks.cross import expressions_of
 from symgrad.graph.domains import Domain
-from symgrad.proofs.statements import rule_boundary_points
+from symgrad.proofs.prove import rule_boundary_points
 from symgrad.sampling.conditions import boundary_numbers, combined_numbers, constants_of_code, numbers_around
 from symgrad.sampling.numbers import GOLDEN, PAGES, PREFIX, edge_numbers, restricted_domain, simple_numbers
 from symgrad.testing.claimed import ClaimedOp, is_function, special_points

@@ -17,8 +17,7 @@ from typing import IO, Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.system.atomic_write import write_whole
-from symgrad.visual.boxes import GraphView, NodeLabels
-from symgrad.visual.folding import Fold, grouped, opened, ordered
+from symgrad.visual.boxes import Fold, GraphView, NodeLabels, grouped, opened, ordered
 from symgrad.visual.texts import dot_of, latex_of, mermaid_of, svg_of
 from symgrad.visual.tracing import GRADIENTS, Vertex, call_recorded, differentiate, read
 

@@ -9,8 +9,7 @@ from html import escape
 from typing import Any
 
 from symgrad.visual.arranging import MARGIN, Arrangement, EdgeCurve, arranged, baseline
-from symgrad.visual.boxes import GraphView, NodeBox
-from symgrad.visual.folding import Fold, expression, name_of
+from symgrad.visual.boxes import Fold, GraphView, NodeBox, expression, name_of
 from symgrad.visual.tracing import Vertex
 
 PLAIN = frozenset(" _.,=+*/^()-")  # the characters, besides letters and digits, that Mermaid takes as they are

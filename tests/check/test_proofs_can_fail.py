@@ -8,7 +8,7 @@ import symgrad
 from symgrad.graph.domains import POSITIVE
 from symgrad.graph.op import REGISTRY, elementwise
 from symgrad.methods import extending
-from symgrad.proofs import statements as proving_statements
+from symgrad.proofs import prove as proving_statements
 from symgrad.proofs.numbers import NumericResult
 from symgrad.proofs.prove import cases
 from symgrad.testing import check_op

@@ -9,7 +9,7 @@ import symgrad
 from symgrad.graph import op as constructors
 from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY
-from symgrad.proofs import statements as proving_statements
+from symgrad.proofs import prove as proving_statements
 from symgrad.proofs.numbers import NumericResult
 from symgrad.proofs.prove import Proof, prove
 from symgrad.reference.recorder import Box

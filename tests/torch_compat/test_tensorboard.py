@@ -17,7 +17,7 @@ import pytest
 import symgrad
 from symgrad.graph.modes import DEFAULT, thread
 from symgrad.utils.tensorboard import SummaryWriter
-from symgrad.visual.folding import formula
+from symgrad.visual.boxes import formula
 from symgrad.visual.tracing import trace
 
 RECORDED = pathlib.Path(__file__).parents[1] / "support" / "data" / "tensorboard.json"

@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.dtypes.dtype import dtype_of
 from symgrad.graph.node import Leaf
 from symgrad.utils.tensorboard.media import protocol
-from symgrad.visual.folding import formula, text_of
+from symgrad.visual.boxes import formula, text_of
 from symgrad.visual.tracing import CONSTANT, Vertex
 
 PRODUCER = 22  # the version of TensorFlow's graph format
