@@ -1,13 +1,11 @@
-"""The functions of C programs: texts for vectors of float64 (lane d) and float32 (lane f), and expressions for single elements.
-
-In a text `$` stands for the letter of the lane, `@` for the type of its elements, and SUFFIX for the last letter of its functions.
-"""
+"""The functions of C programs: the texts of `mathematics.c`, for vectors of float64 (lane d) and float32 (lane f), and expressions for elements."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import math
+import os
 import re
 import sys
 from collections.abc import Iterable
@@ -15,40 +13,6 @@ from collections.abc import Iterable
 CALLS = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech_square",
          "asinh", "acosh", "atanh")
 BINARY_CALLS = ("pow", "atan2", "hypot", "fmod", "remainder", "floor_divide")
-
-PRELUDE = """\
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-""" + "".join(f"""\
-#{condition}
-#define WIDTH {width}
-#define SPLATd(x) (Vd){{{",".join("x" * (width // 8))}}}
-#define SPLATf(x) (Vf){{{",".join("x" * (width // 4))}}}
-#define MVEC1d(name) _ZGV{isa}N{width // 8}v_##name
-#define MVEC2d(name) _ZGV{isa}N{width // 8}vv_##name
-#define MVEC1f(name) _ZGV{isa}N{width // 4}v_##name##f
-#define MVEC2f(name) _ZGV{isa}N{width // 4}vv_##name##f
-""" for condition, width, isa in (("if defined __AVX512F__", 64, "e"), ("elif defined __AVX2__", 32, "d"), ("else", 16, "b"))) + """\
-#endif
-#ifdef __clang__
-#define SCALARS static
-#else /* statements without loops gain nothing from the optimizations that take the most time */
-#define SCALARS static __attribute__((optimize("Og")))
-#endif
-#define INLINE static inline __attribute__((always_inline, unused))
-#define APART static __attribute__((noinline, unused))
-typedef double Ed; typedef int64_t Jd; typedef float Ef; typedef int32_t Jf; typedef unsigned char bool8;
-"""
-
-LANE = """\
-typedef E$ V$ __attribute__((vector_size(WIDTH)));
-typedef J$ I$ __attribute__((vector_size(WIDTH)));
-typedef E$ U$ __attribute__((vector_size(WIDTH), aligned(1), may_alias));
-typedef J$ UI$ __attribute__((vector_size(WIDTH), aligned(1), may_alias));
-#define W$ ((long)(WIDTH / sizeof(E$)))
-typedef unsigned char B$ __attribute__((vector_size(WIDTH / sizeof(E$)), aligned(1), may_alias));
-"""
 
 OPERATORS = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}",
@@ -64,72 +28,24 @@ VECTOR = OPERATORS | {
     "floor": "v_floor$({0})", "ceil": "v_ceil$({0})", "trunc": "v_trunc$({0})", "rint": "v_rint$({0})", "cast": "(V$)((I$)SPLAT$(1) & {0})",
 }
 
-FUNCTIONS = {
-    "select": "INLINE V$ v_select$(I$ c, V$ a, V$ b) { return (V$)(((I$)a & c) | ((I$)b & ~c)); }",
-    "abs": "INLINE V$ v_abs$(V$ a) { return (V$)((I$)a & ~(I$)SPLAT$(-0.0)); }",
-    "maximum": "INLINE V$ v_maximum$(V$ a, V$ b) { return v_select$((a > b) | (a != a), a, b); }",
-    "minimum": "INLINE V$ v_minimum$(V$ a, V$ b) { return v_select$((a < b) | (a != a), a, b); }",
-    "sign": "INLINE V$ v_sign$(V$ a) { return v_select$(a > 0, SPLAT$(1), v_select$(a < 0, SPLAT$(-1), a + SPLAT$(0.0))); }",
-    "mask": "INLINE I$ v_mask$(const bool8 *x) { return __builtin_convertvector(*(const B$ *)x, I$) != 0; }",
-    "truth": "INLINE void v_truth$(bool8 *y, I$ x) { *(B$ *)y = __builtin_convertvector(-x, B$); }",
-    "input": """\
-INLINE const @ *v_input$(const @ *x, @ *t, long b) {
-  if (b % W$ == 0) return x;
-  for (long i = 0; i < b; i++) t[i] = x[i];
-  for (long i = b; i % W$; i++) t[i] = x[b - 1];
-  return t;
-}""",
-    "input8": """\
-INLINE const bool8 *v_input8$(const bool8 *x, bool8 *t, long b) {
-  if (b % W$ == 0) return x;
-  memcpy(t, x, b);
-  memset(t + b, 0, W$);
-  return t;
-}""",
-    "exponential": """\
-INLINE Vd fused_(Vd a, Vd b, Vd c) { Vd r; for (int i = 0; i < Wd; i++) r[i] = __builtin_fma(a[i], b[i], c[i]); return r; }
-INLINE Vd power_(Id n) { return (Vd)((n + 1023) << 52); }
-INLINE Vd scaled_(Vd x, Id n) { const Id half = n >> 1; return x * power_(half) * power_(n - half); }
-/* q = exp(r) - 1 to full relative accuracy, where x = n log(2) + r: the Taylor polynomial of degree 13 for |r| <= log(2) / 2. */
-INLINE Vd exponential_(Vd x, Id *n) {
-  const Vd shift = SPLATd(0x1.8p52), shifted = fused_(x, SPLATd(0x1.71547652b82fep+0), shift), k = shifted - shift;
-  const Vd r = fused_(k, SPLATd(-0x1.abc9e3b39803fp-56), fused_(k, SPLATd(-0x1.62e42fefa39efp-1), x));
-  Vd p = SPLATd(0x1.6124613a86d09p-33);
-STEPS  *n = (Id)shifted - (Id)shift;
-  return fused_(r * r, p, r);
-}""".replace("STEPS", "".join(f"  p = fused_(p, r, SPLATd({c}));\n" for c in (
-        "0x1.1eed8eff8d898p-29", "0x1.ae64567f544e4p-26", "0x1.27e4fb7789f5cp-22", "0x1.71de3a556c734p-19",
-        "0x1.a01a01a01a01ap-16", "0x1.a01a01a01a01ap-13", "0x1.6c16c16c16c17p-10", "0x1.1111111111111p-7",
-        "0x1.5555555555555p-5", "0x1.5555555555555p-3", "0.5"))),
-    "exp": """\
-INLINE Vd exp_(Vd x) {
-  Id n;
-  x = v_selectd(x > SPLATd(800.0), SPLATd(800.0), v_selectd(x < SPLATd(-800.0), SPLATd(-800.0), x));
-  const Vd q = exponential_(x, &n);
-  return scaled_(SPLATd(1.0) + q, n);
-}""",
-    "tanh_sech_square": """\
-/* tanh(x) and 1 - tanh(x)^2: with w = 2^n (1 + q) = exp(-2|x|) they are (1 - w) / (1 + w) and 4 w / (1 + w)^2, in which
-   1 - w = (1 - 2^n) - 2^n q does not cancel. Both are corrected by the error of the reciprocal. */
-INLINE void tanh_pair_(Vd x, Vd *value, Vd *slope) {
-  const Vd one = SPLATd(1.0);
-  Id n;
-  Vd t = v_absd(x) * SPLATd(-2.0);
-  t = v_selectd(t < SPLATd(-800.0), SPLATd(-800.0), t);
-  const Vd q = exponential_(t, &n);
-  const Id far = n < -1000;
-  const Vd s = power_((n & ~far) | (-1000 & far)), head = one + s, below = fused_(s, q, head), rest = fused_(s, q, head - below);
-  const Vd inverse = one / below, error = fused_(-rest, inverse, fused_(-below, inverse, one));
-  const Vd y = fused_(-s, q, one - s) * inverse, z = SPLATd(4.0) * (one + q) * inverse * inverse;
-  *value = (Vd)((Id)fused_(y, error, y) | ((Id)x & (Id)SPLATd(-0.0)));
-  *slope = scaled_(fused_(z, error + error, z), n);
-}""",
-}
-NEEDS = {"maximum": ("select",), "minimum": ("select",), "sign": ("select",), "exp": ("select", "exponential"),
-         "tanh_sech_square": ("select", "abs", "exponential")}
-for _name in ("sqrt", "floor", "ceil", "trunc", "rint"):
-    FUNCTIONS[_name] = (f"INLINE V$ v_{_name}$(V$ a) {{ V$ r; for (int i = 0; i < W$; i++) r[i] = __builtin_{_name}SUFFIX(a[i]); return r; }}")
 
+def texts(file: str) -> dict[str, tuple[tuple[str, ...], str]]:
+    """The texts of a C file beside this one by their names, each with the names of those that it needs, in the order of the file."""
+    found = {}
+    with open(os.path.join(os.path.dirname(__file__), file), encoding="utf-8") as lines:
+        head, *blocks = re.split(r"^//: ", re.sub(r"^// .*\n", "", lines.read(), flags=re.MULTILINE), flags=re.MULTILINE)
+    for block in blocks:
+        line, _, text = block.strip().partition("\n")
+        names, _, needs = line.partition(" <- ")
+        for entry in names.split(" | "):
+            name, *values = entry.split()
+            words = {"NAME": name, **dict(value.split("=", 1) for value in values)}
+            filled = re.sub("|".join(words), lambda word: words[word[0]], f"{needs}\n{text}")  # noqa: B023
+            found[name] = tuple(filled.partition("\n")[0].split()), filled.partition("\n")[2]
+    return found
+
+
+TEXTS = texts("mathematics.c")
 OWN = {("exp", "d")}  # more accurate than the function of the platform, and faster
 IN_PAIRS = {"tanh", "sech_square"}  # computed by one function of both
 
@@ -139,27 +55,7 @@ SCALAR = OPERATORS | {
     "maximum": "{0} > {1} || {0} != {0} ? {0} : {1}", "minimum": "{0} < {1} || {0} != {0} ? {0} : {1}",
     "sign": "{0} > 0 ? 1 : {0} < 0 ? -1 : {0} + 0",
 }
-SCALAR_FUNCTIONS = {
-    "sech_square": """\
-INLINE double sech_square_(double x) {
-  const double z = exp(-fabs(x)), s = 2 * z / (1 + z * z);
-  return s * s;
-}""",
-    "remainder": """\
-INLINE double remainder_(double a, double b) {
-  const double r = fmod(a, b);
-  return r ? ((b < 0) != (r < 0) ? r + b : r) : copysign(b == b ? r : r + b, b);
-}""",
-    "floor_divide": """\
-INLINE double floor_divide_(double a, double b) {
-  if (!b) return a / b;
-  double r = fmod(a, b), q = (a - r) / b;
-  if (r && (b < 0) != (r < 0)) q -= 1;
-  if (!q) return copysign(0, a / b);
-  const double f = floor(q);
-  return q - f > 0.5 ? f + 1 : f;
-}""",
-}
+SCALAR_FUNCTIONS = ("sech_square", "remainder", "floor_divide")
 
 
 def scalar_call(op: str, dtype: str, operands: list[str]) -> str:
@@ -226,7 +122,7 @@ def function_texts(used: Iterable[str], lanes: Iterable[str]) -> str:
     if any("tanh+" in name for name in used):
         lanes.add("d")
         used.add("tanh_sech_square$d")
-    out = [PRELUDE, *(_in_lane(LANE, lane) for lane in sorted(lanes))]
+    out = [TEXTS["PRELUDE"][1] + "\n", *(_in_lane(TEXTS["LANE"][1] + "\n", lane) for lane in sorted(lanes))]
     done: set[str] = set()
 
     def write(name: str) -> None:
@@ -242,11 +138,11 @@ def function_texts(used: Iterable[str], lanes: Iterable[str]) -> str:
                 write(f"{op}${lane[0]}")
             out.append(_in_lane(block_text(op, lane[0], int(lane[1])), lane[0]))
         elif not lane:
-            out.append(SCALAR_FUNCTIONS.get(base, ""))
+            out.append(TEXTS[base][1] if base in SCALAR_FUNCTIONS else "")
         else:
-            for needed in NEEDS.get(base, ()):
+            for needed in TEXTS[base][0]:
                 write(f"{needed}${lane}")
-            out.append(_in_lane(FUNCTIONS[base], lane))
+            out.append(_in_lane(TEXTS[base][1], lane))
 
     for name in sorted(used, key=lambda name: ("_block" in name, name)):
         write(name)
@@ -260,7 +156,7 @@ def _in_lane(text: str, lane: str) -> str:
 @functools.lru_cache(1024)
 def used_functions(text: str, lane: str) -> frozenset[str]:
     """The names of the functions that an expression of `VECTOR` calls."""
-    return frozenset(f"{name}${lane}" for name in re.findall(r"v_([a-z0-9]+)\$\(", text) if name in FUNCTIONS)
+    return frozenset(f"{name}${lane}" for name in re.findall(r"v_([a-z0-9]+)\$\(", text) if name in TEXTS)
 
 
 def number_text(value: float | int | bool, dtype: str) -> str:
