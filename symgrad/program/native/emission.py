@@ -12,9 +12,8 @@ from collections.abc import Sequence
 
 from symgrad.program.native import loops
 from symgrad.program.native.loops import LoopWriter, number_in_work
-from symgrad.program.native.mathematics import function_texts
+from symgrad.program.native.mathematics import ROUTINES, function_texts, routine_text
 from symgrad.program.native.nodes import C_TYPES, KernelNode, Ref, dimensions, row_major
-from symgrad.program.native.routines import ROUTINES, routine_text
 from symgrad.program.native.schedule import Item, KernelSchedule
 
 REAL = ("d", "f")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from symgrad.program.native.mathematics import IN_PAIRS, SCALAR, VECTOR, number_text, scalar_call, used_functions
+from symgrad.program.native.mathematics import IN_PAIRS, ROUTINES, SCALAR, VECTOR, number_text, scalar_call, used_functions
 from symgrad.program.native.nodes import C_TYPES, KernelNode, Ref, literal_array
-from symgrad.program.native.routines import ROUTINES
 from symgrad.program.native.schedule import ALIGNMENT, Item
 
 CACHE = 128 * 1024  # the bytes that the buffers of a block may take

@@ -10,6 +10,8 @@ import re
 import sys
 from collections.abc import Iterable
 
+from symgrad.program.native.internals import integer_bits
+
 CALLS = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech_square",
          "asinh", "acosh", "atanh")
 BINARY_CALLS = ("pow", "atan2", "hypot", "fmod", "remainder", "floor_divide")
@@ -169,3 +171,15 @@ def number_text(value: float | int | bool, dtype: str) -> str:
         return f"(({dtype}){'-' if value < 0 else ''}__builtin_inf())"
     text = f"{float(value).hex()}{'f' if dtype == 'float' else ''}"
     return f"({text})" if text.startswith("-") else text
+
+
+TYPES = {"d": "double", "f": "float", "b": "unsigned char", "l": "int64_t", "i": "int32_t"}
+ROUTINES = texts("routines.c")
+
+
+def routine_text(name: str, letter: str) -> str:
+    """A routine for the type of a letter."""
+    text = ROUTINES[name][1].replace("#", letter)
+    text = text.replace("blas_int", f"int{integer_bits()}_t")
+    text = text.replace("BLAS_GEMM", "0" if letter == "d" else "2").replace("BLAS_GEMV", "1" if letter == "d" else "3")
+    return re.sub(r'\bT\b(?!")', TYPES[letter], text)
