@@ -150,7 +150,7 @@ def sinc_recurrence(sine: Any, cosine: Any, u: Any, order: int) -> Any:
 def sinc_digits(mp: Any, u: Any, sine: Any, cosine: Any, order: int) -> Any:
     """The derivative of sin(u)/u of an order in numbers of mpmath: the power series where its terms stay small, else the recurrence."""
     size = builtins.abs(u)
-    if size > order + 4:
+    if size > (order + 4 if order else 0):  # of order 0 it is exact at the zeros of the sine
         return sinc_recurrence(sine, cosine, u, order)
     total, k = mp.zero, (order + 1) // 2
     while True:
