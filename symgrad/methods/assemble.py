@@ -10,11 +10,11 @@ from symgrad.engine import hooks
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.node import Node
 
-TABLES = [importlib.import_module(f"symgrad.{name}").METHODS for name in """
-engine.traced engine.hooks engine.storage.views engine.storage.copyslices autograd.modes autograd.engine formulas.expressions methods.operators
-methods.numpy_ufuncs methods.layout methods.reshaping methods.inplace methods.counting methods.filling methods.predicates methods.printing
-methods.values methods.surface methods.histograms methods.spectrograms
-""".split()]
+TABLES = [importlib.import_module(f"symgrad.{name}").METHODS for name in (
+    "engine.traced", "engine.hooks", "engine.storage.views", "engine.storage.copyslices", "autograd.modes", "autograd.engine",
+    "formulas.expressions", "methods.operators", "methods.numpy_ufuncs", "methods.layout", "methods.reshaping", "methods.inplace",
+    "methods.counting", "methods.filling", "methods.predicates", "methods.printing", "methods.values", "methods.surface", "methods.histograms",
+    "methods.spectrograms")]
 
 
 def attach(table: Mapping[str, Any], owner: type = Tensor) -> None:

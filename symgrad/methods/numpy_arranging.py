@@ -1,4 +1,4 @@
-"""NumPy's functions that arrange, select, split and join elements, on Tensors: for the table of `numpy_protocol`."""
+"""NumPy's functions that arrange, select, split and join elements, on Tensors: for the table of `numpy_arguments`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from symgrad.engine.data import as_value
 from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.methods.numpy_ufuncs import FUNCTIONS_OF_NUMPY, as_tensor, floats, of_numpy
+from symgrad.methods.numpy_arguments import FUNCTIONS_OF_NUMPY, as_tensor, floats, of_numpy
 from symgrad.system.errorstate import quietly
 
 

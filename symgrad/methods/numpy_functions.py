@@ -1,4 +1,4 @@
-"""Functions of NumPy, and of `numpy.linalg`, that torch has not, or has with other rules for shapes: for the table of `numpy_protocol`."""
+"""Functions of NumPy, and of `numpy.linalg`, that torch has not, or has with other rules for shapes: for the table of `numpy_arguments`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from symgrad.engine.tensor import wrap
 from symgrad.engine.traced import traced
 from symgrad.graph import return_types
 from symgrad.methods.counting import searchsorted
-from symgrad.methods.numpy_ufuncs import FUNCTIONS_OF_NUMPY, as_tensor, floats, of_numpy
+from symgrad.methods.numpy_arguments import FUNCTIONS_OF_NUMPY, as_tensor, floats, of_numpy
 from symgrad.methods.predicates import result_type
 from symgrad.ops.rules import every
 

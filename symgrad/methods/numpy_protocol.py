@@ -1,4 +1,4 @@
-"""NumPy's functions on Tensors that are ops, reductions, statistics, products and transforms, for the table of `numpy_ufuncs`."""
+"""NumPy's functions on Tensors that are ops, reductions, statistics, products and transforms, for the table of `numpy_arguments`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.counting import nonzero
-from symgrad.methods.numpy_ufuncs import FUNCTIONS_OF_NUMPY, as_tensor, floats, of_numpy
+from symgrad.methods.numpy_arguments import FUNCTIONS_OF_NUMPY, as_tensor, floats, of_numpy
 
 # Of a function of NumPy the op that computes it, and the names of NumPy's arguments with which it is called
 OPS = {
