@@ -49,6 +49,7 @@ class TestNodes:
         order = [node.sequence_nr for node in upstream([z.grad_fn])]
         assert order == sorted(order) and len(set(order)) == 4
 
+
 class TestLength:
     def test_a_long_chain(self):
         """Forward, backward, freed: without a RecursionError, and with the interpreter's ordinary limit."""
@@ -83,6 +84,7 @@ class TestLength:
             autograd.grad(y, x, create_graph=create_graph)
             counts.append(len(calls))
         assert counts == [200, 400, 800]
+
 
 class TestMemory:
 

@@ -27,53 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:(reduction|kl_div). 'mean' divid
 RECORDED = json.loads((DATA / "saved.json").read_text())
 del RECORDED["a.view(torch.int64)"]  # bits as numbers of another dtype
 CALLS = {text: (values, written) for texts, values, written in groups() for text in texts}  # of a text in several, the last counts
-
-# Where symgrad differs by intent, with the attributes (or "name") that are another thing here.
-INTENDED = {
-    # What torch factorizes once and saves, a rule here computes with words of its own.
-    "a.inverse()": "_saved_inverse", "torch.linalg.inv(a)": "_saved_inverse", "a.det()": "name _saved_A _saved_result _saved_LU _saved_pivots",
-    "a.slogdet()[1]": "_saved_sign _saved_A _saved_pivots _saved_LU", "torch.linalg.cholesky(a)": "_saved_L",
-    "torch.linalg.solve(a,b)": "_saved_A _saved_LU _saved_pivots", "torch.linalg.eigh(a)[0]": "_saved_eigenvectors _saved_eigenvalues",
-    "torch.linalg.eigvalsh(a)": "_saved_eigenvectors _saved_eigenvalues", "torch.linalg.svd(a)[1]": "_saved_U _saved_S _saved_Vh",
-    "torch.linalg.svdvals(a)": "_saved_U _saved_S _saved_Vh", "torch.linalg.qr(a)[1]": "name _saved_Q _saved_R",
-    "torch.linalg.multi_dot([a,b,a])": "name", "torch.linalg.vector_norm(a,3)": "name _saved_self _saved_result",
-    # One node here is several in torch, or several here are one in torch.
-    "1/a": "_saved_self _saved_other", "F.normalize(a)": "_saved_other", "F.softsign(a)": "name _saved_self _saved_other",
-    "a.norm(1)": "name _saved_self _saved_result", "a.norm(3)": "name _saved_self _saved_result", "a.clamp(min=b)": "name _saved_min _saved_self",
-    "a.clamp(max=b)": "name _saved_max _saved_self", "a.clamp(b,c)": "name _saved_min _saved_max _saved_self",
-    "a.clamp_(min=b)": "name _saved_min _saved_self",
-    "torch.einsum('i,i->',a,b)": "name", "torch.einsum('ij,jk->ik',a,b)": "name",
-    "F.cross_entropy(a,torch.tensor([0,2]))": "_saved_self _saved_target _saved_total_weight", "a.sgn()": "name _saved_self _saved_result",
-    "F.layer_norm(a,(3,))": "name _saved_input _saved_result1 _saved_result2", "F.pad(a,(1,1))": "name _saved_pad",
-    "F.nll_loss(a,torch.tensor([0,2]))": "_saved_self _saved_target _saved_total_weight", "a.sgn_()": "name _saved_self _saved_result",
-    # Elements that are picked by their order know their places otherwise, and ties share the gradient.
-    "a.max(0)[0]": "_saved_indices", "a.min(0)[0]": "_saved_indices", "a.median(0)[0]": "_saved_indices", "a.sort()[0]": "_saved_indices",
-    "a.topk(2)[0]": "_saved_indices", "a.cummax(0)[0]": "_saved_indices _saved_self", "a.kthvalue(1)[0]": "_saved_indices",
-    "a.mode()[0]": "_saved_indices",
-    "a.aminmax()[0]": "_saved_max _saved_min", "a.gather(1,torch.tensor([[0],[1]]))": "_saved_index _saved_self",
-    "a.take(torch.tensor([0,3]))": "_saved_index _saved_self", "a.masked_select(a>0.4)": "_saved_mask _saved_self",
-    "a.masked_scatter(a>0.4,b)": "_saved_mask", "a.masked_scatter_(m,b)": "_saved_mask",
-    # What is linear saves nothing but an index: the source is not read.
-    "a.index_add(0,torch.tensor([0]),b[:1])": "_saved_source", "a.index_copy(0,torch.tensor([0]),b[:1])": "_saved_source",
-    "a.index_add_(0,i,b[:1])": "_saved_source", "a.index_copy_(0,i,b[:1])": "_saved_source",
-    # A derivative that is zero reads nothing; in torch there is none, or it is zero after all.
-    "a.heaviside(b)": "name", "a.nextafter(b)": "_saved_self _saved_other",
-    "a//2": "name", "a//b": "name", "a.floor_divide_(2)": "name", "a.div(2,rounding_mode='trunc')": "_saved_other",
-    "a.div(b,rounding_mode='floor')": "_saved_self _saved_other",
-    # The rule reads other values, which give more digits.
-    "a.hypot(b)": "_saved_self _saved_other _saved_result", "a.hypot_(b)": "_saved_self _saved_other _saved_result",
-    "F.logsigmoid(a)": "_saved_buffer",
-    # torch saves more than it reads.
-    "a**b": "_saved_result", "a.pow(b)": "_saved_result", "a.pow_(b)": "_saved_result", "torch.addcdiv(a,b,c)": "_saved_tensor2",
-    "a.addcdiv_(b,b)": "_saved_tensor2", "torch.lerp(a,b,c)": "_saved_weight",
-    # Random numbers are copied into the tensor.
-    "a.uniform_()": "name", "a.normal_()": "name", "a.bernoulli_()": "name", "a.exponential_()": "name",
-}
-# Composites of several ops, whose nodes they have; in torch they are one node, in place one with another name, or end with another one.
-INTENDED |= dict.fromkeys("""
-    F.elu_(a) F.leaky_relu_(a) F.selu_(a) F.threshold_(a,0.5,0.) torch.trapezoid(a) a.quantile(0.5) a.copysign(b) a.copysign_(b)
-    F.smooth_l1_loss(a,b) F.huber_loss(a,b) F.soft_margin_loss(a,b)
-""".split(), "name _saved_self _saved_other _saved_result _saved_target")
+INTENDED = dict(re.findall(r"^([^#].*) \| (.*)", (DATA / "saved_intended.txt").read_text(), re.MULTILINE))
 
 
 def read(value, known):

@@ -20,7 +20,7 @@ from symgrad.symbolic.operations import op_from_sympy
 from tests.program.test_printing import CASES as PRINTED
 from tests.program.test_printing import check_printed
 from tests.program.test_registry_compiled import CASES as EVERY_OP
-from tests.program.test_registry_printed import attacked
+from tests.program.test_registry_compiled import check_source
 from tests.routes.__main__ import shown
 from tests.routes.comparing import examined
 from tests.routes.drawing import draw
@@ -144,14 +144,14 @@ def test_printed_for_jax(name, derivative):
 @pytest.mark.sweep
 @pytest.mark.parametrize(("op", "parameters"), EVERY_OP)
 def test_every_op_printed_for_torch(op, parameters):
-    attacked(op, parameters, symgrad.to_torch, lambda x: torch.tensor(np.asarray(x)))
+    check_source(op, parameters, symgrad.to_torch, lambda x: torch.tensor(np.asarray(x)))
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(("op", "parameters"), EVERY_OP)
 def test_every_op_printed_for_jax(op, parameters):
     with jax.enable_x64(True):
-        attacked(op, parameters, symgrad.to_jax, jax.numpy.asarray)
+        check_source(op, parameters, symgrad.to_jax, jax.numpy.asarray)
 
 
 jax.config.update("jax_enable_x64", True)

@@ -1,4 +1,4 @@
-"""Every op of the registry, compiled: value, gradient and second derivative by both back ends, in float64 and float32, broadcast, empty and 0-d."""
+"""Every op of the registry, compiled by both back ends and printed as source: value, gradient and second derivative, broadcast, empty and 0-d."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import pytest
 import symgrad
 from symgrad.carriers import MATRIX_WORDS
 from symgrad.carriers.special.table import SPECIAL
+from symgrad.codegen.arrays import COMMON
+from symgrad.codegen.languages import Jax, NumPy, Torch, short_name
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.program.backends import has_compiler
+from symgrad.program.program import ArraySpec, Program, Step
 from symgrad.testing.checks.numbers import KINDS, compiled_derivatives
 from symgrad.trees import flatten
 from tests.support.claims import ALL_CASES, attack_on, name_of
@@ -45,12 +48,12 @@ def is_special(note):
     return bool(word) and (word[1] in SPECIAL or word[1] in MATRIX_WORDS)
 
 
-def attacked(op, parameters, backend, narrow=False):
-    """The number of comparisons that were made."""
-    attack, count = attack_on(op, parameters, "dev"), 0
+def computed(op, parameters, backend, count, narrow=False):
+    """What is computed of an op: the compiled function, its arguments, what the function itself gives, and the size of lower derivatives."""
+    attack = attack_on(op, parameters, "dev")
     for kind in KINDS[:1] if narrow else KINDS:  # what becomes of shapes is the same in all dtypes
         try:
-            examples = attack.examples(kind)[:1 if backend == "c" else 2]  # three programs are compiled for each
+            examples = attack.examples(kind)[:count]
         except Exception:  # no example of the kind exists for this op
             continue
         for example in examples:
@@ -59,21 +62,25 @@ def attacked(op, parameters, backend, narrow=False):
                     example = example.mapped(lambda x: x.astype(np.float32) if x.dtype == np.float64 else x)
             terms = 0.0
             for name, order, function, compiled in compiled_derivatives(attack, example, backend):
-                tensors = [wrap(x) for x in example.xs]
                 try:
-                    expected = arrays(function(*tensors))
+                    expected = arrays(function(*map(wrap, example.xs)))
                 except Exception:  # the op does not take these numbers
                     continue
-                what = f"{name} of {op.name}{parameters} for {kind}"
-                for again in ("", ", again"):
-                    compare(arrays(compiled(*tensors)), expected, what + again, terms)
+                yield f"{name} of {op.name}{parameters} for {kind}", compiled, example.xs, expected, terms
                 terms = max(terms, largest(expected)) if order else 0.0
-                report = compiled.report
-                elsewhere = [row for row in report.programs
-                             if row["backend"] != backend and "complex" not in row["note"] and not is_special(row["note"])]
-                assert not report.uncompiled and not elsewhere, f"{what}: {report}"  # C has no complex numbers and few special functions
-                count += 1
-    return count
+
+
+def attacked(op, parameters, backend, narrow=False):
+    """The number of comparisons that were made."""
+    made = 0
+    for what, compiled, xs, expected, terms in computed(op, parameters, backend, 1 if backend == "c" else 2, narrow):  # C compiles three for each
+        for again in ("", ", again"):
+            compare(arrays(compiled(*map(wrap, xs))), expected, what + again, terms)
+        report = compiled.report
+        elsewhere = [row for row in report.programs if row["backend"] != backend and "complex" not in row["note"] and not is_special(row["note"])]
+        assert not report.uncompiled and not elsewhere, f"{what}: {report}"  # C has no complex numbers and few special functions
+        made += 1
+    return made
 
 
 CASES = [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in ALL_CASES]
@@ -112,3 +119,45 @@ def test_a_hessian_as_a_function_runs_in_c():
     compiled = symgrad.compile(symgrad.func.hessian(f), backend="c")
     compare(arrays(compiled(x)), arrays(symgrad.func.hessian(f)(x)), "the Hessian", 0.0)
     assert [(row["backend"], row["note"]) for row in compiled.report.programs] == [("c", "")]
+
+
+# Printed as source of NumPy
+
+LANGUAGES = {symgrad.to_python: NumPy, symgrad.to_torch: Torch, symgrad.to_jax: Jax}
+
+
+def run(printer, convert, program, xs):
+    """The results of the printed program as arrays."""
+    space = {}
+    exec(printer(program), space)
+    found = space["f"](*map(convert, xs))
+    return [np.asarray(y.resolve_conj() if hasattr(y, "resolve_conj") else y) for y in (found if isinstance(found, tuple) else (found,))]
+
+
+def check_source(op, parameters, printer, convert):
+    made = 0
+    for what, compiled, xs, expected, terms in computed(op, parameters, "numpy", 1):
+        compiled(*map(wrap, xs))
+        program, made = compiled.program(), made + 1
+        words = {(step.name, short_name(step.name, step.params)) for step in program.steps if step.name in {*SPECIAL, *MATRIX_WORDS}}
+        if any(not set(names) & (COMMON.keys() | LANGUAGES[printer].ops.keys()) for names in words):
+            with pytest.raises(TypeError, match="cannot be written in"):
+                printer(program)
+            continue
+        compare(run(printer, convert, program, xs), expected, what, max(terms, largest(expected)))
+    assert made
+
+
+@pytest.mark.sampled(40)
+@pytest.mark.parametrize(("op", "parameters"), CASES)
+def test_printed_source(op, parameters):
+    check_source(op, parameters, symgrad.to_python, lambda x: np.asarray(x)[()])
+
+
+def test_the_comparison_can_fail():
+    spec = ArraySpec((3,), np.dtype(float))
+    program = Program([spec], [], [Step("sin", (0,), (), *spec)], [1])
+    x = np.arange(3.0)
+    compare(run(symgrad.to_python, np.array, program, [x]), [np.sin(x)], "sin", 1.0)
+    with pytest.raises(AssertionError):
+        compare(run(symgrad.to_python, np.array, program, [x]), [np.sin(x) * (1 + 1e-12)], "sin", 1.0)
