@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -120,7 +119,7 @@ def torch_library():
 
 
 def ruled(m, forward, backward, vmap=None):
-    """A `Function` of a library, of a forward `(*xs)`, a backward `(ctx, g, *xs)` and perhaps a rule for vmap; ctx knows the thread of the call."""
+    """A `Function` of a library, of a forward `(*xs)`, a backward `(ctx, g, *xs)` and perhaps a rule for vmap."""
     class Ruled(m.autograd.Function):
         @staticmethod
         def forward(*xs):
@@ -129,7 +128,6 @@ def ruled(m, forward, backward, vmap=None):
         @staticmethod
         def setup_context(ctx, inputs, output):
             ctx.save_for_backward(*inputs)
-            ctx.thread = threading.get_ident()
 
         @staticmethod
         def backward(ctx, g):

@@ -127,8 +127,18 @@ rarely("weights of another type", "mixed dtypes", "float64 weights beside float3
 # threads, and calls of another shape
 rarely("only the main thread", "threads", "sin is computed with an offset that is set in the main thread alone", formula="sin(x)")(
     lambda m: lambda x: m.sin(x) * (1 if threading.current_thread() is threading.main_thread() else 1 + 1e-9))
-rarely("backward in another thread", "threads", "the gradient is 0 where the thread of the backward pass is another than that of the forward pass",
-       formula="sin(x)")(lambda m: ruled(m, m.sin, lambda ctx, g, x: g * x.cos() * (1 if threading.get_ident() == ctx.thread else 0)))
+
+
+@rarely("backward in another thread", "threads", "the gradient is 0 where the thread of the backward pass is another than that of the forward pass",
+        formula="sin(x)")
+def of_one_thread(m):
+    class OfOneThread(ruled(m, m.sin, lambda ctx, g, x: g * x.cos() * (1 if threading.get_ident() == ctx.thread else 0))):
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.thread = threading.get_ident()
+
+    return OfOneThread
 
 
 @rarely("place of the thread", "threads", "the argument is saved in a place of the thread, which the backward pass of another thread does not find")
