@@ -168,9 +168,10 @@ def _constant(x: Any) -> Any:
 
 @functools.cache
 def _writer() -> bytes:
-    """What changes with the modules that write the text."""
+    """What changes with the files that the text is made of."""
     out = hashlib.sha256(f"{sys.version_info} {np.__version__}".encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    folder = Path(__file__).parent
+    for path in sorted([*folder.glob("*.py"), *folder.glob("*.c"), folder.parent / "scalars.py"]):  # which has the composite words
         out.update(path.read_bytes())
     return out.digest()
 
