@@ -16,7 +16,7 @@ from sympy.printing.codeprinter import CodePrinter
 from sympy.printing.numpy import JaxPrinter, NumPyPrinter
 from sympy.printing.pycode import PythonCodePrinter
 
-from symgrad.carriers.special.printed_integrals import SHARED
+from symgrad.carriers.special.printed import SHARED
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.equations import EquationResult
 from symgrad.codegen.texts import LONGEST, Text, helpers_called, number_in_name

@@ -13,7 +13,7 @@ import numpy as np
 from symgrad.carriers.special.elementary import product_error
 from symgrad.carriers.special.gammas import lgamma_digits, psi_digits
 from symgrad.carriers.special.pieces import BERNOULLI
-from symgrad.carriers.special.printed_integrals import with_gammas
+from symgrad.carriers.special.printed import with_gammas
 from symgrad.system.restoring import workprec
 
 STEP, CHUNK = 0.2, 4096

@@ -1,5 +1,5 @@
 // Functions of vectors of float64 (lane d) and float32 (lane f), and of single elements: `$` is the letter of the lane, `@` the type of its elements,
-// and SUFFIX the last letter of its functions. A line `//: name <- needed` begins a text, as in `routines.c`.
+// and SUFFIX the last letter of its functions. A text needs those behind the arrow of its head.
 
 //: PRELUDE
 #include <math.h>

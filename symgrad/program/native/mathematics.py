@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable
 
 from symgrad.program.native.internals import integer_bits
+from symgrad.system.texts import texts
 
 CALLS = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech_square",
          "asinh", "acosh", "atanh")
@@ -31,23 +32,12 @@ VECTOR = OPERATORS | {
 }
 
 
-def texts(file: str) -> dict[str, tuple[tuple[str, ...], str]]:
-    """The texts of a C file beside this one by their names, each with the names of those that it needs, in the order of the file."""
-    found = {}
-    with open(os.path.join(os.path.dirname(__file__), file), encoding="utf-8") as lines:
-        head, *blocks = re.split(r"^//: ", re.sub(r"^// .*\n", "", lines.read(), flags=re.MULTILINE), flags=re.MULTILINE)
-    for block in blocks:
-        line, _, text = block.strip().partition("\n")
-        names, _, needs = line.partition(" <- ")
-        for entry in names.split(" | "):
-            name, *values = entry.split()
-            words = {"NAME": name, **dict(value.split("=", 1) for value in values)}
-            filled = re.sub("|".join(words), lambda word: words[word[0]], f"{needs}\n{text}")  # noqa: B023
-            found[name] = tuple(filled.partition("\n")[0].split()), filled.partition("\n")[2]
-    return found
+def _texts(file: str) -> dict[str, tuple[tuple[str, ...], str]]:
+    """The texts of a C file beside this one by their names, each with the names of those that it needs."""
+    return {name: (needs, text) for name, needs, text in texts(os.path.join(os.path.dirname(__file__), file))}
 
 
-TEXTS = texts("mathematics.c")
+TEXTS = _texts("mathematics.c")
 OWN = {("exp", "d")}  # more accurate than the function of the platform, and faster
 IN_PAIRS = {"tanh", "sech_square"}  # computed by one function of both
 
@@ -174,7 +164,7 @@ def number_text(value: float | int | bool, dtype: str) -> str:
 
 
 TYPES = {"d": "double", "f": "float", "b": "unsigned char", "l": "int64_t", "i": "int32_t"}
-ROUTINES = texts("routines.c")
+ROUTINES = _texts("routines.c")
 
 
 def routine_text(name: str, letter: str) -> str:

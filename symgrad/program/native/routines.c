@@ -1,5 +1,5 @@
 // The functions of C programs that move, reduce and multiply elements. `T` is the type of the elements, and `#` its letter.
-// A line `//: names <- needed` begins a text: after a name stand the words that are replaced in it, as NAME is, and the texts that it needs are before it.
+// A text needs those behind the arrow of its head, which stand before it (`symgrad.system.texts`).
 
 // Elements k to k + b of a strided array, in row-major order.
 //: gather
