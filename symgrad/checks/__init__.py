@@ -114,7 +114,7 @@ def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
     with hermitian_parts() as read, progress_bar(progress, name) as tell:
         checker = Checker(problem, order, 20 if points is None else points, seconds, seed, tell, rigorous, tolerances)
         report = checker.run()
-        if report.ok and tolerances.is_given:
+        if report.ok and tolerances != DEFAULT:
             left = max(seconds - report.seconds, seconds / 2)
             report.add(compare_floats(problem, order, tolerances, list(checker.visited.values()), points, left, seed, tell))
     if read:

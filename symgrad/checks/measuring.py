@@ -79,11 +79,6 @@ class Tolerances:
                              f"such as (1e-100, 1e100)")
 
     @property
-    def is_given(self) -> bool:
-        """Whether any tolerance is given."""
-        return self != DEFAULT
-
-    @property
     def units(self) -> float:
         """The allowed error in units in the last place."""
         return DEFAULT_ULP if self.ulp is None else self.ulp

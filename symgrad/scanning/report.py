@@ -208,7 +208,27 @@ class AccuracyReport(BaseReport):
         A path saves the figure there, in the format its ending names; axes (one, or a sequence with one for each order) are drawn into.
         Of several arguments each point stands at the argument that its region is about. Raises ImportError where matplotlib is not installed.
         """
-        return plot(self, path_or_axes, size)
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise ImportError("drawing a report needs matplotlib: pip install 'symgrad[visual]'") from None
+        orders = range(self.order + 1)
+        path = path_or_axes if isinstance(path_or_axes, (str, os.PathLike)) or hasattr(path_or_axes, "write") else None
+        if path_or_axes is None or path is not None:
+            figure: Any = Figure(figsize=size or (9.0, 2.2 * len(orders) + 0.8), layout="constrained")
+            axes = list(figure.subplots(len(orders), 1, sharex=True, squeeze=False)[:, 0])
+        else:
+            axes = list(path_or_axes) if isinstance(path_or_axes, (Sequence, np.ndarray)) else [path_or_axes]
+            if len(axes) not in (1, len(orders)):
+                raise ValueError(f"plot: {len(axes)} axes were given for {len(orders)} orders; give one for each, or one for the value alone")
+            figure = axes[0].figure
+        for order, panel in zip(orders, axes):
+            _draw_panel(self, panel, order)
+        axes[0].set_title(f"{self.function}: {self.summary}", loc="left", fontsize="medium")
+        axes[-1].set_xlabel(" or ".join(self.names) + " (every size of floats is as wide as every other)")
+        if path is not None:
+            figure.savefig(path)
+        return figure
 
 
 _ORDERS = ("value", "1st derivative", "2nd derivative", "3rd derivative")
@@ -221,31 +241,6 @@ def _error_text(ulp: float) -> str:
 LOWEST = 2.0**-6  # the position of an error of 0
 HIGHEST = 4 * ALL_DIGITS  # where all that is more, or not finite, is drawn
 TITLES = ("value", "first derivative", "second derivative", "third derivative")
-
-
-def plot(report: Any, target: Any = None, size: tuple[float, float] | None = None) -> Any:
-    """The figure of an `AccuracyReport`; see its method `plot`."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("drawing a report needs matplotlib: pip install 'symgrad[visual]'") from None
-    orders = range(report.order + 1)
-    path = target if isinstance(target, (str, os.PathLike)) or hasattr(target, "write") else None
-    if target is None or path is not None:
-        figure: Any = Figure(figsize=size or (9.0, 2.2 * len(orders) + 0.8), layout="constrained")
-        axes = list(figure.subplots(len(orders), 1, sharex=True, squeeze=False)[:, 0])
-    else:
-        axes = list(target) if isinstance(target, (Sequence, np.ndarray)) else [target]
-        if len(axes) not in (1, len(orders)):
-            raise ValueError(f"plot: {len(axes)} axes were given for {len(orders)} orders; give one for each, or one for the value alone")
-        figure = axes[0].figure
-    for order, panel in zip(orders, axes):
-        _draw_panel(report, panel, order)
-    axes[0].set_title(f"{report.function}: {report.summary}", loc="left", fontsize="medium")
-    axes[-1].set_xlabel(" or ".join(report.names) + " (every size of floats is as wide as every other)")
-    if path is not None:
-        figure.savefig(path)
-    return figure
 
 
 def _draw_panel(report: Any, panel: Any, order: int) -> None:

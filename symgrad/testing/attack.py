@@ -22,10 +22,9 @@ from symgrad.reference.elements import ElementReference
 from symgrad.reference.tensors import ArrayReference
 from symgrad.sampling.numbers import table
 from symgrad.system.errorstate import quiet
-from symgrad.testing.claimed import ClaimedOp, cast
+from symgrad.testing.claimed import ORDINARY, ClaimedOp, cast
 from symgrad.testing.claims import Claims, Profile, in_a_thread, silence
-from symgrad.testing.edges import edge_drafts
-from symgrad.testing.examples import KINDS, ORDINARY, SIZES, Draft, DrawingPlan, Example, Shape, off_branch_cuts
+from symgrad.testing.examples import KINDS, SIZES, Draft, DrawingPlan, Example, Shape, edge_drafts, off_branch_cuts
 from symgrad.testing.failure import Result, Wrong
 from symgrad.testing.references import Rounding, precise_reference
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arrange, code_size, readable, require_hypothesis, select_numbers
@@ -257,10 +256,6 @@ class Attack(ClaimedOp):
         if COMPLEX in self.domains:
             return "it takes complex numbers"
         return "its values are complex" if any(e.cotangent.dtype.kind == "c" for e in self.examples("points")[:1]) else ""
-
-    def strategy(self, kind: str) -> Any:
-        """The hypothesis strategy for examples of a kind."""
-        return strategy_of(self, kind)
 
     def examples(self, kind: str) -> list[Example]:
         """The examples of a kind: the fixed edge examples, then as many random ones as the profile sets."""

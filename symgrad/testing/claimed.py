@@ -23,7 +23,6 @@ from symgrad.graph.domains import BOOLEAN, COMPLEX, REAL, Domain
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.sampling.domain_reader import SIMPLE, domains_of, simple_number
 from symgrad.testing.claims import Claims, Profile, claims_of, profile_named, silence
-from symgrad.testing.examples import ORDINARY
 from symgrad.testing.failure import dtype_and_shape, exact_text, raised_at
 
 
@@ -66,6 +65,7 @@ def is_scalar(formula: Any, names: Sequence[str]) -> bool:
 
 TYPES = ("float64", "float32", "float16")
 SHAPES = ((4,), (2, 3), (1,), ())
+ORDINARY = 20  # the number of ordinary points in a vector, and the length of all vectors if every shape is compiled for
 TRIAL_SHAPES = ((3, 4), (4, 3), (2, 3), (3,), (2,), (4,), (3, 3), (2, 2), (2, 4), (3, 2), (4, 2), ())  # beside (2, 3) or (3,), in the order of trials
 MOST_TRIED = 150
 

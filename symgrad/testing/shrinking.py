@@ -13,7 +13,7 @@ from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.graph.domains import Domain
 from symgrad.sampling.points import FROM_ONE, simpler_numbers
-from symgrad.testing.attack import Attack, Check, outside_hypothesis, run_at_example, search_settings
+from symgrad.testing.attack import Attack, Check, outside_hypothesis, run_at_example, search_settings, strategy_of
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Failure, Wrong
 from symgrad.testing.references import difference
@@ -154,7 +154,7 @@ class ShrinkSearch:
         def search() -> None:
             @hypothesis.seed(self.attack.seed)
             @search_settings(EXAMPLES, [hypothesis.Phase.generate, hypothesis.Phase.shrink])
-            @hypothesis.given(self.attack.strategy(self.check.draws))
+            @hypothesis.given(strategy_of(self.attack, self.check.draws))
             def test(example: Example) -> None:
                 if self.fails(example):
                     raise _Found

@@ -20,7 +20,7 @@ from symgrad.graph.domains import BOOLEAN, COMPLEX, NONZERO, POSITIVE, REAL, UNI
 from symgrad.graph.op import REGISTRY
 from symgrad.sampling.domain_reader import domain_of
 from symgrad.testing import attack as attacks
-from symgrad.testing import edges
+from symgrad.testing import examples as drafts
 from symgrad.testing.attack import Attack, edge_examples, random_examples, strategy_of
 from symgrad.testing.claimed import special_points
 from symgrad.testing.claims import Claims
@@ -334,10 +334,10 @@ def test_ops_with_equal_domains_share_drawn_examples():
 
 
 def test_combinations_of_edges():
-    assert sorted(edges._combined([[1.0, 2.0], [3.0, 4.0]])) == [(1.0, 3.0), (1.0, 4.0), (2.0, 3.0), (2.0, 4.0)]
+    assert sorted(drafts._combined([[1.0, 2.0], [3.0, 4.0]])) == [(1.0, 3.0), (1.0, 4.0), (2.0, 3.0), (2.0, 4.0)]
     own = [[float(k) for k in range(30)], [float(k) for k in range(40)]]
-    some = edges._combined(own)
-    assert 60 <= len(set(some)) == len(some) <= edges.MAX_COMBINATIONS
+    some = drafts._combined(own)
+    assert 60 <= len(set(some)) == len(some) <= drafts.MAX_COMBINATIONS
     assert len({a for a, _ in some}) > 20 and len({b for _, b in some}) > 25
 
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from symgrad.reports.base import IMPRECISE
-from symgrad.system.atomic_write import write_whole
 from symgrad.testing.checks import CHECKS
 from symgrad.testing.checks.base import ACCURACY
 from symgrad.testing.claims import DTYPES, PROFILES, Profile
@@ -181,8 +180,9 @@ class Tally:
         data = {"schema": 1, "symgrad": version("symgrad"), "profile": self.options.profile.name, "order": self.options.profile.order,
                 "seed": self.options.seed, "complete": complete and not self.crashed, "ops": ops,
                 "total": {"ops": len(ops), "checks": len(self.tests), **{v.replace(" ", "_"): self.count(v) for v in VERDICTS}}}
-        text = json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-        write_whole(str(path), lambda file: file.write(text.encode()))
+        whole = path.with_name(f"{path.name}.part")
+        whole.write_text(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
+        whole.replace(path)
 
 
 VERDICTS = ("passed", "failed", IMPRECISE, "not applicable")
