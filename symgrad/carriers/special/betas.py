@@ -13,7 +13,6 @@ import numpy as np
 from symgrad.carriers.special.elementary import product_error
 from symgrad.carriers.special.gammas import lgamma_digits, psi_digits
 from symgrad.carriers.special.pieces import BERNOULLI
-from symgrad.carriers.special.printed import with_gammas
 from symgrad.system.restoring import workprec
 
 STEP, CHUNK = 0.2, 4096
@@ -241,93 +240,17 @@ def _beta_of_balls(_: Any, a: Any, b: Any) -> Any:
 _OF_ARRAYS = _by_logarithm(_beta, _difference, _polygamma)
 
 
-BETA_DERIVATIVE = """
-def _beta_derivative(a, b, m, n):
-    def polygamma(a, j):
-        return POLYGAMMA if j else DIGAMMA(a)
-
-    def slope(i, k):
-        return -polygamma(a + b, i + k - 1) if i and k else _polygamma_difference(a, b, i - 1) if i else _polygamma_difference(b, a, k - 1)
-
-    def moment(m, n):
-        if m:
-            return sum(math.comb(m - 1, j) * math.comb(n, k) * moment(j, k) * slope(m - j, n - k) for j in range(m) for k in range(n + 1))
-        if n:
-            return sum(math.comb(n - 1, k) * moment(0, k) * slope(0, n - k) for k in range(n))
-        return _beta(a, b)
-
-    def integral():
-        c, d = a + 0 * b, b + 0 * a
-        u = {m}.log({m}.clip(c, 1, None) / {m}.clip(d, 1, None))[..., None] + 0.2 * _whole(c, -225, 451)
-        tail = {m}.log1p({m}.exp(-{m}.abs(u)))
-        left, right = {m}.clip(-u, 0, None) + tail, {m}.clip(u, 0, None) + tail
-        return (-1) ** (m + n) * 0.2 * ({m}.exp(-c[..., None] * left - d[..., None] * right) * left**m * right**n).sum(-1)
-
-    if m and n:
-        return {m}.where(((a < 2) | (b < 2)) & ((a > 0) & (a < 4e15) & (b > 0) & (b < 4e15)), integral(), moment(m, n))
-    return moment(m, n)
-"""  # the integral is that of `_mixed`
-BETA = """
-def _beta(a, b):
-    s, x, y = a + b, a + 8, b + 8
-    t = x + y
-    part = s - a
-    error = (a - (s - part)) + (b - part)
-    r, q = x / t, y / t
-
-    def lost(x, error, shifts):
-        return sum((error + (x - ((x + j) - j))) / (x + j) for j in shifts)
-
-    exponent = t * ((1 - {m}.maximum(r, q)) - {m}.minimum(r, q))
-    out = r**a * q**b * {m}.exp({m}.clip(exponent, -700, 700) + (_stirling(x) + _stirling(y) - _stirling(t)))
-    out = out * (2 * math.pi / x * (t / y)) ** 0.5
-    out = out * (1 + (lost(s, error, range(16)) - lost(a, 0, range(1, 8)) - lost(b, 0, range(1, 8))))
-    for k in range(8):
-        out = out * ((s + 2 * k) * r / (a + k) * ((s + (2 * k + 1)) * q / (b + k)))
-    return out
-"""  # DLMF 5.11.1; the exponent is what r and q lack
-BETALN = """
-def _betaln(a, b):
-    s, x, y, value = a + b, a + 8, b + 8, _beta(a, b)
-    t = x + y
-    low = 0.5 * {m}.log(2 * math.pi / x * (t / y)) - a * {m}.log1p(y / x) - b * {m}.log1p(x / y) + (_stirling(x) + _stirling(y) - _stirling(t))
-    for k in range(8):
-        low = low + {m}.log((s + 2 * k) / t * ((s + (2 * k + 1)) / t)) + ({m}.log(x) - {m}.log(a + k)) + ({m}.log(y) - {m}.log(b + k))
-    inside = (value > 1e-250) & (value < 1e250)
-    return {m}.where(inside, {m}.log({m}.where(inside, value, 1.0)), low)
-"""
-POLYGAMMA_DIFFERENCE = """
-def _polygamma_difference(a, b, n):
-    steps = [b * sum((a + k)**(-1 - i) * (a + b + k)**(i - n - 1) for i in range(n + 1)) for k in range(20)]
-    x = a + 20
-    gap = {m}.log1p(b / x)
-
-    def apart(k):
-        return -{m}.expm1(-k * gap) * x**-k
-
-    total = apart(n) / n if n else gap
-    total = total + sum(steps) + 0.5 * apart(n + 1)
-    for r, number in enumerate(NUMBERS, 1):
-        total = total + number * math.factorial(2 * r + n - 1) / math.factorial(2 * r) / math.factorial(n) * apart(2 * r + n)
-    return (-1) ** (n + 1) * math.factorial(n) * total
-""".replace("NUMBERS", str(NUMBERS))  # DLMF 5.15.5, 5.15.8
-
-
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "betaln": (_of_positive(_betaln, _three), _more_digits(_betaln_digits), lambda sp, a, b: sp.loggamma(a) + sp.loggamma(b) - sp.loggamma(a + b),
-               lambda a, b: a.lgamma() + b.lgamma() - (a + b).lgamma(), 2,
-               {"Python": BETALN}),
-    "beta": (_of_positive(_beta, _beta_of_others), _more_digits(_beta_digits), _beta_formula, lambda a, b: _beta_of_balls(None, a, b), 2,
-             {"Python": BETA}),
+               lambda a, b: a.lgamma() + b.lgamma() - (a + b).lgamma(), 2),
+    "beta": (_of_positive(_beta, _beta_of_others), _more_digits(_beta_digits), _beta_formula, lambda a, b: _beta_of_balls(None, a, b), 2),
     "beta_derivative": (
         _of_positive(_beta_derivative, _by_logarithm(_beta_of_others, _three_of_order, _polygamma)),
         _more_digits(_by_logarithm(_beta_digits, _difference_digits, psi_digits)),
         _by_logarithm(_beta_formula, _difference_formula, lambda sp, x, n: sp.polygamma(n, x)),
-        lambda *args: _by_logarithm(_beta_of_balls, _difference_of_balls, lambda _, x, n: _polygamma_ball(x, n))(None, *args), 2,
-        with_gammas(BETA_DERIVATIVE)),
+        lambda *args: _by_logarithm(_beta_of_balls, _difference_of_balls, lambda _, x, n: _polygamma_ball(x, n))(None, *args), 2),
     "polygamma_difference": (
         _of_positive(_difference, _three_of_order), _more_digits(_difference_digits), _difference_formula,
-        lambda *args: _difference_of_balls(None, *args), 2,
-        {"Python": POLYGAMMA_DIFFERENCE}),
+        lambda *args: _difference_of_balls(None, *args), 2),
 }
