@@ -1,4 +1,4 @@
-"""The public face, with every function of the registry. Written by `python -m symgrad.stubs`; edit that, not this."""
+"""The public face, with every function of the registry. Written by `python -m tests.stubs`; edit that, not this."""
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """Docstrings of ops, generated from their declarations and from the tables of sentences in `sentences.txt`.
 
-`python -m symgrad.stubs` runs the examples and writes the docstrings of the public ops, with outputs and dtypes, to `documentation.txt`;
+`python -m tests.stubs` runs the examples and writes the docstrings of the public ops, with outputs and dtypes, to `documentation.txt`;
 `import symgrad` only reads that file.
 """
 

@@ -1,4 +1,4 @@
-"""A Tensor with every method of the registry. Written by `python -m symgrad.stubs`; edit that, not this."""
+"""A Tensor with every method of the registry. Written by `python -m tests.stubs`; edit that, not this."""
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """The stub files `symgrad/__init__.pyi` and `symgrad/engine/tensor.pyi` of the lifted functions, and the file of their docstrings.
 
-`python -m symgrad.stubs` writes them; with `--check` it writes nothing and exits with 1 if they differ from the registry.
+`python -m tests.stubs` writes them; with `--check` it writes nothing and exits with 1 if they differ from the registry.
 A lifted function has the registry's signature, with a type for each parameter name from the table `TYPES`.
 """
 
@@ -27,9 +27,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS, NUMPY_WORDS, public_signature
 from symgrad.graph.op import Op
 
-__all__ = ["main", "stub_files"]
-
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(symgrad.__file__).parent
 TYPES = {
     **dict.fromkeys(("input", "other", "exponent", "condition", "tensor", "mat1", "mat2", "vec", "vec2", "target", "values", "value", "mask",
                      "index"),
@@ -66,7 +64,7 @@ ARITHMETIC = {f"__{side}{name}__" for side in ("", "r", "i")
 COMPARISONS = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 SELF = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
 
-HEADER = '''"""{} Written by `python -m symgrad.stubs`; edit that, not this."""
+HEADER = '''"""{} Written by `python -m tests.stubs`; edit that, not this."""
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence
@@ -116,7 +114,7 @@ def _definition(name: str, signature: Signature, hidden: set[str], doc: str = ""
 
 def _typed(op: Op, p: Parameter) -> Parameter:
     if p.name not in TYPES:
-        raise LookupError(f"{op.name}: the parameter {p.name} has no type; add it to TYPES in symgrad/stubs.py")
+        raise LookupError(f"{op.name}: the parameter {p.name} has no type; add it to TYPES in tests/stubs.py")
     kind = TYPES[p.name] if p.name != "dim" or p.default is not None or op.name in ONE_AXIS else "Integers"
     return p.replace(annotation=f"{kind} | None" if p.default is None and kind != "Any" and not kind.endswith("None") else kind)
 
@@ -302,10 +300,10 @@ def main(arguments: list[str]) -> int:
     stale = [path for path, text in stub_files().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if arguments == ["--check"]:
         for path in stale:
-            print(f"{path} is not what the registry gives; run python -m symgrad.stubs")
+            print(f"{path} is not what the registry gives; run python -m tests.stubs")
         return 1 if stale else 0
     if arguments:
-        print("usage: python -m symgrad.stubs [--check]")
+        print("usage: python -m tests.stubs [--check]")
         return 2
     for path, text in stub_files().items():
         path.write_text(text, encoding="utf-8")
