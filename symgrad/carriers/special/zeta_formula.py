@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import sympy
 
-from symgrad.carriers.special.zeta import by_sum
+from symgrad.carriers.special.zeta_sum import by_sum
 
 
 class zeta_derivative(sympy.Function):
