@@ -18,6 +18,7 @@ import numpy as np
 
 from symgrad.carriers.special.cylinder_orders import is_covered, modified_of_real_order
 from symgrad.carriers.special.pieces import PI, Pieces, piecewise
+from symgrad.carriers.special.printed import TEMPLATES
 from symgrad.system.restoring import workprec
 
 STEPS = 96  # of the trapezoidal rule: enough for all digits of a long double up to the fifth moment
@@ -241,36 +242,8 @@ BY_NAME = """
 def _bessel_?(x, order):
     return scipy.special.?0(x) if order == 0 else scipy.special.?1(x) if order == 1 else scipy.special.?v(order, x)
 """  # the general functions have fewer digits for small numbers
-BY_HANKEL = """
-def _bessel_?(x, order):
-    size = {size}
-    far = (size > 25 + order * order / 2) & (size < np.inf)
-    size = np.where(far, size, 50)
-    sums, term = [0, 0, 0, 0], 1 / np.sqrt(np.pi / 2 * size)
-    for k in range(20):
-        sums[k % 4] = sums[k % 4] + term
-        term = term * (4 * order**2 - (2 * k + 1)**2) / (8 * (k + 1)) / size
-    turn = (order / 2 + 0.25) * np.pi
-    cosine = np.cos(size) * np.cos(turn) + np.sin(size) * np.sin(turn)
-    sine = np.sin(size) * np.cos(turn) - np.cos(size) * np.sin(turn)
-    wave = {wave}
-    near = scipy.special.?0(x) if order == 0 else scipy.special.?1(x) if order == 1 else scipy.special.?v(order, x)
-    return np.where(far, np.where(x < 0, 1 - 2 * (order % 2), 1) * wave, near)[()]
-"""  # SciPy's functions reduce a large argument with a rounded multiple of pi, so that no digit is left. DLMF 10.17.3, 10.17.4
 WAVES = {"j": ("np.abs(x) if order % 1 == 0 else x", "(sums[0] - sums[2]) * cosine - (sums[1] - sums[3]) * sine"),
          "y": ("x", "(sums[0] - sums[2]) * sine + (sums[1] - sums[3]) * cosine")}
-BY_TRAPEZOIDS = """
-def _{name}(x, order):
-    if order == 0:
-        return {value}(x)
-    size = {m}.clip({m}.abs(x), None, 1e300)
-    step = {m}.arcsin({m}.sqrt({m}.clip((20.0 + 4 * order) / {m}.clip(size, 1.0, None), 0.0, 1.0))) / 64
-    total = 0 * size
-    for k in range(1, 65):
-        u = 2 * {m}.sin(step * k)**2
-        total = total + {term}u**order * {m}.exp(-size * u) * (1 - k // 64 / 2)
-    return total * step * {factor}
-"""
 MODULES = {"NumPy": "scipy.special", "Torch": "torch.special", "Jax": "jax.scipy.special"}
 
 
@@ -279,13 +252,13 @@ def by_order(letter: str, word: str = "", in_c: str = "") -> dict[str, str]:
     torch = {f"Torch {n}": f"9 torch.special.{word}{n}({{0}})" for n in (0, 1) if word}
     jax = {f"Jax {n}": f"9 jax.scipy.special.i{n}({{0}})" for n in (0, 1) if letter == "i"}
     size, wave = WAVES.get(letter, ("", ""))
-    text = BY_HANKEL.replace("{size}", size).replace("{wave}", wave) if wave else BY_NAME
+    text = TEMPLATES["BY_HANKEL"].replace("{size}", size).replace("{wave}", wave) if wave else BY_NAME
     return {"NumPy": text.replace("?", letter), **torch, **jax, **({f"C {n}": f"9 {in_c}({n}, {{0}})" for n in range(6)} if in_c else {})}
 
 
 def _by_trapezoids(name: str, value: str, term: str, factor: str) -> dict[str, str]:
     """The helper in Python for an integral over the period, by language; `value` is the function of the order 0."""
-    text = BY_TRAPEZOIDS.replace("{name}", name).replace("{term}", term).replace("{factor}", factor)
+    text = TEMPLATES["BY_TRAPEZOIDS"].replace("{name}", name).replace("{term}", term).replace("{factor}", factor)
     first_kind = text.replace("{value}(x)", f"_first_kind(x, {value[1]})")
     return {"C": first_kind, **{language: text.replace("{value}", f"{module}.{value}") for language, module in MODULES.items()}}
 

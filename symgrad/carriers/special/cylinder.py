@@ -262,10 +262,6 @@ def _rows(letter: str, function: Any, digits: Any, head: str, sources: dict[str,
             lambda x, n, times: sum(c * getattr(x, ball)(type(x)(m.numerator) / m.denominator) for m, c in _terms(n, times)), 1, slope)}
 
 
-SLOPE = """
-def _bessel_j_derivative(x, order, times):
-    return scipy.special.jvp(order, x, times)
-"""
 # name: arrays, digits, formula, balls, arity, sources; SciPy's `yvp` and PyTorch's J and Y lose half of the digits of large arguments
-ROWS: dict[str, tuple[Any, ...]] = {**_rows("j", _j, _j_digits, "besselj", by_order("j", in_c="jn"), {"NumPy": SLOPE}),
+ROWS: dict[str, tuple[Any, ...]] = {**_rows("j", _j, _j_digits, "besselj", by_order("j", in_c="jn"), {}),
                                     **_rows("y", _y, _y_digits, "bessely", by_order("y", in_c="yn"), {})}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.pieces import BERNOULLI, EULER, Pieces, piecewise
+from symgrad.carriers.special.printed import TEMPLATES
 from symgrad.system.restoring import workprec
 
 FARTHEST = 10_000  # to the left
@@ -110,21 +111,6 @@ def psi_digits(mp: Any, x: Any, n: int) -> Any:
     return _next_to_pole(mp, x, n) if _near_pole(mp, x) else _psi(mp, x, n)
 
 
-GAMMA = """
-def _gamma(x):
-    near = {m}.where({m}.abs(x) < 20, x, 1.5)
-    steps, product = {m}.floor(near), {m}.ones_like(near)
-    for k in range(1, 22):
-        product = {m}.where(steps > k, product * (near - k), {m}.where(steps <= 1 - k, product / (near + (k - 1)), product))
-    far = {m}.clip({m}.abs(x), 20, 200)
-    half, square = far**(far / 2 - 0.25) * {m}.exp(-far / 2), 1 / far**2
-    series = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188)))) / far
-    value = 2.5066282746310002 * half * half * {m}.exp(series)
-    whole = {m}.round(far)
-    sine = {m}.where(x > 0, 1.0, {m}.sin(3.141592653589793 * (far - whole)) * (1 - 2 * (whole % 2)))
-    value = {m}.where(x > 0, value, -3.141592653589793 / (far * sine * value))
-    return {m}.where({m}.abs(x) < 20, {m}.exp({log}(near - steps + 1)) * product, value)
-"""  # the recurrence from where log Γ is small, and Stirling's series with an exact exponent: exp(log Γ) has few digits. DLMF 5.5.1, 5.11.1
 ROOT = (1.4616321449683622, 9.549995429965697e-17)  # of digamma, a sum of two floats
 NUMBERS = [float(b) for b in BERNOULLI[:8]]
 
@@ -159,7 +145,7 @@ def _polygamma_in_c() -> str:
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "gamma": (lambda special, x: special.gamma(_real(x)), _gamma_digits, lambda sp, x: sp.gamma(x), lambda x: x.gamma(), 1,
-              {"NumPy": "scipy.special.gamma", **{language: GAMMA.replace("{log}", log) for language, log in (
+              {"NumPy": "scipy.special.gamma", **{language: TEMPLATES["GAMMA"].replace("{log}", log) for language, log in (
                   ("Torch", "torch.special.gammaln"), ("Jax", "jax.scipy.special.gammaln"))}, "C": "tgamma"}),
     "lgamma": (_lgamma, lambda mp, x: mp.re(lgamma_digits(mp, x)), lambda sp, x: sp.log(sp.Abs(sp.gamma(x))) if x.is_negative else sp.loggamma(x),
                lambda x: x.lgamma(), 1,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.pieces import EULER, PI, Expansions, Pieces, piecewise, with_many_digits
+from symgrad.carriers.special.printed import TEMPLATES
 
 
 def _real(name: str, function: Any) -> Any:
@@ -75,21 +76,12 @@ def _lambertw(special: Any, x: Any) -> Any:
     return np.where(given < given.dtype.type(-1 / e), np.nan, special.lambertw(x).real).astype(given.dtype)[()]
 
 
-IN_PYTHON = """
-def _expi_derivative(x, order):
-    total, term = 1.0, 1.0
-    for k in range(1, order + 1):
-        term = term * (k - 1 - order)
-        total = total * x + term
-    return {m}.exp(x) / x * (total / x**order)
-"""
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "expi": (_real("expi", _expi), lambda mp, x: mp.ei(x), lambda sp, x: sp.Ei(x), lambda x: x.ei()),
     "expi_derivative": (_real("expi", _expi_derivative), lambda mp, x, n: mp.exp(x) * _terms(x, n) / x ** (n + 1),
                         lambda sp, x, n: sp.exp(x) / x if n == 0 else sp.exp(x) * _terms(x, n) / x ** (n + 1),
-                        lambda x, n: x.exp() * _terms(x, n) / x ** (n + 1), 1,
-                        {"Python": IN_PYTHON}),
+                        lambda x, n: x.exp() * _terms(x, n) / x ** (n + 1), 1),
     "exp1": (_real("exp1", lambda special, x: np.where(x < 0, np.nan, -_expi(special, -x)).astype(np.asarray(x).dtype)[()]),
              lambda mp, x: mp.e1(x) if x > 0 else mp.nan, lambda sp, x: sp.expint(1, x), lambda x: x.expint(1)),
     "lambertw": (_real("lambertw", _lambertw), lambda mp, x: w if mp.im(w := mp.lambertw(x)) == 0 else mp.nan, lambda sp, x: sp.LambertW(x),
@@ -308,24 +300,8 @@ def _ball_integral(name: str) -> Any:
     return call
 
 
-PHASE = """
-def _{name}(x, order):
-    half = {m}.round(x / 2)
-    rest = x - 2 * half
-    turns = half * rest
-    quarters = 4 * (turns - {m}.round(turns)) + rest * rest
-    sines, cosines = [{m}.sin(1.5707963267948966 * quarters)], [{m}.cos(1.5707963267948966 * quarters)]
-    u = 3.141592653589793 * x
-    for n in range(order):
-        sine = u * cosines[n] + 3.141592653589793 * n * cosines[n - 1]
-        cosines.append(-u * sines[n] - 3.141592653589793 * n * sines[n - 1])
-        sines.append(sine)
-    return {wave}s[order]
-"""  # with x² reduced modulo 4 without rounding
-
-
 def _source(wave: str) -> dict[str, str]:
-    return {"Python": PHASE.replace("{name}", f"fresnel_{wave}").replace("{wave}", wave)}
+    return {"Python": TEMPLATES["PHASE"].replace("{name}", f"fresnel_{wave}").replace("{wave}", wave)}
 
 
 # name: arrays, digits, formula, balls, arity, sources

@@ -173,23 +173,6 @@ def _ndtri_slope(x):
     tail = MODULE.erfcx(0.7071067811865476 * y) / {m}.where(x < 0.5, x, 1 - x)
     return {m}.where(y < 1, 2.5066282746310002 * {m}.exp(0.5 * y * y), 1.2533141373155001 * tail)
 """
-ERFINV_IN_C = """
-def _erfinv(x):
-    size, near = {m}.abs(x), {m}.clip(x, -0.5, 0.5)
-    y = 0.886226925452758 * near
-    for k in range(6):
-        y = y + 0.886226925452758 * {m}.exp(y * y) * (near - {m}.erf(y))
-    far = {m}.where(size < 1, _tail_of_erf({m}.clip(1 - size, 5e-17, 0.5)), {m}.where(size == 1, {m}.inf, {m}.nan))
-    return {m}.where(size < 0.5, y, {m}.sign(x) * far)
-"""
-NDTRI_IN_C = """
-def _ndtri(p):
-    side = {m}.where(p < 0.5, p, 1 - p)
-    tail = -1.4142135623730951 * _tail_of_erf(2 * {m}.where((side > 0) & (side < 0.25), side, 0.25))
-    low = {m}.where(side > 0, tail, {m}.where(side == 0, -{m}.inf, {m}.nan))
-    return {m}.where({m}.abs(p - 0.5) < 0.25, 1.4142135623730951 * _erfinv(2 * p - 1), {m}.where(p < 0.5, low, -low))
-"""
-
 
 def sources(name: str) -> dict[str, str]:
     """Those of a function that SciPy, PyTorch and JAX have by the same name."""
@@ -206,13 +189,13 @@ def _helpers(text: str) -> dict[str, str]:
 ROWS: dict[str, tuple[Any, ...]] = {
     "erfinv": (_of_real(lambda special, x: np.copysign(special.erfinv(x), x)),
                _exact_erfinv, lambda sp, x: sp.erfinv(x), _erfinv_of_ball, 1,
-               {**sources("erfinv"), "C": ERFINV_IN_C}),
+               sources("erfinv")),
     "erfinv_slope": (_erfinv_slope, _exact_erfinv_slope, lambda sp, x: sp.sqrt(sp.pi) / 2 * sp.exp(sp.erfinv(x) ** 2),
                      lambda x: type(x).pi().sqrt() / 2 * (_erfinv_of_ball(x) ** 2).exp(), 1,
                      _helpers(ERFINV_SLOPE)),
     "ndtri": (_of_real(lambda special, p: special.ndtri(p)),
               _exact_ndtri, lambda sp, p: sp.sqrt(2) * sp.erfinv(2 * p - 1), _ndtri_of_ball, 1,
-              {**sources("ndtri"), "C": NDTRI_IN_C}),
+              sources("ndtri")),
     "ndtri_slope": (_ndtri_slope, _exact_ndtri_slope, lambda sp, p: sp.sqrt(2 * sp.pi) * sp.exp(sp.erfinv(2 * p - 1) ** 2),
                     lambda p: (2 * type(p).pi()).sqrt() * (_ndtri_of_ball(p) ** 2 / 2).exp(), 1,
                     _helpers(NDTRI_SLOPE)),

@@ -28,10 +28,13 @@ PRINTED: dict[str, dict[str, str]] = {
     "gammainc_derivative": {**dict.fromkeys(("Torch", "Jax"), "9 _gammainc_derivative({0}, {1}, {2})"),  # of order 2 the integral cancels
                             "NumPy 1": "9 _gammainc_derivative({0}, {1}, 1)", "C 1": "9 symgrad_gammainc_derivative_1({0}, {1})"}}
 SHARED: dict[str, str | dict[str, str]] = {}
+TEMPLATES: dict[str, str] = {}  # of families, which replace words in braces
 for _name, _languages, _text in texts(os.path.join(os.path.dirname(__file__), "printed.txt")):
     _text = f"\n{_text}\n"
     _sources = with_gammas(_text) if "GAMMAS" in _languages else dict.fromkeys(_languages or ("Python",), _text)
     if _name.startswith("_"):
         SHARED[_name] = _sources if _languages else _text
+    elif _name.isupper():
+        TEMPLATES[_name] = _text
     else:
         PRINTED.setdefault(_name, {}).update(_sources)

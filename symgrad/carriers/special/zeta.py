@@ -113,15 +113,10 @@ def _ball(x: Any, q: Any, n: int, m: int) -> Any:
     return _mixed(x, [found[k] for k in range(n + 1)], n, m)
 
 
-IN_C = """
-def _zeta(s, q):
-    inside = _zeta_derivative(s, {m}.clip(q, None, 1e300), 0, 0)
-    return {m}.where((s > 1) & (q > 0), inside, {m}.where((s == 1) | (s > 1) & (q == 0), {m}.inf, {m}.nan))
-"""
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "zeta": (lambda special, x, q: _arrays(special, x, q, 0, 0), lambda mp, x, q: _digits(mp, x, q, 0, 0), lambda sp, x, q: sp.zeta(x, q),
              lambda x, q: x.zeta(q), 2,
-             {"NumPy": "scipy.special.zeta", "Torch": "torch.special.zeta", "Jax": "jax.scipy.special.zeta", "C": IN_C}),
+             {"NumPy": "scipy.special.zeta", "Torch": "torch.special.zeta", "Jax": "jax.scipy.special.zeta"}),
     "zeta_derivative": (_arrays, _digits, _formula, _ball, 2),
 }
