@@ -172,12 +172,6 @@ def _tanh_row(arrays: Any, order: int | None, sources: dict[str, str]) -> tuple[
 
 # x - tanh(x)
 
-def _series_of(square: str, coefficients: list[float]) -> str:
-    """A polynomial as a text, by Horner's rule."""
-    head, *rest = coefficients
-    return f"({head!r} + {square} * {_series_of(square, rest)})" if rest else repr(head)
-
-
 @_in_double
 def _tanhshrink(special: Any, x: Any) -> Any:
     return piecewise(x, [np.abs(x) < SHRINK_BELOW], [shrink_near_0, lambda x: x - np.tanh(x)])
@@ -221,25 +215,6 @@ def _sources(text: str) -> dict[str, str]:
     return {language: text.replace("erfc", erfc).replace("exp", exp) for language, (erfc, exp) in names.items()}
 
 
-TANH_SOURCE = f"""
-def _{{name}}(x):
-    size = {{{{m}}}}.clip({{{{m}}}}.abs(x), 0, 30)
-    near = {{{{m}}}}.round(size * 64) / 64
-    rest, cube = size - near, near * near * near
-    more = rest * (3 * near * near + rest * (3 * near + rest))
-    small = {LINEAR[0]!r} * rest - {-LINEAR[1]!r} * size + {CUBIC[0]!r} * more - {-CUBIC[1]!r} * (cube + more)
-    odds = {{{{m}}}}.exp(-{LINEAR[0]!r} * near) * {{{{m}}}}.exp(-{CUBIC[0]!r} * cube) * {{{{m}}}}.exp(-small)
-    gate = {{{{m}}}}.where(x < 0, odds, 1.0) / (1 + odds)
-    return {{result}}
-"""
-SHRINK_SOURCE = f"""
-def _tanhshrink_of_real(x):
-    near = {{m}}.clip(x, -1.5, 1.5)
-    square = near * near
-    series = near * (square * {_series_of("square", SHRINK)}) / {{m}}.cosh(near)
-    return {{m}}.where({{m}}.abs(x) < 1.5, series, x - {{m}}.tanh(x))
-"""
-
 BELOW = f"0.5 * erfc({-math.sqrt(0.5)!r} * {{0:6}})"
 ROWS: dict[str, tuple[Any, ...]] = {
     "softsign_of_real": (lambda special, x: x / (1 + np.abs(check_ordered(x))), lambda mp, x: x / (1 + abs(x)), lambda sp, x: x / (1 + sp.Abs(x)),
@@ -251,10 +226,8 @@ ROWS: dict[str, tuple[Any, ...]] = {
                    1, _sources(f"4 {BELOW} + {1 / math.sqrt(2 * math.pi)!r} * {{0:6}} * exp(-0.5 * {{0:6}} * {{0:6}})")),
     "gelu_derivative": (_derivative, lambda mp, x, n: _polynomial(x, n) * _density_of(mp, x), lambda sp, x, n: _polynomial(x, n) * _density_of(sp, x),
                         lambda x, n: _polynomial(x, n) * _density_of_ball(x)),
-    "gelu_tanh": _tanh_row(_gelu_tanh, 0, {"Python": TANH_SOURCE.format(name="gelu_tanh", result="x * gate")}),
-    "gelu_tanh_slope": _tanh_row(_gelu_tanh_slope, 1, {"Python": TANH_SOURCE.format(
-        name="gelu_tanh_slope", result="gate + x * odds / ((1 + odds) * (1 + odds)) * 1.5957691216057308 * (1 + 0.134145 * size * size)")}),
+    "gelu_tanh": _tanh_row(_gelu_tanh, 0, {}),
+    "gelu_tanh_slope": _tanh_row(_gelu_tanh_slope, 1, {}),
     "gelu_tanh_derivative": _tanh_row(_gelu_tanh_derivative, None, {}),
-    "tanhshrink_of_real": (_tanhshrink, _many_digits_of_tanhshrink, lambda sp, x: x - sp.tanh(x), _ball_of_tanhshrink, 1,
-                           {"Python": SHRINK_SOURCE}),
+    "tanhshrink_of_real": (_tanhshrink, _many_digits_of_tanhshrink, lambda sp, x: x - sp.tanh(x), _ball_of_tanhshrink, 1),
 }

@@ -180,13 +180,6 @@ def _{name}(x, beta):
 
 MODULES = {"NumPy": "np.", "Torch": "torch.", "Jax": "jnp.", "C": ""}
 # name: arrays, digits, formula, balls, arity, sources
-C_LOGADDEXP2 = f"""
-static double symgrad_logaddexp2(double a, double b)
-{{
-    double d = a - b;
-    return a == b ? a + 1.0 : (d > 0.0 ? a : b) + log1p(exp2(-fabs(d))) / {LOG2};
-}}
-"""
 ROWS: dict[str, tuple[Any, ...]] = {
     "cbrt": ("cbrt", lambda mp, x: mp.sign(x) * mp.cbrt(abs(x)), lambda sp, x: sp.sign(x) * sp.Abs(x) ** sp.Rational(1, 3), _cube_root_of_ball, 1,
              {"NumPy": "np.cbrt", "Torch": "5 torch.sign({0}) * torch.abs({0}) ** (1 / 3)", "Jax": "jnp.cbrt", "C": "cbrt"}),
@@ -214,8 +207,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
         lambda a, b: (1 / (2 * ((a - b) * type(a).const_log2() / 2).cosh())) ** 2, 2,
         _slope_sources("sigmoid2_slope_of_difference", *BASE_2)),
     "logaddexp2": (_logaddexp2, _logaddexp2_digits, lambda sp, a, b: sp.log(sp.Integer(2) ** a + sp.Integer(2) ** b, 2), _logaddexp2_of_balls, 2,
-                   {"NumPy": "np.logaddexp2", "Torch": "torch.logaddexp2", "Jax": "jnp.logaddexp2",
-                    "C": C_LOGADDEXP2}),
+                   {"NumPy": "np.logaddexp2", "Torch": "torch.logaddexp2", "Jax": "jnp.logaddexp2"}),
     "angle_slope": (_angle_slope, lambda mp, a, b: b / (a * a + b * b or mp.one), lambda sp, a, b: b / (a**2 + b**2),
                     lambda a, b: b / (a * a + b * b), 2, {language: f"5 {{1:5}} / {module}hypot({{0}}, {{1}}) / {module}hypot({{0}}, {{1}})"
                         for language, module in MODULES.items()}),

@@ -163,20 +163,6 @@ def _erfc(special: Any, x: Any) -> Any:
     return y.astype(x.dtype, copy=False)[()]
 
 
-def bell_in_python(name: str, scale: float, c: int) -> str:
-    """The helper for `scale` times the derivative of exp(-c x²/2) of an order."""
-    return f"""
-def _{name}(x, order):
-    x = {{m}}.clip(x, -40, 40)
-    near = {{m}}.round(x * 64) / 64
-    below, here = 0.0, {scale!r}
-    for n in range(order):
-        below, here = here, -{c} * (x * here + n * below)
-    root = {{m}}.exp(-near * near * {c / 4})
-    return here * root * {{m}}.exp((near - x) * (near + x) * {c / 2}) * root
-"""
-
-
 ROWS |= {
     "erf": ("erf", lambda mp, x: mp.erf(x), lambda sp, x: sp.erf(x), lambda x: x.erf(), 1,
             {"Torch": "torch.special.erf", "Jax": "jax.scipy.special.erf", "C": "erf"}),
@@ -184,6 +170,5 @@ ROWS |= {
              {"NumPy": "scipy.special.erfc", "Torch": "torch.special.erfc", "Jax": "jax.scipy.special.erfc", "C": "erfc"}),
     "erf_slope": (_slope, lambda mp, x, n: mp.zero if mp.isinf(x) else 2 / mp.sqrt(mp.pi) * mp.exp(-x * x) * hermite(x, n, 2),
                   lambda sp, x, n: 2 / sp.sqrt(sp.pi) * sp.exp(-(x**2)) * hermite(x, n, 2),
-                  lambda x, n: (-x * x).exp() * hermite(x, n, 2) * 2 / type(x).pi().sqrt(), 1,
-                  {"Python": bell_in_python("erf_slope", 1.1283791670955126, 2)}),
+                  lambda x, n: (-x * x).exp() * hermite(x, n, 2) * 2 / type(x).pi().sqrt(), 1),
 }

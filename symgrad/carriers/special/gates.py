@@ -143,32 +143,10 @@ def _row(name: str, middle: Callable[[Any], Any] | None, order: int | None, sour
     return _arrays(name, middle, order), digits, lambda sp, x, *n: of(sp.exp, x, n), lambda x, *n: of(type(x).exp, x, n), 1, sources
 
 
-# The sources: functions of z = exp(-|x|), of which one root is multiplied last, on the left
-
-PYTHON = """
-def _{name}(x):
-    half = {{m}}.exp(-{{m}}.abs(x) / 2)
-    z = half * half
-    return {{m}}.where(x < 0, half * (half * ({left})), {right})
-"""
-OVER = "(1.0 + 2.0 * z * (1.0 + z))"
-D = {name: f"(x + {-high!r} + {-low!r})" for name, (high, low) in ROOTS.items()}  # the distance from the root
-T = AT_ROOT
-RESULTS = {
-    "silu_of_real": ("x / (1.0 + z)", "x / (1.0 + z)"),
-    "silu_slope": (f"({D['silu']} + {math.exp(ROOTS['silu'][0])!r} * {{m}}.expm1({{m}}.clip({D['silu']}, -800, 2))) / ((1.0 + z) * (1.0 + z))",
-                   "(1.0 + z * (1.0 + x)) / ((1.0 + z) * (1.0 + z))"),
-    "mish_of_real": ("x * (2.0 + z) / (2.0 + z * (2.0 + z))", f"x * (1.0 + 2.0 * z) / {OVER}"),
-    "mish_slope": (f"({T!r} * {{m}}.expm1({{m}}.clip({D['mish']}, -800, 2)) * (z * (z + {T + 4!r}) + {T * T + 4 * T + 6!r} + 4.0 * x)"
-                   f" + {4 * (T + 1)!r} * {D['mish']}) / ((2.0 + z * (2.0 + z)) * (2.0 + z * (2.0 + z)))",
-                   f"(1.0 + z * (4.0 + z * (6.0 + 4.0 * z + 4.0 * x * (1.0 + z)))) / ({OVER} * {OVER})"),
-}
-"""The results to the left of 0, without the factor z, and to the right."""
-SOURCES = {name: {"Python": PYTHON.format(name=name, left=left, right=right)} for name, (left, right) in RESULTS.items()}
 ROWS: dict[str, tuple[Any, ...]] = {}
 for _name, _value, _slope in (("silu", _silu, _silu_slope), ("mish", _mish, _mish_slope)):
     ROWS |= {
-        f"{_name}_of_real": _row(_name, _value, 0, SOURCES[f"{_name}_of_real"]),
-        f"{_name}_slope": _row(_name, _slope, 1, SOURCES[f"{_name}_slope"]),
+        f"{_name}_of_real": _row(_name, _value, 0, {}),
+        f"{_name}_slope": _row(_name, _slope, 1, {}),
         f"{_name}_derivative": _row(_name, None, None, {}),
     }

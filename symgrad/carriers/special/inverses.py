@@ -16,6 +16,7 @@ import numpy as np
 
 from symgrad.carriers.special.errors import of_positive, scaled
 from symgrad.carriers.special.pieces import PI, Pieces
+from symgrad.carriers.special.printed import TEMPLATES
 from symgrad.system.restoring import workprec
 
 STEPS = 30  # of Newton's method for balls
@@ -162,18 +163,6 @@ def _ndtri_of_ball(p: Any) -> Any:
     return (-1 if p < half else 1) * type(p)(2).sqrt() * _ball_inverse(1 - rest, rest)
 
 
-ERFINV_SLOPE = """
-def _erfinv_slope(x):
-    y = {m}.clip({m}.abs(MODULE.erfinv(x)), None, 1e300)
-    return 0.886226925452758 * {m}.where(y < 0.7, {m}.exp(y * y), MODULE.erfcx(y) / (1 - {m}.abs(x)))
-"""
-NDTRI_SLOPE = """
-def _ndtri_slope(x):
-    y = {m}.clip({m}.abs(MODULE.ndtri(x)), None, 1e300)
-    tail = MODULE.erfcx(0.7071067811865476 * y) / {m}.where(x < 0.5, x, 1 - x)
-    return {m}.where(y < 1, 2.5066282746310002 * {m}.exp(0.5 * y * y), 1.2533141373155001 * tail)
-"""
-
 def sources(name: str) -> dict[str, str]:
     """Those of a function that SciPy, PyTorch and JAX have by the same name."""
     return {"NumPy": f"scipy.special.{name}", "Torch": f"torch.special.{name}", "Jax": f"jax.scipy.special.{name}"}
@@ -192,11 +181,11 @@ ROWS: dict[str, tuple[Any, ...]] = {
                sources("erfinv")),
     "erfinv_slope": (_erfinv_slope, _exact_erfinv_slope, lambda sp, x: sp.sqrt(sp.pi) / 2 * sp.exp(sp.erfinv(x) ** 2),
                      lambda x: type(x).pi().sqrt() / 2 * (_erfinv_of_ball(x) ** 2).exp(), 1,
-                     _helpers(ERFINV_SLOPE)),
+                     _helpers(TEMPLATES["ERFINV_SLOPE"])),
     "ndtri": (_of_real(lambda special, p: special.ndtri(p)),
               _exact_ndtri, lambda sp, p: sp.sqrt(2) * sp.erfinv(2 * p - 1), _ndtri_of_ball, 1,
               sources("ndtri")),
     "ndtri_slope": (_ndtri_slope, _exact_ndtri_slope, lambda sp, p: sp.sqrt(2 * sp.pi) * sp.exp(sp.erfinv(2 * p - 1) ** 2),
                     lambda p: (2 * type(p).pi()).sqrt() * (_ndtri_of_ball(p) ** 2 / 2).exp(), 1,
-                    _helpers(NDTRI_SLOPE)),
+                    _helpers(TEMPLATES["NDTRI_SLOPE"])),
 }
