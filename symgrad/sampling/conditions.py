@@ -216,16 +216,6 @@ def boundary_points(expressions: Sequence[Any], symbols: Sequence[Any], bases: S
     return list(itertools.islice(dict.fromkeys(interleaved), limit))
 
 
-def constants_of(e: Any) -> list[float]:
-    """The numbers in an expression, exponents and coefficients included, with both signs; each may be a boundary.
-
-    >>> constants_of(sympy.Symbol("x") ** 2 + sympy.Rational(29, 4))
-    [2.0, -2.0, 7.25, -7.25]
-    """
-    found = sorted({abs(float(x)) for x in e.atoms(sympy.Rational, sympy.Float) if x.is_finite})
-    return [s * x for x in found if x for s in (1.0, -1.0)]
-
-
 def constants_of_graph(root: Node) -> list[float]:
     """The constant operands of the comparisons in a recorded graph."""
     found = [np.asarray(a) for node in upstream([root]) if not isinstance(node, (Leaf, DerivativeNode)) and node.op.name in COMPARISONS
