@@ -72,13 +72,6 @@ class Running:
         return self.program.nbytes + getattr(self._run, "nbytes", 0) + 400 * len(self.program.steps)
 
 
-def has_compiler() -> bool:
-    """Whether programs can be compiled to C here."""
-    from symgrad.program.native import find_compiler  # brings ctypes
-
-    return find_compiler() is not None
-
-
 class NumpySource:
     """A program as Python source: a fresh result at each call, from buffers that are reused between calls.
 

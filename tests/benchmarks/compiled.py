@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 import symgrad
-from symgrad.program.backends import has_compiler
+from symgrad.program.native import find_compiler
 from tests.benchmarks.first import ROUNDS, X, Y, chain, eager_step
 from tests.benchmarks.hessians import DENSE, make
 from tests.benchmarks.higher import composed, point
@@ -28,7 +28,7 @@ BACKENDS = ("numpy", "c")
 
 def beside(work, other, backend, ours, theirs, bar, timing, rtol):
     """The row of a compiled function, which is called once before; without a compiler C has no figure."""
-    if backend == "c" and not has_compiler():
+    if backend == "c" and not find_compiler():
         return Row(work, other, "no compiler", "" if bar is None else f"{bar:.2f}")
     if theirs is not None:
         ours()
@@ -50,7 +50,7 @@ def setup_seconds(backend, fresh):
 
 def setup():
     """The set-up of the chain's gradient, of about 400 steps."""
-    work, found = f"set-up of the gradient of {6 * ROUNDS} ops", has_compiler()
+    work, found = f"set-up of the gradient of {6 * ROUNDS} ops", bool(find_compiler())
     yield Row(f"{work}, numpy", "", spell(setup_seconds("numpy", True)), "15 ms")
     yield Row(f"{work}, c, a new function", "", spell(setup_seconds("c", True)) if found else "no compiler", "600 ms")
     setup_seconds("c", False)

@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 import symgrad
-from symgrad.program.backends import has_compiler
+from symgrad.program.native import find_compiler
 from tests.benchmarks.compiled import BACKENDS
 from tests.benchmarks.table import compare, optional, torch_one_thread
 
@@ -128,7 +128,7 @@ def rows(timing):
     torch, autograd = torch_one_thread(), optional("autograd")
     work, shape = "training step of 784-128-10, batch 64, float32", (BATCH, 784)
     routes = [(work, lambda: step_of(symgrad, perceptron(symgrad), shape), 1.3)]
-    routes += [(f"{work}, compiled, {x}", functools.partial(compiled_step, x), 1.0) for x in BACKENDS if x != "c" or has_compiler()]
+    routes += [(f"{work}, compiled, {x}", functools.partial(compiled_step, x), 1.0) for x in BACKENDS if x != "c" or find_compiler()]
     for name, ours, bar in routes:
         yield compare(name, "torch eager", ours(), torch and step_of(torch, perceptron(torch), shape), bar, timing, 1e-4)
         yield compare(name, "HIPS autograd", ours(), autograd and autograd_step(autograd), 0.4, timing, 1e-4)

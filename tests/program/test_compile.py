@@ -352,7 +352,7 @@ def test_transforms_and_compiled_functions_are_captured_by_their_functions():
     assert row["runs"] == 4 and not f.report.uncompiled
 
 
-@pytest.mark.skipif(not backends.has_compiler(), reason="no C compiler")
+@pytest.mark.skipif(not backends.bool(find_compiler()), reason="no C compiler")
 def test_auto_goes_on_in_c_when_that_pays(monkeypatch):
     f = symgrad.compile(energy)
     same(f(X, Y), energy(X, Y))

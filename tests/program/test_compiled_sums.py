@@ -8,9 +8,9 @@ import pytest
 import symgrad
 from symgrad import func
 from symgrad.nn import functional as F
-from symgrad.program.backends import has_compiler
+from symgrad.program.native import find_compiler
 
-BACKENDS = ["numpy", "interpreter", pytest.param("c", marks=pytest.mark.skipif(not has_compiler(), reason="no C compiler"))]
+BACKENDS = ["numpy", "interpreter", pytest.param("c", marks=pytest.mark.skipif(not find_compiler(), reason="no C compiler"))]
 LONG = 30_011
 REDUCTIONS = {
     "sum": lambda x, dim: x.sum(dim), "mean": lambda x, dim: x.mean(dim), "var": lambda x, dim: x.var(dim),

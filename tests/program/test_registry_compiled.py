@@ -13,7 +13,7 @@ from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.arrays import COMMON
 from symgrad.codegen.languages import Jax, NumPy, Torch, short_name
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.program.backends import has_compiler
+from symgrad.program.native import find_compiler
 from symgrad.program.program import ArraySpec, Program, Step
 from symgrad.testing.checks.numbers import KINDS, compiled_derivatives
 from symgrad.trees import flatten
@@ -98,7 +98,7 @@ def test_numpy_source_in_single_precision(op, parameters):
     attacked(op, parameters, "numpy", narrow=True)
 
 
-needs_compiler = pytest.mark.skipif(not has_compiler(), reason="no C compiler")
+needs_compiler = pytest.mark.skipif(not find_compiler(), reason="no C compiler")
 
 
 @needs_compiler

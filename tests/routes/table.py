@@ -22,7 +22,7 @@ import sympy
 import symgrad
 from symgrad import autograd, func
 from symgrad.autograd import functional
-from symgrad.program.backends import has_compiler
+from symgrad.program.native import find_compiler
 from tests.support.c_interpreter import compiled as compiled_c
 from tests.support.routes import GRADIENTS, HESSIANS, TRACES, leaf, remembered
 
@@ -107,7 +107,7 @@ class Route(NamedTuple):
 def here(route: Route) -> bool:
     """Whether what a route needs is installed."""
     if route.needs == "compiler":
-        return has_compiler()
+        return bool(find_compiler())
     return not route.needs or importlib.util.find_spec(route.needs) is not None
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import symgrad
 from symgrad import nn, visual
-from symgrad.utils.tensorboard.graphs import graph_definition
+from symgrad.utils.tensorboard.writer import graph_definition
 from symgrad.visual.arranging import arranged
 from symgrad.visual.tracing import trace
 
