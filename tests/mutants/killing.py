@@ -53,7 +53,7 @@ def differentiable_ops():
 
 FIRST = ("value", "pullback", "pushforward", "adjoint", "structure", "second")  # what finds most, in the order of what it costs
 LAST = ("third", "digits", "differences", "dtypes", "layouts", "pickling", "threads", "errors", "proof")
-CRASHES = ("diag_embed: dropped sign: indexing._diag_embed: -1 -> 1 (#2)", "diag_embed: constant: indexing._diag_embed: 1 -> -1 (#2)")
+CRASHES = ("diag_embed: dropped sign: selection._diag_embed: -1 -> 1 (#2)", "diag_embed: constant: selection._diag_embed: 1 -> -1 (#2)")
 """Mutants that end the process: the indices they give to NumPy's `add.at` are outside its array."""
 
 ASKED_FIRST = {"layout": "layouts", "dtype": "structure", "memory": "mutation", "conjugate": "complex", "unbroadcast": "broadcasting",
