@@ -13,7 +13,7 @@ from collections import defaultdict
 import pytest
 from hypothesis import HealthCheck, settings
 
-for _name, _examples in {"dev": 25, "ci": 60, "sweep": 60, "thorough": 2000}.items():
+for _name, _examples in {"dev": 25, "ci": 30, "sweep": 60, "thorough": 2000}.items():
     settings.register_profile(_name, max_examples=_examples, deadline=None, derandomize=_name == "ci", print_blob=True,
                               suppress_health_check=[HealthCheck.too_slow])
 

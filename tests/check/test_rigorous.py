@@ -75,7 +75,7 @@ def test_the_carrier_has_the_names_of_the_protocol():
     assert {name for name in vars(ball) if not name.startswith("_")} - ENTRANCE - IMPORTED == PROTOCOL
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("op, parameters", ELEMENTWISE)
 def test_every_ball_of_an_elementwise_op_contains_the_reference_value(op, parameters):
     rng, narrow, all_ = np.random.default_rng(0), 0, 0

@@ -60,6 +60,7 @@ def test_a_rank_that_has_done_its_part_may_leave():
     assert code == 0 and out == "the sum has come\n", errors
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("place, message", [("", "A process outside of its group has failed, and ends the job:\nTraceback"),
                                             ("dist.init_process_group(); dist.destroy_process_group()", "A process outside of its group has failed"),
                                             ("os._exit(1)", "Timeout (0:00:01)!")])
@@ -85,6 +86,7 @@ def test_an_interrupt_has_one_traceback():
     assert code != 0 and errors.count("Traceback") <= 1
 
 
+@pytest.mark.sweep
 def test_the_example_trains_in_two_processes_as_in_one():
     program = str(ROOT / "examples" / "training" / "train_ddp.py")
     alone = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)})

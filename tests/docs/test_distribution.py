@@ -68,6 +68,7 @@ def test_the_sdist_has_the_sources_the_tests_and_the_licence(unpacked):
     assert found == folders | {"LICENSE", "CHANGELOG.md", "README.md", "pyproject.toml", "PKG-INFO", ".gitignore"}
 
 
+@pytest.mark.sweep
 def test_the_sdist_builds_the_same_wheel(built, unpacked, tmp_path):
     wheel, _ = build(tmp_path, unpacked)
     assert contents(wheel) == built[0]

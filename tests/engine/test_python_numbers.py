@@ -40,7 +40,7 @@ def readings(f, create):
     return out
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("op", BINARY, ids=lambda op: op.name)
 def test_a_python_number_equals_a_tensor_of_it(op, dtype):

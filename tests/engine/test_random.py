@@ -83,6 +83,7 @@ def test_discrete(name):
     assert p_value(numbers, right) > 1e-3 > p_value(numbers, wrong)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
 def test_the_seed_decides_and_numbers_go_on(name):
     draw = (CONTINUOUS | DISCRETE)[name][0]

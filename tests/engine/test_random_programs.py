@@ -97,6 +97,7 @@ def test_random_programs(program):
     check(program)
 
 
+@pytest.mark.sweep
 @given(programs(6, ops=["mul", "sin", "add", "div", "exp", "tanh", "sub", "log", "hypot"], inputs=[(2,), ()]))
 def test_deep_programs_of_few_ops(program):
     check(program)

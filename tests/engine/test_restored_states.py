@@ -101,6 +101,7 @@ PROGRAMS = {name: calls(block) for name, block in BLOCKS.items()} | CALLS
 PROGRAMS |= {f"{name}, left by an error": calls(block, True) for name, block in BLOCKS.items()}
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.sweep), 11])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_an_interrupt_at_any_line_restores_what_a_block_has_set(name, step):

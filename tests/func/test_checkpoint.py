@@ -34,6 +34,7 @@ VARIANTS = pytest.mark.parametrize("f", [
     lambda x: checkpoint(called, x, use_reentrant=True), lambda x: checkpoint(lambda: called(x), use_reentrant=False)])
 
 
+@pytest.mark.sampled(2)
 @VARIANTS
 def test_derivatives_of_every_order_and_mode(f):
     x = T([0.3, 0.7])

@@ -103,6 +103,7 @@ def test_the_trace(name, chunk_size):
     assert found.standard_error.item() == 0.0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("method, samples", [("hutchinson", 60), ("hutch++", 30)])
 def test_estimates_are_unbiased_and_their_errors_right(method, samples):
     x = point()
@@ -152,6 +153,7 @@ def test_products(name, chunk_size):
     near(operator.todense(), h)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("which", ["both", "largest", "smallest"])
 def test_extreme_eigenvalues(name, which):

@@ -19,6 +19,7 @@ STEPS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("attack", [False, pytest.param(True, marks=pytest.mark.sweep)])  # the latter at special and random points
 @pytest.mark.parametrize("kind, options", STEPS)
 def test_the_loss_after_some_steps_has_its_derivatives_by_the_start_and_the_learning_rate(kind, options, attack):

@@ -92,6 +92,7 @@ def test_a_carrier_does_not_fall_through_to_its_library():
         assert not hasattr(carrier, "arcsin") and not hasattr(carrier, "arctan")
 
 
+@pytest.mark.sampled(35)
 @pytest.mark.parametrize("op, parameters", **by_name(ELEMENTWISE))
 def test_elementwise_values(op, parameters):
     """At float arguments SymPy's value with fifty digits, that of the precise carrier and the float agree."""
@@ -228,6 +229,7 @@ def test_halves_round_to_even(x, nearest):
     assert symbolic.round(symbolic.lift_value(x, exact=True)).item() == nearest == precise.round(precise.lift_value(x)).item()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("order", range(6))
 def test_derivatives_of_sinc(order):
     """Near 0, where the closed form cancels, against the power series, otherwise against SymPy."""

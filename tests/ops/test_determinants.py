@@ -61,6 +61,7 @@ def sizes(a):
     return rows.prod() * columns.prod() / (rows * columns)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("graded", [False, True])
 @pytest.mark.parametrize("n, rank", [(n, rank) for n in range(1, 7) for rank in range(max(0, n - 3), n + 1)])
 def test_first_and_second_derivatives_have_all_digits(n, rank, graded):

@@ -36,6 +36,7 @@ def test_every_op_is_here():
     assert len(ALL_CASES) > 300 and len({case.id for case in PARAMETERS}) == len(ALL_CASES)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("op, parameters", FIRST[::16])
 def test_op(op, parameters):
     """A sixteenth of the ops, in short; all of them are attacked at length below."""
@@ -62,6 +63,7 @@ def hold_under_attack(op, parameters, profile):
         assert "complex" in passed
 
 
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("op, parameters", [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in CASES
                                             if op.kind == "elementwise" and op.differentiable and COMPLEX not in op.domain
                                             and op.name not in exempt("formula") | exempt("proof")])
@@ -73,12 +75,13 @@ def test_second_derivatives_to_fifty_digits(op, parameters):
     assert culprit is None and digits >= AGREED
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for name in FURTHER for a in further_attacks(name, REGISTRY[name], PROFILE)])
 def test_functions_of_ops(attack):
     assert check_op(attack)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("op", PROVABLE[::30])
 def test_first_derivatives_are_proved(op):
     """Those of all ops are proved with the higher ones."""

@@ -78,6 +78,7 @@ def function(steep, flat, other):
     return f, tensor([at, 0.6])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("other", OTHERS)
 def test_a_zero_at_a_point_times_an_infinite_slope(other):
     rng = np.random.default_rng(len(other))
@@ -113,6 +114,7 @@ def check_factor(steep, product, other, names):
             assert not np.isfinite([found[0, 2], found[2, 0]]).any(), f"{name}: {found}"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("other", OTHERS)
 def test_a_factor_that_is_zero_at_a_point_has_an_infinite_derivative_along_itself(other):
     rng = np.random.default_rng(len(other))
@@ -151,6 +153,7 @@ SELECTED = {  # factors that are 0 on a neighbourhood of -0.3, since an op did n
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("selected", SELECTED)
 def test_a_factor_that_is_always_zero_has_the_derivative_zero_behind_an_infinite_slope(selected):
     """The function is constant where the factor is 0, and its derivative is 0 and not NaN."""

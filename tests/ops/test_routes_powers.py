@@ -101,6 +101,7 @@ def with_numbers(op, parameters, i, seed):
     return lambda x: core(op)(*[x if k == i else n for k, n in enumerate(numbers)], *parameters), xs[i]
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("op, parameters, i", SEVERAL)
 def test_a_number_in_the_place_of_a_tensor(op, parameters, i):
     """The Hessian is that of double backward, and the result may be written before the backward if it was not saved."""

@@ -133,6 +133,7 @@ def check(op, outer, rng, names):
             assert not wrong(lambda z, inner=inner, value=value: OUTER[outer](inner(z) - value), x, names), (op.name, outer, x.tolist())
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("op", [*SELECTING, *ARRAYS[::6]], ids=lambda op: op.name)
 def test_what_is_not_selected_has_no_derivative(op):
     rng = np.random.default_rng(len(op.name))
@@ -159,6 +160,7 @@ def check_before(op, inner, rng, names):
             assert not wrong(lambda z, outer=outer, at=at: outer(INNER[inner](z) + at), x, names), (op.name, inner, x.tolist())
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("op", [*SELECTING, *ARRAYS[::6]], ids=lambda op: op.name)
 def test_what_is_not_selected_may_have_an_infinite_derivative(op):
     rng = np.random.default_rng(len(op.name) + 2)
@@ -226,6 +228,7 @@ def check_end(end, inner, routes):
                     assert not np.isfinite(found.flat[0]), f"{name}: {found}"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("end", ENDS)
 def test_the_end_of_a_region_is_no_selection(end):
     """The derivative there is a convention, and not finite where the argument has an infinite slope."""
@@ -252,6 +255,7 @@ def check_bend(end, power, routes):
 LINEAR_ENDS = [name for name in ENDS if not name.startswith(("norm", "square"))]  # these are smooth there
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("end", LINEAR_ENDS)
 def test_the_end_of_a_region_is_recorded(end):
     """A slope of 0 there is not that of a region in a graph that is differentiated again."""
@@ -270,6 +274,7 @@ THIRD = {"backward thrice": lambda f: func.grad(func.grad(func.grad(f))), "forwa
          "series": lambda f: lambda x: func.derivatives(f, 3)(x)[3], "compiled": lambda f: symgrad.compile(func.grad(func.hessian(f)))}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("end", LINEAR_ENDS)
 def test_the_end_of_a_region_is_recorded_for_third_derivatives(end):
     function, at, side = ENDS[end]
@@ -285,6 +290,7 @@ VARYING = {"hardswish": F.hardswish, "prelu": lambda x: F.prelu(x, tensor([0.3])
            "a power of lengths": lambda x: symgrad.hypot(x, 2 * x) ** 4, "a power of a length": lambda x: symgrad.norm(x) ** 5}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("x0", [0.4, 0.0])
 @pytest.mark.parametrize("name", VARYING)
 def test_slopes_that_vary_are_recorded_and_differentiated_again(name, x0):

@@ -125,6 +125,7 @@ def test_the_beta_function_has_no_error_of_a_large_exponent(a, b):
             within(found.item(), true, 0, (a, b))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("a, b", [(0.001, 0.0050673), (0.0020013, 0.0274451), (0.0625, 0.0625002), (0.001, 16.0), (1e-9, 1e6), (3.0, 0.5)])
 def test_mixed_derivatives_of_the_beta_function_do_not_cancel(a, b):
     xs = [tensor(x, requires_grad=True) for x in (a, b)]
@@ -265,6 +266,7 @@ def test_degrees_are_whole_numbers():
         symgrad.legendre_polynomial_p(tensor([0.5]), tensor(2.0, requires_grad=True))
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("degrees", [[1, 2, 3], [[4], [-1]], [2, 2, 2], [3.0, 0.0, 5.0], [[[1]]]])
 def test_a_tensor_of_degrees_broadcasts(name, degrees):

@@ -18,6 +18,7 @@ POINTS = ((1e-8, 0.3), (1e-3, 1e-3), (0.1, 0.01), (0.5, 1.4), (0.5, 1.6), (0.3, 
 STEP = mpmath.mpf(10) ** -30
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("a, x", [(0.01, 0.5), (3.0, 1.2), (28.0, 30.0), (0.5, 40.0), (12.0, 200.0)])
 def test_many_digits_are_those_of_mpmath(a, x):
     mp = mpmath.mp.clone()
@@ -144,6 +145,7 @@ def test_numbers_follow_the_concentration_along_their_distribution_function():
         np.testing.assert_allclose(found(a.detach()).numpy(), reverse.detach().numpy(), tolerance, 1e-16)
 
 
+@pytest.mark.sweep
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("concentration", [0.01, 0.7, 40.0, 1e4])
 def test_expectations_have_the_derivative_of_the_expectation(concentration):

@@ -97,6 +97,7 @@ def test_orders_may_be_negative():
             assert call(numeric, np.float64(2.5), -order) == sign**order * call(numeric, np.float64(2.5), order)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv"])
 @pytest.mark.parametrize("order", [0.5, 2, -1, -0.75])
 def test_derivatives_of_real_orders_agree_with_scipy(name, order):
@@ -122,6 +123,7 @@ def test_complex_numbers_are_refused():
         symgrad.bessel_j0(tensor([1j]))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("order", [0.5, -1.25])
 @pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv"])
 def test_orders_that_are_not_whole_have_all_digits(name, order):
@@ -151,6 +153,7 @@ def test_derivatives_of_complete_integrals_have_all_digits(name):
             assert abs(y - true) <= 4 * np.spacing(min(abs(float(true)), 1e308)) or abs(true) > 1e308, (n, m)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["ellipkinc", "ellipeinc"])
 def test_derivatives_of_incomplete_integrals_have_all_digits(name):
     phi, m = map(np.ravel, np.meshgrid(ANGLES, PARAMETERS[1:]))
@@ -282,6 +285,8 @@ KNOWN = {  # by the names of symgrad: SymPy's formula, points, and what the sour
 }
 
 
+@pytest.mark.sweep
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("text", KNOWN)
 def test_they_are_known_by_name(text):
     formula, points, sources = KNOWN[text]

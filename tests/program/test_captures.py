@@ -241,6 +241,7 @@ FAILING = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FAILING)
 def test_a_step_without_use_still_fails(name):
     def caught(x):
@@ -392,6 +393,7 @@ WRITES = {"add_": lambda t, x: t.add_(x), "copy_": lambda t, x: t.copy_(x), "ind
     symgrad.mul(x, 1.7, out=t)), "fill": lambda t, x: t.fill_(x[1])}
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("alias", ALIASES)
 @pytest.mark.parametrize("computed", [False, True])

@@ -277,6 +277,7 @@ def test_structured_hessians(structure):
     assert row["runs"] == 3 and row["values read"] == 0 and row["steps"] < 40
 
 
+@pytest.mark.sweep
 def test_a_compiled_function_is_checked_by_its_programs():
     report = symgrad.check(lambda x, y: (x * y).sin() + x.tanh(), 0.3, 0.7, compile=True, points=4)
     assert report.verdict == "proved"

@@ -236,6 +236,7 @@ def test_arithmetic_is_that_of_numpy_to_the_last_bit(shape: tuple[int, ...], dty
         np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dtype", (np.float64, np.float32))
 def test_sums_in_loops(dtype: Any) -> None:
     rng = np.random.default_rng(0)
@@ -371,6 +372,7 @@ def test_every_word_that_moves_combines_or_reduces(dtype: Any) -> None:
         np.testing.assert_allclose(a, b, 100 * eps, 20 * eps * max(1, np.max(np.abs(b), initial=0)), err_msg=name)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("count", [9, 150])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_arrays_of_many_pieces(count: int, dtype: Any) -> None:

@@ -152,6 +152,7 @@ def error(got: float, exact: Any, dtype: Any) -> float:
     return float(abs(gmpy2.mpfr(got) - exact) / float(np.spacing(dtype(size))))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dtype", (np.float64, np.float32))
 @pytest.mark.parametrize("count", (150, pytest.param(4000, marks=pytest.mark.sweep)))
 def test_functions_of_vectors_are_accurate(dtype: Any, count: int, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,6 +166,7 @@ def test_random_programs_give_what_the_interpreter_gives(case):
     compare(program, inputs, adapted=by_numpy)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_elementwise_word_gives_what_the_interpreter_gives(shape, dtype):
@@ -429,6 +430,7 @@ def small_slices(monkeypatch):
     monkeypatch.setattr(backends, "SLICE", 24)
 
 
+@pytest.mark.sweep
 @given(case=programs())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_programs_in_slices_give_what_the_interpreter_gives(case, small_slices):

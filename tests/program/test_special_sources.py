@@ -13,11 +13,13 @@ from tests.support.special_sources import CASES, ORDERS, check, generic_cases, w
 WRITTEN = [case for case in CASES if case[0] not in exempt("source") or written(NumPy, *case) is not None]
 
 
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize(("name", "parameters"), WRITTEN)
 def test_numpy(name, parameters):
     check(NumPy, name, parameters)
 
 
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize(("name", "parameters"), WRITTEN)
 def test_c(name, parameters):
     check(C, name, parameters)
@@ -27,6 +29,7 @@ GENERIC = [*generic_cases()]
 BRIEF = [case for case in GENERIC if case[1][0] not in ORDERS[2:] or not case[0].startswith("bessel_")][::2]
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("language", [NumPy, C])
 @pytest.mark.parametrize(("name", "parameters"), BRIEF)
 def test_generic_parameters(language, name, parameters):
@@ -41,6 +44,7 @@ def test_all_generic_parameters(language, name, parameters):
     check(language, name, parameters, count=5)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", [1 / 3, 17 / 4, -7.2, 8])
 @pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv"])
 def test_bessel_functions_of_any_order_in_c(name, order):

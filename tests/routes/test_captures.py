@@ -17,7 +17,7 @@ TestCaptures.settings = settings(max_examples=15, stateful_step_count=12, derand
                                  deadline=None)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_change_of_each_kind_is_seen(kind):
     for name in KINDS[kind](1 / 3).changes:
@@ -53,6 +53,7 @@ def test_what_cannot_be_watched_is_refused_with_its_name_and_line(kind):
     assert not calls
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", EFFECTS)
 def test_a_function_with_effects_runs_once_a_call(kind):
     ours, theirs = EFFECTS[kind](1.5), EFFECTS[kind](1.5)

@@ -83,7 +83,7 @@ def attributes():
     return [(module, name) for module, names in UNSEEN for name in names if hasattr(module, name)]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("read", READS)
 def test_a_function_is_refused_if_the_module_with_the_state_is_the_owner(read):
     for module, name in attributes()[len(read) % 3::3]:

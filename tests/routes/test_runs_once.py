@@ -57,6 +57,7 @@ def counts(block, way, calls=5):
     return out
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ONCE)
 @pytest.mark.filterwarnings("ignore")

@@ -47,6 +47,7 @@ def as_before(monkeypatch):
     symgrad.set_rng_state(state)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", SURROUNDINGS)
 def test_what_surrounds_a_function_is_compared(name):
     read, changes, _ = SURROUNDINGS[name](1.5)

@@ -48,6 +48,7 @@ def wrong_slopes(name):
 A, B = sympy.symbols("a b", real=True)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("u", [sympy.Max(A, B), sympy.Min(A, B), A + B, A * B, sympy.exp(A) - B, sympy.Abs(A) - 2 * sympy.Abs(B),
                                A * sympy.sin(B)], ids=str)
 @pytest.mark.parametrize("other", [5, B, 0, A * A], ids=str)

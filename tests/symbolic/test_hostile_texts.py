@@ -42,6 +42,7 @@ HUGE = [eval(text) for (text,) in lines("huge_formulas")]
 WIDE = {"repeated rounding": "round(" * 49 + "x" + ")" * 49, "a maximum of many": "maximum(" * 49 + "x" + "".join(f", y{i})" for i in range(49))}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("text", WIDE.values(), ids=WIDE)
 def test_a_formula_that_sympy_writes_out_at_length_is_refused(text):
     with pytest.raises(ParseError, match="written out|with cases|a maximum or minimum has 21 arguments"):
@@ -54,11 +55,13 @@ def test_numbers_of_too_many_digits_are_refused_before_they_are_computed(text):
         parse_formula(text)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("text", ["(x+y+z+w)**500", "(x+1)**1000", "x*e**x + pi"])
 def test_a_power_of_a_sum_is_an_op_without_its_expansion(text):
     assert op_from_sympy("hostile_power", text, check=False).expr is not None
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("text", ["*".join(f"(x+{i})" for i in range(100)), "+".join(f"x{i}" for i in range(200)), "1/(1+" * 60 + "x" + ")" * 60])
 def test_an_op_from_a_long_text_is_refused(text):
     with pytest.raises(ValueError, match="as a SymPy expression, not as text|inside one another"):
@@ -135,7 +138,7 @@ def _attack(seed, count):
 
 
 def test_some_hostile_texts_get_an_answer_or_a_documented_error():
-    assert _attack(7, 60)["texts"] == 60
+    assert _attack(7, 15)["texts"] == 15
 
 
 @pytest.mark.sweep

@@ -26,6 +26,7 @@ def leaves(seed=0):
 VALUES = dict(lines("kronecker_values"))
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("text", VALUES)
 def test_values(text):
     names = {"kron": kron, "linalg": linalg, "trace": trace, "symgrad": symgrad, "np": np}
@@ -49,6 +50,7 @@ def test_notations():
         np.testing.assert_array_equal(value, exact)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("text", ["trace(kron(S, T))", "((kron(A, B) @ z) ** 2).sum()", "z @ linalg.solve(kron(S, T), z)", "kron(u, v) @ z",
                                   "z @ (kron(S, np.eye(3)) + kron(np.eye(2), T)) @ z"])
 def test_recorded_gradients_read_as_derived_ones(text):
@@ -77,6 +79,7 @@ def test_sums_over_an_axis_of_pairs_take_no_memory_for_pairs():
     assert str(f) == "‖a‖² ‖b‖²" and f.evaluate() == float(300 * 301 * 601 // 6) ** 2
 
 
+@pytest.mark.sweep
 def test_axes_of_pairs_of_different_lengths_are_no_common_factor():
     t = leaves()
 
@@ -110,6 +113,7 @@ def program(rng, values, depth, rank):
     return x.T if kind == "transposed" else x @ x.T if kind == "gram" else x + x.sum(0)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(30))
 def test_random_programs_are_those_of_fractions(seed):
     exact = {name: np.vectorize(Fraction, otypes=[object])(value) for name, value in arrays(seed).items()}

@@ -100,6 +100,7 @@ def test_at_the_singularity_itself(name):
         assert got == alone == pytest.approx(true, rel=1e-15, abs=0)
 
 
+@pytest.mark.sweep
 def test_the_logarithm_over_its_zero():
     one = np.array([1.0])
     assert [float(formula("log_ratio").form((k,)).code(one)[0]) for k in range(3)] == pytest.approx([1, -1 / 2, 2 / 3], rel=1e-15)
@@ -162,6 +163,7 @@ def test_a_number_for_an_argument_is_an_array_of_it(expr):
     assert evaluate_expression(1 / p, (p, q), numeric, (-0.0, array)).tolist() == [-math.inf] * 3
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("expr", [TWO[0], TWO[2]], ids=str)
 def test_second_derivatives_with_a_number_for_an_argument(made, expr):
     f = made("number_op", expr, domain=POSITIVE)
@@ -173,6 +175,7 @@ def test_second_derivatives_with_a_number_for_an_argument(made, expr):
         np.testing.assert_allclose(at(1 / 3), at(symgrad.full_like(t, 1 / 3)), rtol=1e-13)
 
 
+@pytest.mark.sweep
 def test_the_gradient_shares_common_subexpressions(made):
     bell = made("bell_op", exp(-x**2 / 2))
     assert "exp" not in bell._formula.gradient.source and "result" in bell._formula.gradient.source
@@ -200,6 +203,7 @@ def test_constant_and_linear_partials(made):
     assert func.hessian(lambda s: f(s, 2.0).sum())(symgrad.tensor([1.0, 2.0])).tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 
+@pytest.mark.sweep
 def test_formula_of_the_result(made):
     f = made("named_op", log(1 + exp(x)))
     u = symgrad.tensor(2.0, requires_grad=True, symbol="u")
@@ -229,6 +233,7 @@ def test_dtypes(made):
     assert math.isnan(f(math.nan).item()) and f(symgrad.tensor([math.nan, 0.0])).tolist()[1] == 1.0
 
 
+@pytest.mark.sweep
 def test_kinks_follow_the_conventions(made):
     a = made("kinked_a", Abs(x) + Max(x, y))
     s, t = symgrad.tensor(0.0, requires_grad=True), symgrad.tensor(0.0, requires_grad=True)
@@ -272,6 +277,7 @@ def test_a_series_ends_at_a_kink(made):
     assert func.grad(func.grad(g))(symgrad.tensor(1e-5)).item() == pytest.approx(float(truth("sinc_like", 2, 1e-5)[0]), rel=1e-15)
 
 
+@pytest.mark.sweep
 def test_spellings(made):
     by_text = made("texted_op", "x/(1 + abs(x)) + 0.1*y")
     by_function = made("called_op", lambda x, y: x / (1 + Abs(x)) + y / 10)
@@ -283,6 +289,7 @@ def test_spellings(made):
     assert turned(1.0, 5.0).item() == 4.0
 
 
+@pytest.mark.sweep
 def test_pickle(made):
     f = made("pickled_op", (1 - cos(x)) / x**2)
     assert pickle.loads(pickle.dumps(f)) is f
@@ -319,6 +326,7 @@ def two_arguments():
 # Refusals
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("error, message, call", lines("refused_ops"))
 def test_refused(error, message, call):
     before = set(REGISTRY)

@@ -83,7 +83,7 @@ def assert_digits(name, order, points):
     assert not wrong, f"{name}, order {order}: {form.code.source}\n" + "\n".join(map(str, wrong))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("order", range(3))
 @pytest.mark.parametrize("name", ONE)
 def test_floats_of_every_size(name, order):
@@ -91,6 +91,7 @@ def test_floats_of_every_size(name, order):
     assert_digits(name, (order,), [(s * v,) for v in SIZES for s in ((1,) if symbol.is_positive else (1, -1))])
 
 
+@pytest.mark.sweep
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("order", [k for k in itertools.product(range(3), repeat=2) if sum(k) < 3], ids=str)
 @pytest.mark.parametrize("name", TWO)

@@ -74,7 +74,7 @@ def derivatives(function, xs):
     return [t.detach().numpy() for t in (out, *symgrad.autograd.grad(out.sum(), leaves))]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 @pytest.mark.filterwarnings("ignore:.* at .*write it in another form:RuntimeWarning")
 @pytest.mark.parametrize("name", [name for name in SPECIAL if REGISTRY[name].surface.public or name in OF_AN_ORDER])
 def test_every_special_function_is_known_by_its_formula(name, made):
@@ -98,7 +98,7 @@ TWO = {"lower": (sympy.lowergamma(a, t), lambda u, v: mpmath.gammainc(u, 0, v)),
        "euler": (sympy.beta(a, t), mpmath.beta)}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.filterwarnings("ignore:.* at .*write it in another form:RuntimeWarning")
 @pytest.mark.parametrize("name", TWO)
 def test_functions_of_two_arguments_have_derivatives_by_both(name, made):
@@ -110,6 +110,7 @@ def test_functions_of_two_arguments_have_derivatives_by_both(name, made):
         np.testing.assert_allclose([ours, others], expected, rtol=3e-14)
 
 
+@pytest.mark.sweep
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("formula", ["gammaincc(a, t)", sympy.uppergamma(a, t) / sympy.gamma(a)], ids=str)
 def test_a_function_is_checked_against_a_formula_with_an_incomplete_gamma_function(formula):

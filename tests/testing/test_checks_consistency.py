@@ -26,6 +26,7 @@ WRONG_TANGENTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wrong", WRONG_TANGENTS)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_pushforward_that_is_not_the_pullbacks(wrong, seed):
@@ -58,6 +59,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_but_difficult_functions(name):
     claims = {"elementwise": True}
@@ -73,6 +75,7 @@ NOT_LINEAR = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", NOT_LINEAR)
 def test_pullbacks_that_are_not_linear(name):
     with pytest.raises(CheckFailure, match="vjp"):

@@ -91,6 +91,7 @@ def circle(x):
     return symgrad.sin(x) ** 2 + symgrad.cos(x) ** 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed, dtype", [(8, "float16"), (15, "bfloat16"), (20, "float32"), (27, "float32"), (33, "float16"), (58, "bfloat16")])
 def test_terms_that_cancel_in_most_roundings_of_float64_give_the_bound(seed, dtype):
     """Hardly any sample of float64 shows a rounding of 2 g sin(x) cos(x) - 2 g cos(x) sin(x)."""
@@ -116,6 +117,7 @@ WRONG = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_wrong_in_a_narrow_type_is_found(what, dtype):

@@ -55,6 +55,7 @@ def test_rules_that_lose_digits(declare):
     assert verdicts(op, ("value", "digits", "pullback"), domain=(1, 2)) == set()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("slope, found", [(0.0, False), (0.25, False), (1.0, False), (1.5, True), (-0.5, True), (np.inf, True)])
 def test_the_gradient_at_a_kink_lies_between(declare, slope, found):
     op = declare(lambda xp, x: xp.maximum(x, 0.0), lambda xp, y, x: xp.where(xp.eq(x, 0), slope, xp.indicator(xp.gt(x, 0), x)), special=((0.0,),))

@@ -98,6 +98,7 @@ def test_what_is_found(ops, name):
     assert sys.modules[ops].CALLED == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["softplus", "entropy", "plain", "marked", "Square", "bump", "root", "soft"])
 def test_what_is_written_runs_at_once(ops, pytester, name):
     pytester.makepyfile(test_written=ghostwrite(f"{ops}:{name}"))

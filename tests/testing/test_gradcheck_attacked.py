@@ -61,7 +61,7 @@ BEYOND = {"below -1": lambda x: 1 + 0.1 * (x < -1), "below 0": lambda x: 1 + (x 
           "by a thousandth": lambda x: 1 + 0.001 * (x < 0.4), "for large numbers": lambda x: 1 + 0.01 * (x.abs() > 6)}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("make", [sine, opaque_sine])
 @pytest.mark.parametrize("name, seed", [*((name, 0) for name in BEYOND), ("below -1", 1), ("for large numbers", 2)])
 def test_a_derivative_that_is_wrong_elsewhere(make, name, seed):
@@ -186,7 +186,7 @@ LINEAR = symgrad.nn.Linear(2, 3)
 RIGHT = {name: eval(text) for name, text in lines("right_gradients")}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_functions_are_not_accused(name, capsys):
     f, x = RIGHT[name], leaf(X)
@@ -197,6 +197,7 @@ def test_right_functions_are_not_accused(name, capsys):
     assert first.report.attacked >= 3 and not first.report.reason
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("more", [0, 1, 9, 40])
 @pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
 @pytest.mark.parametrize("wrong", [lambda x: 2, lambda x: 1 + x.detach() ** 2])

@@ -65,6 +65,7 @@ def agree(told, found):
     return doctest.OutputChecker().check_output(plain(told), plain(found), doctest.ELLIPSIS)
 
 
+@pytest.mark.sweep
 def test_the_op_and_the_edit_are_those_of_the_files():
     (shown,), (edit,) = blocks("python"), blocks("diff")
     assert shown in CODE and len(shown.splitlines()) <= 10

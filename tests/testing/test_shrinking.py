@@ -84,6 +84,7 @@ def test_shrinking_keeps_broadcasting():
     assert np.broadcast_shapes(x.shape, y.shape)
 
 
+@pytest.mark.sweep
 def test_matrices_are_shrunk_by_hypothesis_with_its_notes_on_reproduction():
     found = failure_of(check_pullback, multiply, formula=multiply_formula, shapes=((2, 2), (2, 3)), pullback=multiply_back)
     a, b = found.inputs.values()

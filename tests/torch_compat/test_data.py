@@ -245,6 +245,7 @@ if __name__ == "__main__":
         assert ("KeyboardInterrupt" in found) is (number == signal.SIGINT)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_start_methods(method):
     batches = list(DataLoader(Examples(5, slow_first), 2, num_workers=1, multiprocessing_context=method))
