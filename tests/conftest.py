@@ -2,7 +2,7 @@
 
 `pytest` draws the same examples in each run: its profile `ci` is fixed. `pytest -m sweep` (or with any other `-m`) explores: it draws from a new
 seed, which the header names and `--hypothesis-seed=N` sets again. HYPOTHESIS_PROFILE selects a profile: ci, dev (fewer examples, new ones in
-each run), sweep or thorough.
+each run), sweep, fixed (as many, the same in each run) or thorough.
 """
 
 import gc
@@ -13,8 +13,8 @@ from collections import defaultdict
 import pytest
 from hypothesis import HealthCheck, settings
 
-for _name, _examples in {"dev": 25, "ci": 30, "sweep": 60, "thorough": 2000}.items():
-    settings.register_profile(_name, max_examples=_examples, deadline=None, derandomize=_name == "ci", print_blob=True,
+for _name, _examples in {"dev": 25, "ci": 30, "fixed": 60, "sweep": 60, "thorough": 2000}.items():
+    settings.register_profile(_name, max_examples=_examples, deadline=None, derandomize=_name in ("ci", "fixed"), print_blob=True,
                               suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -23,7 +23,7 @@ def pytest_configure(config):
     """Select the profile, and the seed of a run that explores; workers of pytest-xdist are given the seed of the whole run."""
     name = os.environ.get("HYPOTHESIS_PROFILE", "ci" if config.option.markexpr == "not sweep" else "sweep")
     settings.load_profile(name)
-    if name != "ci" and config.option.hypothesis_seed is None:
+    if name not in ("ci", "fixed") and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**31))
 
 
