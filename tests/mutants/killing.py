@@ -175,7 +175,7 @@ def turned(attack, wrong):
     for name in ("names", "domains", "elementwise", "shapes", "truth"):
         out.__dict__[name] = getattr(attack, name)
     out.claims = out.subject.claims = attack.claims  # of its own it would claim less, for it is not in the registry
-    out.examples, out.strategy = attack.examples, attack.strategy
+    out.examples = attack.examples
     return out
 
 
