@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.dtypes.dtype import get_default_dtype
+from symgrad.dtypes.dtype import dtype_of, get_default_dtype
 from symgrad.engine.data import has_graph, operand_value
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
@@ -35,7 +35,7 @@ def floats(x: Any) -> Any:
 def of_numpy(*functions: Any, names: str = "", convert: Callable[[Any], Any] = as_tensor) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter what computes functions of NumPy; it is called with NumPy's arguments of its own `names`, and Tensors in place of arrays.
 
-    Raises TypeError, when called, for a value of another argument than its default.
+    What has arrays is computed in NumPy's `dtype`. Raises TypeError, when called, for a value of another argument than its default.
     """
     def enter(compute: Callable[..., Any]) -> Callable[..., Any]:
         own = dict.fromkeys(names.split()) or dict(inspect.signature(compute).parameters)
@@ -55,21 +55,25 @@ def _adapted(function: Any, compute: Callable[..., Any], own: dict[str, Any], co
     defaults = {name: NO_VALUE.get(name) if p.default is np._NoValue else p.default
                 for name, p in {**own, **parameters}.items() if p is not None and p.default is not p.empty}
 
-    slots = [(name in ARRAYS, name, places.index(name) if name in places else len(places), defaults.get(name, own)) for name in own]
+    slots = [(name in ARRAYS and 1 + (defaults.get(name, own) is None), name, places.index(name) if name in places else len(places),
+              defaults.get(name, own)) for name in own]  # 2 is an array that may be None
+    casts = "dtype" in parameters and "dtype" not in own and any(array for array, *_ in slots)
     first = next((i for i, name in enumerate(places) if name not in own), len(places))  # so many leading arguments are those of `compute`
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        count = len(args)
+        count, dtype = len(args), None
         if not kwargs and count <= first:
             values = [(array, args[i] if i < count else default) for array, _, i, default in slots]
         else:
             given = dict(zip(places, args), **kwargs)
+            dtype = given.pop("dtype", None) if casts else None
             for name in given.keys() - own.keys():
                 if (name not in UNUSED or name not in parameters) and given[name] is not defaults.get(name, own):
                     raise TypeError(f"it got an unexpected keyword argument {name!r}")
             values = [(array, given.get(name, default)) for array, name, _, default in slots]
         if count > len(places) or any([x is own for _, x in values]):
             raise TypeError(f"it takes the required positional arguments {', '.join(own)}, but {count} were given")
-        return compute(*[convert(x) if array and x is not None else x for array, x in values])
+        found = convert if dtype is None else lambda x: convert(x).to(dtype_of(dtype))
+        return compute(*[found(x) if array == 1 or array and x is not None else x for array, x in values])
 
     return call

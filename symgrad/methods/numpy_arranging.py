@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.engine.data import as_value
 from symgrad.engine.graph_breaks import constant_made
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.engine.traced import traced
+from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.numpy_arguments import FUNCTIONS_OF_NUMPY, as_tensor, floats, of_numpy
 from symgrad.system.errorstate import quietly
 
@@ -294,7 +294,7 @@ NOT_DIFFERENTIABLE = (
 FUNCTIONS_OF_NUMPY.update({
     **{function: _on_values(function) for function in NOT_DIFFERENTIABLE},
     **{function: _histograms(function) for function in (np.histogram, np.histogram_bin_edges)},
-    **{getattr(np, f"atleast_{n}d"): getattr(traced, f"atleast_{n}d") for n in (1, 2, 3)},
+    **{getattr(np, name): lambda *xs, name=name: FUNCTIONS[name](*map(as_tensor, xs)) for name in ("atleast_1d", "atleast_2d", "atleast_3d")},
     np.meshgrid: _meshgrid, np.broadcast_arrays: _broadcast_arrays, np.piecewise: _piecewise, np.apply_along_axis: _apply_along_axis,
     np.copyto: _copyto})
 

@@ -38,10 +38,8 @@ def _reduction(name: str, identity: Any = None, combined: Any = None, missing: A
     """A reduction: `identity` stands where `where` is false, and the number `missing`, if there is one, for NaN; `initial` is combined."""
     function = FUNCTIONS[name]
 
-    def reduce(a: Any, axis: Any, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
-        x = a if dtype is None else a.to(dtype)
-        if missing is not None:
-            x = traced.where(traced.isnan(x), missing, x)
+    def reduce(a: Any, axis: Any, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+        x = a if missing is None else traced.where(traced.isnan(a), missing, a)
         if where is not True:
             if identity is None and initial is None:
                 raise ValueError(f"numpy.{name}: the operation does not have an identity; to use `where` give `initial`")
@@ -67,12 +65,11 @@ of_numpy(np.nanmin)(_reduction("amin", None, traced.minimum, np.inf))
 
 
 @of_numpy(np.mean)
-def _mean(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any = True) -> Any:
-    x = a if dtype is None else a.to(dtype)
+def _mean(a: Any, axis: Any, keepdims: bool, where: Any = True) -> Any:
     if where is True:
-        return traced.mean(x, axis, keepdims)
-    chosen = traced.broadcast_to(as_tensor(where), x.shape)
-    return traced.sum(traced.where(chosen, x, 0.0), axis, keepdims) / traced.sum(chosen, axis, keepdims)
+        return traced.mean(a, axis, keepdims)
+    chosen = traced.broadcast_to(as_tensor(where), a.shape)
+    return traced.sum(traced.where(chosen, a, 0.0), axis, keepdims) / traced.sum(chosen, axis, keepdims)
 
 
 @of_numpy(np.ptp)
@@ -83,8 +80,8 @@ def _ptp(a: Any, axis: Any, keepdims: bool) -> Any:
 def _variance(name: str) -> Callable[..., Any]:
     function = FUNCTIONS[name]
 
-    def variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool) -> Any:
-        return function(a if dtype is None else a.to(dtype), axis, correction=ddof, keepdim=keepdims)
+    def variance(a: Any, axis: Any, ddof: Any, keepdims: bool) -> Any:
+        return function(a, axis, correction=ddof, keepdim=keepdims)
 
     return variance
 
@@ -115,9 +112,8 @@ def _nanstd(a: Any, axis: Any, ddof: float, keepdims: bool) -> Any:
 def _scan(name: str, missing: Any = None) -> Callable[..., Any]:
     function = FUNCTIONS[name]
 
-    def scan(a: Any, axis: Any, dtype: Any = None) -> Any:
-        x = a if dtype is None else a.to(dtype)
-        x = x if missing is None else traced.where(traced.isnan(x), missing, x)
+    def scan(a: Any, axis: Any) -> Any:
+        x = a if missing is None else traced.where(traced.isnan(a), missing, a)
         return function(x.reshape(-1) if axis is None else x, 0 if axis is None else axis)
 
     return scan
@@ -205,13 +201,13 @@ def _rows(m: Any, y: Any, rowvar: bool) -> Any:
 
 
 @of_numpy(np.cov, convert=floats)
-def _cov(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, fweights: Any, aweights: Any, dtype: Any) -> Any:
+def _cov(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, fweights: Any, aweights: Any) -> Any:
     weights = [None if w is None else as_tensor(w) for w in (fweights, aweights)]
     return traced.cov(_rows(m, y, rowvar), correction=int(not bias) if ddof is None else ddof, fweights=weights[0], aweights=weights[1]).squeeze()
 
 
 @of_numpy(np.corrcoef, convert=floats)
-def _corrcoef(x: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
+def _corrcoef(x: Any, y: Any, rowvar: bool) -> Any:
     return traced.corrcoef(_rows(x, y, rowvar)).squeeze()
 
 
