@@ -67,6 +67,24 @@ def test_values_match_numpy(text):
         np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-14, atol=1e-15)
 
 
+@pytest.mark.parametrize("name", "sum prod mean var std cumsum cumprod nansum nanprod nanmean nanvar nanstd nancumsum nancumprod trace cov".split())
+def test_the_dtype_that_numpy_is_asked_for_is_that_of_the_result(name):
+    function, x = getattr(np, name), symgrad.tensor(A, requires_grad=True)
+    for found in (function(x, dtype=np.float32), function(x, dtype="float32")):
+        assert found.dtype is symgrad.float32
+        np.testing.assert_array_almost_equal_nulp(found.detach().numpy(), np.asarray(function(A, dtype=np.float32)), 16)
+
+
+@pytest.mark.parametrize("function", [np.dot, np.outer, np.vdot, np.linalg.solve])
+def test_none_is_no_array(function):
+    with pytest.raises(TypeError):
+        function(symgrad.tensor(A), None)
+
+
+def test_arrays_beside_tensors_are_given_dimensions():
+    assert [type(x) for x in np.atleast_2d(symgrad.tensor(A), np.ones(2), 0.5)] == [symgrad.Tensor] * 3
+
+
 FUNCTIONS = {
     "solve": lambda x: (np.linalg.solve(np.eye(2) * 3 + x.reshape(2, 2), x[:2]) ** 2).sum(),
     "slogdet": lambda x: np.linalg.slogdet(spd(x.reshape(2, 2)))[1],
