@@ -39,7 +39,7 @@ def branching(x):
     return 2 * x
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name, verdict, returned, gradients, inputs, function", lines("kinks"))
 def test_verdict_and_limiting_gradients_of_a_program(name, verdict, returned, gradients, inputs, function):
     report = kinks(eval(function), inputs=eval(inputs))

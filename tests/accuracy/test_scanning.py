@@ -135,6 +135,7 @@ def test_a_suggestion_is_measured_and_not_made_where_it_is_no_better():
     assert report.ok and not report.better and not report.losses
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dtype", ["float32", "float16", symgrad.float32, np.float32])
 def test_other_dtypes(dtype):
     report = accuracy(lambda x: x.exp() - 1, (-1.0, 1.0), order=1, points=16, dtype=dtype)

@@ -158,6 +158,7 @@ def test_the_numbers_of_a_sum_are_those_of_its_terms():
         Evaluator([sympy.Sum(sympy.sin(k) / 2**k, (k, 1, sympy.oo))], [])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("e", [sympy.bernoulli(n), sympy.euler(n, x), sympy.laguerre(n, x), sympy.totient(n), sympy.LeviCivita(n, m, 2)], ids=str)
 def test_sequences_are_not_evaluated_at_huge_whole_numbers(e):
     """SymPy computes all primes below n for the n-th Bernoulli number: at 10**9 it would take all memory."""

@@ -193,6 +193,7 @@ def test_a_function_that_is_wrong_only_at_the_second_order():
     assert report.verdict == "refuted" and report.counterexample.op == "Cut" and report.counterexample.where.startswith("d2f")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("symbolic", "where"), [(lambda xp, x: x ** 3 + 1, ""), (lambda xp, x: x ** 2, "f"), (lambda xp, x: x ** 3 * 1.001, "f")])
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_declared_formula_that_is_another_one_is_refuted(symbolic, where, inside):

@@ -55,6 +55,7 @@ def test_arguments_with_the_same_gradient_have_each_their_part_of_a_direction():
     assert report.verdict == "proved", report
 
 
+@pytest.mark.sweep
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ARRAYS)
 def test_functions_of_arrays_are_proved_or_verified(name):

@@ -40,6 +40,7 @@ def test_an_accurate_function_stays_proved_and_the_report_has_its_digits():
         assert any("within 4 ULP times the condition" in note for note in report.notes)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("options", [{"atol": 1e-10}, {"rtol": 2.0}, {"range": (0.1, 1e3)}, {"ulp": 1e18}])
 def test_tolerances_and_the_range_excuse_lost_digits(options):
     assert check(haversine, 1.0, **options).verdict == "proved"
@@ -72,6 +73,7 @@ def test_a_number_that_is_not_finite_is_reported_inside_the_range_only():
     assert report.verdict == "imprecise" and np.isnan(report.counterexample.rule) and report.counterexample.truth == 1.0, str(report)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("options", [{"atol": 1e3}, {"rtol": 1e3}, {"ulp": 1e18}])
 def test_no_tolerance_excuses_a_formula_that_is_disproved(options):
     report = check(Beyond.apply, 1.0, **options)

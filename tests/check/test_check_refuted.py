@@ -25,7 +25,7 @@ from tests.support.lines import lines
 WRONG = {what: tuple(map(eval, rules)) for what, *rules in lines("wrong_elementwise_rules")}
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", WRONG)
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_wrong_rule_is_refuted(what, order, declare):

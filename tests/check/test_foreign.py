@@ -112,6 +112,7 @@ def test_a_function_that_raises_at_every_point_is_not_checkable():
     assert check(broken).reason.startswith("broken raises RuntimeError: no backend, at x = 1")
 
 
+@pytest.mark.sweep
 def test_a_hessian_that_comes_along_is_compared():
     right = (lambda x, y: x**2 * y, lambda x, y: (2 * x * y, x**2), lambda x, y: [[2 * y, 2 * x], [2 * x, 0]])
     wrong = (*right[:2], lambda x, y: [[2 * y, 2 * x], [2 * y, 0]])
@@ -240,6 +241,7 @@ def test_a_state_that_changes_late_is_found_at_the_end():
 
 # What it is compared with
 
+@pytest.mark.sweep
 def test_a_formula_is_text_or_sympy_or_a_function():
     x = sympy.Symbol("x")
     for formula in ("sin(x)", sympy.sin(x), sympy.Lambda(x, sympy.sin(x)), sympy.sin(sympy.Symbol("x", positive=True)), lambda x: symgrad.sin(x),

@@ -85,6 +85,7 @@ OTHERWISE = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", OTHERWISE)
 def test_a_program_that_computes_the_formula_otherwise_is_imprecise_with_the_operation_that_loses_the_digits(what):
     function, gradient, formula, operation, region = OTHERWISE[what]

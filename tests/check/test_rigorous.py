@@ -236,6 +236,7 @@ def enclosures_of(run, order):
     return [(index, box.value.ravel()[place].item()) for index, box, place in found]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("function, at", [
     (lambda x: 1 - x.tanh() ** 2, 20.0), (lambda x: (x + 1) - x, 1e20), (lambda x: ((x * x + 1).sqrt() - x), 1e9), (lambda x: x.sin(), 1e22)])
 def test_precision_is_raised_until_the_interval_is_narrow(function, at):

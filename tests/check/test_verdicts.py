@@ -48,6 +48,7 @@ REPORTS = {  # a report for the right function or the wrong one, the two, and th
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", REPORTS)
 def test_a_report_is_true_where_its_verdict_is_positive(kind, wrong_op):
     report, right, wrong, good, bad = REPORTS[kind]

@@ -104,6 +104,7 @@ def test_an_example_notices_a_wrong_formula(path):
     notices(path, ANSWERS[path.stem][1])
 
 
+@pytest.mark.sampled(3)
 @each(EXAMPLES)
 def test_has_one_function_with_its_inputs_as_defaults(path):
     own = [f for f in runpy.run_path(str(path)).values() if inspect.isfunction(f) and f.__module__ == "<run_path>"]
@@ -176,7 +177,7 @@ def test_a_page_has_its_parts(path):
     assert re.search(r"\b10\.\d{4,}/\S+|no DOI", page(path)) and "http" not in page(path)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @each(PAPERS)
 def test_a_paper_notices_a_wrong_formula(path):
     notices(path, WRONG[path.stem])

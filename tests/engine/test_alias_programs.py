@@ -220,6 +220,7 @@ def check_all(check, seeds):
     return counts
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("check", CHECKS)
 def test_random_programs(check):
     counts = check_all(check, range(40))

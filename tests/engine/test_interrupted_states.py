@@ -65,6 +65,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", [name for name in CASES if name not in SLOW])
 def test_an_interrupt_at_a_random_line_leaves_old_or_new(name, folder):
     for error, call in KINDS:

@@ -119,6 +119,7 @@ def test_blocks_of_several_modes_in_four_threads(order, names):
     enters_and_leaves(order, names)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", MODES)
 def test_a_mode_that_four_threads_enter_and_leave(name):
     assert inside(name) != seen()

@@ -74,6 +74,7 @@ def agree(found, expected, dtype, ulps=24):
     np.testing.assert_allclose(found, expected, rtol=0, atol=ulps * unit)
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("dtype, name", [(bfloat16 if "some" in name else float16, name) for name in CASES])
 def test_counts_are_not_rounded(name, dtype):
     f, shape = CASES[name]

@@ -59,6 +59,7 @@ POINT, NUMBER = symgrad.tensor([0.3, 0.7, -1.2]), symgrad.tensor(0.3)
 TABLES = {"scalars": (OF_SCALARS, SCALARS, POINT), "vectors": (OF_VECTORS, VECTORS, POINT), "numbers": (OF_NUMBERS, NUMBERS, NUMBER)}
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("transform, of", [(name, of) for of, (table, _, _) in TABLES.items() for name in table])
 def test_transforms_share_no_memory(transform, of):
     table, functions, x = TABLES[of]

@@ -32,6 +32,7 @@ def same(a, b):
     assert a.shape == b.shape and np.allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.sampled(3)
 @FORMATS
 @pytest.mark.parametrize("shape", [(5,), (5, 2)])
 def test_products_with_a_sparse_matrix(kind, shape):
@@ -82,6 +83,7 @@ def test_a_matrix_is_differentiable_by_its_values(kind, transposed):
             same(jacfwd(grad(lambda v, x: (product(v, x) ** 3).sum(), a), b)(v, x), jacfwd(grad(lambda v, x: (dense(v, x) ** 3).sum(), a), b)(v, x))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["csr", "csc"])
 @pytest.mark.parametrize("shape", [(4,), (4, 3)])
 def test_solutions(kind, shape):
@@ -237,7 +239,7 @@ def bounded(x, steps):
     return (x**2).sum()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("room", [{}, {"BITS": 0}, {"LIMIT": 200}, {"LIMIT": 2000, "BITS": 0}, {"MANY": 2}], ids=str)
 @pytest.mark.parametrize("f", [relaxed, bounded])
 def test_loops_with_small_limits_of_the_carrier(monkeypatch, f, room):

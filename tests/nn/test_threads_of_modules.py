@@ -76,6 +76,7 @@ def optimisers():
     assert value[0] == value[1] and 0 < value[0] < 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("scenario", [checkpoints, data_parallel, functional_calls, loaders, optimisers], ids=lambda f: f.__name__)
 def test_threads(scenario):
     scenario()

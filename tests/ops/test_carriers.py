@@ -92,7 +92,7 @@ def test_a_carrier_does_not_fall_through_to_its_library():
         assert not hasattr(carrier, "arcsin") and not hasattr(carrier, "arctan")
 
 
-@pytest.mark.sampled(35)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("op, parameters", **by_name(ELEMENTWISE))
 def test_elementwise_values(op, parameters):
     """At float arguments SymPy's value with fifty digits, that of the precise carrier and the float agree."""

@@ -156,6 +156,7 @@ ROUTES = {"nested": nested, "eager": eager, "mixed": mixed, "hessians": hessians
 POINTS = st.floats(-3, 3).map(lambda v: round(v, 3))
 
 
+@pytest.mark.sweep
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("order, depth, examples", [(2, 3, 30), (3, 3, 18), (4, 2, 14)])
 def test_random_compositions(order, depth, examples):

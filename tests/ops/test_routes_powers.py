@@ -49,7 +49,7 @@ def check(kind, b, c, point, routes):
                 np.testing.assert_allclose(array(route(f, tensor(point))), truth, rtol=1e-11, atol=atol, err_msg=name)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("b", EXPONENTS)
 def test_all_routes_to_derivatives_of_powers(b, kind):

@@ -89,7 +89,7 @@ def test_the_guide_has_the_same_figures():
     assert all(row in text for row in rows), rows
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("check, name, words", lines("said"))
 def test_what_a_check_says_of_a_wrong_op(check, name, words):
     assert re.search(re.escape(words), attacked(WRONG[name], 0, checks=[check])[check])

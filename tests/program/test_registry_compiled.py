@@ -86,7 +86,7 @@ def attacked(op, parameters, backend, narrow=False):
 CASES = [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in ALL_CASES]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("op", "parameters"), CASES)
 def test_numpy_source(op, parameters):
     assert attacked(op, parameters, "numpy")
@@ -148,7 +148,7 @@ def check_source(op, parameters, printer, convert):
     assert made
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("op", "parameters"), CASES)
 def test_printed_source(op, parameters):
     check_source(op, parameters, symgrad.to_python, lambda x: np.asarray(x)[()])

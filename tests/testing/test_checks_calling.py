@@ -135,6 +135,7 @@ def reads_a_triangle(op, parameters):
     return bool(seen)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("op, parameters", [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in CASES
                                             if op.kind == "primitive" and op.docs.shapes == MATRIX and reads_a_triangle(op, parameters)])
 def test_ops_that_read_a_triangle_read_it_in_other_threads(op, parameters):

@@ -98,6 +98,7 @@ def mapped(forward, backward, vmap):
     return made
 
 
+@pytest.mark.sweep
 def test_wrong_rules_for_batches():
     mean_of_all = mapped(lambda x: x - x.mean(), lambda g, x: g - g.mean(), lambda info, in_dims, x: (x - x.mean(), in_dims[0]))
     with pytest.raises(CheckFailure, match="the value with the arguments .* is not that of a loop"):

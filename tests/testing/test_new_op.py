@@ -73,6 +73,7 @@ def test_the_op_and_the_edit_are_those_of_the_files():
     assert CODE.count(old) == 1 and old != new and CODE.replace(old, new) != CODE
 
 
+@pytest.mark.sweep
 def test_it_is_installed_from_here():
     assert blocks("console")[0] == '$ python -m venv .venv\n$ . .venv/bin/activate\n$ pip install "../..[testing]"\n'
     project = tomllib.loads((PROJECT / "../../pyproject.toml").read_text(encoding="utf-8"))["project"]

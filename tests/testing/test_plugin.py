@@ -149,6 +149,7 @@ def test_the_checks_of_an_op_share_one_attack(pytester, run, monkeypatch):
     assert len(made) == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("claims, said", [
     ("domain={'y': 'real'}", "domain names y, but the arguments are x"),
     ("formula='x*exp(-x'", "expected ',' or ')', but the text ends"),

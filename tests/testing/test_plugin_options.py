@@ -14,6 +14,7 @@ pytest_plugins = "pytester"
 run, everything_is_imported = plugin_runs.run, plugin_runs.everything_is_imported  # fixtures
 
 
+@pytest.mark.sweep
 def test_the_profile_the_seed_and_the_order(pytester, run):
     pytester.makepyfile(test_ops=MARKED)
     pytester.makeini("[pytest]\nsymgrad_profile = ci")

@@ -91,6 +91,7 @@ def test_a_right_function_passes_every_check_that_applies(op, claims):
 # What is wrong is found
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("function", [symgrad.sin, lambda x: symgrad.sin(x), np.sin], ids=["an op", "symgrad", "numpy"])
 def test_the_gradient_in_a_tuple_is_checked_for_functions_of_symgrad_too(function):
     claims = {"formula": "sin(x)", "domain": (-9, 9), "checks": ["value", "pullback", "differences", "dtypes"], "shrink": False}

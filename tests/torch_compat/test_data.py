@@ -66,6 +66,7 @@ def children():
     return multiprocessing.active_children()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_workers_keep_the_order(workers):
     batches = list(DataLoader(Examples(17, slow_first), 3, num_workers=workers))
@@ -170,6 +171,7 @@ def test_an_exception_of_worker_init_fn_reaches_the_caller():
         list(DataLoader([1, 2], num_workers=1, worker_init_fn=start))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("in_order", [True, False])
 @pytest.mark.parametrize("end, how", [(lambda: os.kill(os.getpid(), signal.SIGKILL), "it was killed by SIGKILL; if the memory ran out, take fewer"),
                                       (lambda: sys.exit(3), "it ended with exit code 3$")], ids=["killed", "exit"])

@@ -288,6 +288,7 @@ def test_saving_by_the_ending(tmp_path):
 # Other languages
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_text_stays_text_in_every_language(name):
     x = symgrad.tensor(0.5, requires_grad=True)
