@@ -95,6 +95,7 @@ def test_kinks_differentiate_by_the_conventions():
     assert partial(sympy.Mod(x, 2), x) == 1
 
 
+@pytest.mark.sweep
 def test_quotients_of_one_inner_argument():
     assert str(with_ratios(stable_form(p**3 / (exp(p / q) - 1)))) == "p**2*q*over_expm1(p/q)"
     assert with_ratios(sin(x * y) / x) == y * Ratio(0, 0, x * y)

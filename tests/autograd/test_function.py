@@ -164,6 +164,7 @@ def test_a_right_function_is_proved(F):
     assert report.ok, report
 
 
+@pytest.mark.sweep
 def test_a_backward_that_writes_in_place_is_verified():
     def backward(ctx, g):
         g = g.clone()
@@ -186,6 +187,7 @@ def test_a_wrong_function_is_refuted_by_name(inside):
     assert "Wrong is wrong" in report.reason
 
 
+@pytest.mark.sweep
 def test_a_function_that_is_wrong_only_at_the_second_order():
     Cut = function_of(lambda ctx, x: ctx.save_for_backward(x) or x ** 3, lambda ctx, g: g * 3 * ctx.saved_tensors[0].detach() ** 2, "Cut")
     assert symgrad.check(lambda x: Cut.apply(x) * x, 2.0, order=1, points=3).ok

@@ -70,6 +70,7 @@ def test_third_derivatives_of_arrays_are_proved_or_verified(name):
     assert report.ok and report.third.shape == (2, 2, 2) and report.errors[-1].order == 3, report
 
 
+@pytest.mark.sweep
 def test_the_numbers_and_formulas_of_a_report_are_right():
     report = symgrad.check(lambda x, y: (x * y).sin() + y**2, 0.5, 2.0, order=3)
     c, s = np.cos(1.0), np.sin(1.0)
@@ -84,6 +85,7 @@ def test_the_numbers_and_formulas_of_a_report_are_right():
     assert set(report.formulas) >= {(0,), (1,), (0, 0), (0, 1), (1, 1)}
 
 
+@pytest.mark.sweep
 def test_an_array_result_is_weighted_and_summed():
     report = symgrad.check(lambda x: x**2, [1.0, 2.0, 3.0])
     assert report.shape == (3,) and report.value == 1 + 2 * 4 + 3 * 9
@@ -134,6 +136,7 @@ def test_float32_is_measured_in_its_own_units():
     assert report.ok and all(e.within for e in report.errors)
 
 
+@pytest.mark.sweep
 def test_an_inaccurate_formula_is_a_loss_of_accuracy_and_not_refuted():
     report = symgrad.check(lambda x: (1 - x.cos()) / x**2, 1e-6)
     assert report.ok and not all(e.within for e in report.errors)
@@ -176,6 +179,7 @@ def test_a_function_that_raises_raises():
 
 # Inputs
 
+@pytest.mark.sweep
 def test_inputs_are_floats_lists_and_arrays_and_the_rest_is_passed_on():
     def simple(x, n: int, scale=2, *more):
         assert isinstance(n, int) and isinstance(scale, int)
@@ -192,6 +196,7 @@ def test_wrt_limits_the_inputs():
         symgrad.check(lambda x, y: x * y, 2.0, 3.0, wrt=["z"])
 
 
+@pytest.mark.sweep
 def test_an_example_and_defaults_are_inputs():
     @symgrad.example(2.0, y=3.0)
     def product(x, y, z=1.0):

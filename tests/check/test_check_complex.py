@@ -113,6 +113,7 @@ def test_a_wrong_function_through_complex_numbers_is_refuted(name):
     assert report.verdict == "refuted", report.reason
 
 
+@pytest.mark.sweep
 def test_a_right_function_through_complex_numbers_is_not_refuted():
     report = symgrad.check(lambda x: RightCube.apply(x + 0.5j).imag, 0.7, order=2, points=6)
     assert report.verdict in ("proved", "verified"), report.reason

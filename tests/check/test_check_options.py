@@ -22,6 +22,7 @@ def haversine(x):
 Beyond = saving(lambda x: x.sin(), lambda g, x: g * x.cos() * symgrad.where(x > 30, 2.0, 1.0), "Beyond")
 
 
+@pytest.mark.sweep
 def test_digits_are_compared_with_a_tolerance_and_lost_digits_are_imprecise():
     assert check(haversine, 1.0).verdict == "proved"
     report = check(haversine, 1.0, ulp=4)
@@ -33,6 +34,7 @@ def test_digits_are_compared_with_a_tolerance_and_lost_digits_are_imprecise():
     assert report.gradient["x"] == pytest.approx(np.sin(1.0))
 
 
+@pytest.mark.sweep
 def test_an_accurate_function_stays_proved_and_the_report_has_its_digits():
     for function, inputs in ((lambda x: symgrad.sin(x), (1.0,)), (lambda x, y: (x * y).sin(), (1.0, 2.0)), (lambda x: symgrad.expm1(x), (1.0,))):
         report = check(function, *inputs, ulp=4)

@@ -57,6 +57,7 @@ def test_the_counterexample_is_simple(declare):
     assert str(found.difference) == "Piecewise((x, x < -1), (0, True))"
 
 
+@pytest.mark.sweep
 def test_a_wrong_op_inside_arrays_is_found(declare):
     wrong = declare("wrong", lambda xp, a, b: a * xp.exp(b), lambda xp, y, a, b: xp.exp(b), lambda xp, y, a, b: y + 1e-9 * a)
     report = symgrad.check(lambda x: (wrong(x, x.flip(0)) * x).sum(), np.linspace(0.3, 1.7, 10))
@@ -78,6 +79,7 @@ def test_a_rounded_constant_in_a_rule_is_named(declare):
     assert report.verdict == "refuted" and any("rounded" in note for note in report.notes)
 
 
+@pytest.mark.sweep
 def test_each_way_can_fail_by_itself(monkeypatch, declare):
     """A verdict depends on the proof and on the agreement of digits."""
     right = lambda x: x.tanh() * x  # noqa: E731

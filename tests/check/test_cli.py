@@ -53,6 +53,7 @@ def test_the_corpus_of_commands_is_read_whole():
     assert len(FILES) == 18 and len(COMMANDS) >= 85 and {name for name, *_ in COMMANDS} == set(FILES)
 
 
+@pytest.mark.sweep
 def test_a_file_that_is_checked_again_in_the_same_process_counts_anew(run):
     assert [run("check FILE", FILES["a wrong rule"])[0] for _ in range(2)] == [1, 1]
 

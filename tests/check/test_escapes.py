@@ -81,6 +81,7 @@ def test_formulas_with_integers_hold_near_the_point_only():
     assert str(symgrad.to_sympy(lambda v: int(v) * v, at=[2.5])) == "2*v"
 
 
+@pytest.mark.sweep
 def test_an_if_on_a_plain_number_is_not_proved():
     report = symgrad.check(lambda v: v * v if float(v) > 1 else v * 3, 1.3)
     assert report.verdict == "verified" and any("float()" in note for note in report.notes)
@@ -123,6 +124,7 @@ def test_arrays_and_several_inputs():
     assert report.verdict in ("proved", "verified")
 
 
+@pytest.mark.sweep
 def test_a_function_as_formula_of_another_has_to_be_its_graph():
     pair = lambda v: np.sin(v) * v, lambda v: np.cos(v) * v + np.sin(v)  # noqa: E731
     with pytest.raises(ValueError, match="recorded graph"):
@@ -131,6 +133,7 @@ def test_a_function_as_formula_of_another_has_to_be_its_graph():
     assert wrong.verdict == "refuted"
 
 
+@pytest.mark.sweep
 def test_custom_functions_and_inner_gradients_are_still_proved():
     Cube = saving(lambda x: x * x * x, lambda g, x: g * 3 * x * x, "Cube")
 

@@ -122,6 +122,7 @@ def test_a_hessian_that_comes_along_is_compared():
     assert report.agreements[2].method == "the Hessian that comes with it"
 
 
+@pytest.mark.sweep
 def test_the_order_above_the_given_derivatives_is_by_finite_differences():
     report = check(SINE, "sin(x)", order=2)
     assert report.verdict == "verified" and report.agreements[2].method == "finite differences of the gradient"
@@ -131,6 +132,7 @@ def test_the_order_above_the_given_derivatives_is_by_finite_differences():
     assert "order 2 was not compared" in report.notes[0]
 
 
+@pytest.mark.sweep
 def test_a_function_that_returns_a_pair():
     def both(x, y):
         return x * np.exp(y), (np.exp(y), x * np.exp(y))
@@ -215,6 +217,7 @@ def test_a_random_function_is_distinguished_from_one_with_a_state():
     assert len(before) == len(state)
 
 
+@pytest.mark.sweep
 def test_chance_with_few_outcomes_is_found_where_some_calls_agree():
     """Of twenty coins two throws have the same number of heads in one case of eight."""
     try:
@@ -252,6 +255,7 @@ def test_a_formula_is_text_or_sympy_or_a_function():
     assert check(SINE, "sin(x)", order=1).formula == sympy.sin(sympy.Symbol("x", real=True))
 
 
+@pytest.mark.sweep
 def test_a_symgrad_function_with_a_branch_is_a_formula():
     def huber(x, width=1.0):
         return x * x / 2 if abs(x) <= width else width * (abs(x) - width / 2)
@@ -309,6 +313,7 @@ def test_without_a_formula_the_function_is_its_own_where_symgrad_can_run_it():
     assert check(SINE).verdict == "verified"
 
 
+@pytest.mark.sweep
 def test_without_a_formula_each_order_is_compared_with_differences_of_the_one_below():
     def sine(x):
         return math.sin(float(x))
@@ -321,6 +326,7 @@ def test_without_a_formula_each_order_is_compared_with_differences_of_the_one_be
     assert check((lambda x: abs(float(x)), lambda x: math.copysign(1, float(x))), order=1).verdict == "verified"  # no differences across a kink
 
 
+@pytest.mark.sweep
 def test_a_symgrad_function_can_be_compared_with_a_formula(declare):
     wrong = declare("wrong_sine", lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) * (1 + 1e-6))
     assert symgrad.check(lambda x: symgrad.sin(x), formula="sin(x)", points=5).framework == "symgrad"
@@ -364,6 +370,7 @@ def test_a_report_shows_as_many_digits_as_it_takes_to_see_the_difference():
     assert "df/dx is 1.00000000001, but the true one is 1:" in report.reason
 
 
+@pytest.mark.sweep
 def test_the_same_seed_gives_the_same_report():
     first, second, other = (check(TANH, "tanh(x)", order=1, seed=seed).to_dict() for seed in (3, 3, 4))
     for report in (first, second, other):

@@ -183,6 +183,7 @@ def test_invalid_input_is_refused():
 # Complex numbers
 
 
+@pytest.mark.sweep
 def test_analytic_rules_are_proved_on_the_plane():
     for name in ("exp", "log", "asin", "mul", "matmul_of", "cumsum"):
         proof = prove("batched_matmul" if name == "matmul_of" else name, 2, complex=True, points=6)
@@ -242,6 +243,7 @@ def test_a_proof_is_shown_in_every_format():
     assert "difference" in str(refuted) and "sin" in refuted._repr_html_()
 
 
+@pytest.mark.sweep
 def test_progress_is_reported():
     told = []
     prove("clamp_number", 1, complex=False, progress=lambda what, done, total: told.append((done, total)))

@@ -227,6 +227,7 @@ def program(*given, **options):
                             env=environment, **{"stdout": subprocess.PIPE} | options, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
 
+@pytest.mark.sweep
 def test_json_is_all_that_is_on_standard_output(tmp_path, capfd):
     path = tmp_path / "noisy.py"
     path.write_text(NOISY, encoding="utf-8")

@@ -203,6 +203,7 @@ def test_modules_that_are_refused(group):
         nn.parallel.DistributedDataParallel(nn.LazyLinear(2))
 
 
+@pytest.mark.sweep
 def test_what_computes_in_one_process_leaves_exceptions_alone():
     program = "import sys; import symgrad as s; s.nn.DataParallel; s.utils.data.DistributedSampler; print(sys.excepthook is sys.__excepthook__)"
     for more, expected in (("", "True\n"), ("; s.nn.parallel.DistributedDataParallel; print(sys.excepthook is sys.__excepthook__)", "True\nFalse\n")):

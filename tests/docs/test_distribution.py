@@ -62,6 +62,7 @@ def test_the_metadata_name_the_programs_and_five_requirements(built):
     assert metadata["Description-Content-Type"] == "text/markdown"
 
 
+@pytest.mark.sweep
 def test_the_sdist_has_the_sources_the_tests_and_the_licence(unpacked):
     found = {str(p.relative_to(unpacked)) for p in unpacked.rglob("*") if p.is_file()}
     folders = {name for folder in ("symgrad", "tests", "examples", "papers") for name in sources(folder)}

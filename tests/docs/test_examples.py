@@ -177,6 +177,7 @@ def test_a_page_has_its_parts(path):
     assert re.search(r"\b10\.\d{4,}/\S+|no DOI", page(path)) and "http" not in page(path)
 
 
+@pytest.mark.sweep
 @pytest.mark.sampled(1)
 @each(PAPERS)
 def test_a_paper_notices_a_wrong_formula(path):

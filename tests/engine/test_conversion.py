@@ -288,6 +288,7 @@ def test_dtypes_stay():
     assert f(3).dtype is symgrad.float64 and f(1j).dtype is symgrad.complex128
 
 
+@pytest.mark.sweep
 def test_arrays_of_symbols_matrices_and_indexed_bases():
     w = [sympy.Symbol(f"w_{i}", real=True) for i in range(3)]
     f = from_sympy(sum(s**2 for s in w), [w])
@@ -305,6 +306,7 @@ def test_arrays_of_symbols_matrices_and_indexed_bases():
     assert from_sympy(sympy.Sum(b[i] ** 2, (i, 0, 2)).doit())([1.0, 2.0, 3.0]).item() == 14.0
 
 
+@pytest.mark.sweep
 def test_a_named_tensor_gets_a_formula_with_exact_numbers():
     x = tensor(2.0, requires_grad=True, symbol="x")
     y = from_sympy(pi * X ** Rational(1, 3) + sympy.sqrt(2))(x)

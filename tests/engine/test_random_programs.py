@@ -203,6 +203,7 @@ def test_ops_and_inputs_that_cannot_be():
     assert simplest(programs(ops=[symgrad.tanh, REGISTRY["mul"], "sum"], inputs=[(2,)])).steps
 
 
+@pytest.mark.sweep
 def test_guards_do_what_they_say_and_domains_have_one():
     x = np.concatenate([np.linspace(-40, 40, 8001), [1e-300, -1e-300, 1e150, -1e150]])
     for guard in GUARDS.values():

@@ -179,6 +179,7 @@ def test_progress(monkeypatch):
         assert ("abs" in terminal.getvalue()) is shown
 
 
+@pytest.mark.sweep
 def test_the_example_counts_the_convex_points():
     program = Path(__file__).parents[2] / "examples" / "training" / "many_hessians.py"
     run = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60)

@@ -201,6 +201,7 @@ def program(steps, inputs):
     return found[-1]
 
 
+@pytest.mark.sweep
 @given(STEPS, st.sampled_from([(N,), (3, 4)]), st.booleans(), st.integers(0, 5))
 def test_patterns_of_random_programs_contain_every_nonzero(steps, shape, two, seed):
     xs = [points(*shape, seed=seed), *([points(N, seed=seed + 10) - 0.7] if two else [])]

@@ -74,6 +74,7 @@ def _call(function, operands, word):
     return call
 
 
+@pytest.mark.sweep
 def test_numbers_of_public_functions_have_their_derivative_or_are_refused():
     varying, wrong = set(), []
     for name, word in CASES:

@@ -125,6 +125,7 @@ PARTS = st.one_of(st.integers(-2, 1), st.just(slice(None)), st.slices(3), st.non
                   st.lists(st.integers(-2, 1), min_size=1, max_size=1), st.lists(st.integers(-2, 1), min_size=3, max_size=3))
 
 
+@pytest.mark.sweep
 @settings(max_examples=400)
 @given(index=st.lists(PARTS, min_size=1, max_size=4), dots=st.integers(-1, 3), seed=st.integers(0, 99), shared=st.booleans())
 def test_every_index(index, dots, seed, shared):

@@ -62,6 +62,7 @@ ANY = st.one_of(st.floats(-3, 3), st.integers(-40, 40).map(lambda n: n / 10), st
                 st.integers(-4, 4).map(lambda n: math.nextafter(n, math.inf)))
 
 
+@pytest.mark.sweep
 @settings(deadline=None, max_examples=max(12, settings.default.max_examples // 4))
 @given(st.sampled_from(list(KINDS)), ANY, st.none() | ANY, st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)))
 def test_derivatives_of_powers_of_any_exponents(kind, b, c, point):

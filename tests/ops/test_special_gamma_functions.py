@@ -41,6 +41,7 @@ def test_many_digits_are_those_of_mpmath(a, x):
             assert abs(found - true) <= abs(true) * mpmath.mpf(10) ** -48  # the differences have 60 digits, of which 12 may cancel
 
 
+@pytest.mark.sweep
 def test_more_digits_are_all_right():
     """Beside still more, with both series and in the tails."""
     mp = mpmath.mp.clone()

@@ -156,6 +156,7 @@ def check(functions, *points):
     return len(compiled)
 
 
+@pytest.mark.sweep
 def test_elements_of_arrays():
     assert check(ELEMENTS, (X, Y)) > 100 or not find_compiler()
 

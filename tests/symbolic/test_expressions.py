@@ -286,6 +286,7 @@ def test_the_error_for_a_deep_formula_names_the_remedy():
     assert len(out.assignments()) == 1500
 
 
+@pytest.mark.sweep
 def test_gradients_of_a_long_chain_have_a_let_form():
     """Each step uses the leaf, so that the cotangent of the leaf has one term for each step."""
     (a,) = leaves(x=0.5)

@@ -217,6 +217,7 @@ def test_formula_of_the_result(made):
     assert str(ratio(u * 0 + u).expr) == "sin(u)/u"
 
 
+@pytest.mark.sweep
 def test_dtypes(made):
     f = made("typed_op", (exp(x) - 1) / x)
     for dtype in (symgrad.float32, symgrad.float64):

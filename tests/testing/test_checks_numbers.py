@@ -71,6 +71,7 @@ def test_the_tangent_at_a_kink_is_finite_where_the_gradient_is(declare):
         assert verdicts(op, ("special", "pushforward", "adjoint")) == found
 
 
+@pytest.mark.sweep
 def test_a_tie_of_two_arguments_lies_in_the_hull(declare):
     def tied(slope):
         return lambda xp, y, a, b: xp.where(xp.eq(a, b), slope, xp.indicator(xp.gt(a, b), a))

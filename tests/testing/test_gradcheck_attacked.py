@@ -242,6 +242,7 @@ def test_the_reason_why_no_point_was_searched():
     assert found.report.reason == "an input is not of double precision"
 
 
+@pytest.mark.sweep
 def test_inputs_of_every_kind():
     x = leaf(X)
     assert gradcheck(lambda x, n, w: x * n * w, (x, 2, tensor([1, 2]))).report.attacked > 8

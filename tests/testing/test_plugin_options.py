@@ -53,6 +53,7 @@ def test_dtypes_and_the_tolerance_reach_the_claims(pytester, run, monkeypatch):
     assert seen == [(("float64", "float32"), 12.5), (("float32",), 7)]
 
 
+@pytest.mark.sweep
 def test_the_scan_is_one_more_test(pytester, run):
     pytester.makepyfile(test_ops="""
         import symgrad

@@ -238,6 +238,7 @@ def test_shapes():
     assert found(strategies.shapes(min_dims=2, max_dims=2, max_side=5), lambda s: max(s) == 5) in ((1, 5), (5, 1))
 
 
+@pytest.mark.sweep
 def test_broadcastable_shapes():
     strategy = strategies.broadcastable_shapes(3, min_side=0)
     examples = drawn(strategy, 150)
@@ -249,6 +250,7 @@ def test_broadcastable_shapes():
     assert any(np.broadcast_shapes(a, b) not in (a, b) and 0 not in a + b for a, b, _ in examples)  # as (2, 1) and (3,)
 
 
+@pytest.mark.sweep
 def test_tangents():
     for dtype in (*DTYPES, "complex128"):
         for t in drawn(strategies.tangents((2, 3), dtype), 30):

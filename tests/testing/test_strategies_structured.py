@@ -116,6 +116,7 @@ def test_indices_of_every_kind_are_reached(kind):
     assert reached(indices((2, 3)), lambda index: any(map(INDEX_KINDS[kind], parts(index))))
 
 
+@pytest.mark.sweep
 def test_mixtures_of_indices_are_reached_and_they_shrink():
     assert reached(indices((2, 3, 2)), lambda index: len({type(i) for i in parts(index)}) >= 4)
     assert reached(indices((2, 3, 2)), lambda index: sum(isinstance(i, np.ndarray) for i in parts(index)) == 2)

@@ -159,6 +159,7 @@ trees = st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow
                      | st.tuples(inner, inner))
 
 
+@pytest.mark.sweep
 @given(trees)
 def test_any_structure(tree):
     assert repr(stored(tree)) == repr(tree)

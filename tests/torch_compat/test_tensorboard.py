@@ -428,6 +428,7 @@ def test_purge_step(tmp_path):
     assert [e.step for e in events(tmp_path) if e.session_log.status == SessionLog.START] == [3]
 
 
+@pytest.mark.sweep
 def test_without_tensorboard_the_error_names_the_extra():
     """Which is imported by the first writer."""
     code = """

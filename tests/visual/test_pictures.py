@@ -237,6 +237,7 @@ def test_a_large_graph_is_folded(length):
         visual.graph(result, depth=4)
 
 
+@pytest.mark.sweep
 def test_every_node_of_a_folded_graph_is_on_some_page():
     data = shown(visual.graph(chain(1500), fold=5).html())
     names = {box["name"] for page in data["pages"] for box in page["boxes"] if box["kind"] in ("leaf", "operation")}
