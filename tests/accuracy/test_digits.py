@@ -50,7 +50,7 @@ ROOTS = {"silu": (0.0, -1.2784645427610737, 2.3993572805154675, -2.3993572805154
 TAILS = [-MAX, MAX, -1e308, -760.0, -751.5, -745.2, -720.0, -708.5, -300.0, -41.0, -40.0, -39.0, -7.0, 7.0, 39.0, 41.0, 180.0, 370.0, 720.0, 748.0]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("order", range(4))
 @pytest.mark.parametrize("truth", [silu, mish])
 def test_gated_activations_next_to_roots_and_in_tails(truth, order):

@@ -138,7 +138,7 @@ def test_losses_in_tails(name):
     assert [(point, loss) for point in points for loss in losses(function, formula, point, size)] == []
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_of_extreme_vectors(name):
     function, formula, points, size = FUNCTIONS[name]

@@ -166,6 +166,7 @@ def test_invalid_arguments_raise():
     assert kinks(lambda x: 1.0, inputs=0.0).verdict == "undecided"
 
 
+@pytest.mark.sweep
 def test_a_large_graph_is_listed_only():
     report = kinks(lambda x: x.relu().sum(), inputs=(np.zeros(200_000),))
     assert report.verdict == "undecided" and "elements" in report.reason and len(report.kinks) == 200

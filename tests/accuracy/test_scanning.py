@@ -259,6 +259,7 @@ def test_several_arguments():
     assert {"all arguments anywhere", "a: ordinary", "b: ordinary, negative"} <= {s.region for s in report.samples}
 
 
+@pytest.mark.sweep
 def test_a_scan_keeps_its_time_and_is_repeatable():
     report = accuracy(naive_softplus, seconds=1.5)
     assert report.points > 50

@@ -86,6 +86,7 @@ def test_the_constants_of_a_graph_and_a_source():
     assert constants_of_graph((symgrad.where(v.floor() == 3, 2 * v, v) + symgrad.where(7.25 < v, v, 0.0)).sum()._node) == [3.0, 7.25]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("condition", [
     Eq(x, Rational(29, 4)), Eq(floor(x / 100), 3), Eq(Mod(x, 7), 3), x > 5000, Abs(x) > 4000, Eq(floor(x + Rational(1, 2)), -77),
     (x > 1000) & (x < 1000 + Rational(1, 10**6)),

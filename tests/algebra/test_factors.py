@@ -164,6 +164,7 @@ def program(seed):
     return f
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("seed", range(120))
 def test_random_programs(seed):
     f, x = program(seed), symgrad.tensor(np.random.default_rng(seed + 1000).normal(size=6))

@@ -64,6 +64,7 @@ def test_mixed_derivatives_are_sympys(text):
             assert agree(d, true), (k, point, d, true)
 
 
+@pytest.mark.sweep
 def test_all_kinds_of_formulas_give_the_same_reference():
     point = [np.array([0.7, -1.25])]
     ways = ["x*exp(-x**2/3)", X * sympy.exp(-X**2 / 3), sympy.Lambda(X, X * sympy.exp(-X**2 / 3)), lambda xp, x: x * xp.exp(-x**2 / 3),

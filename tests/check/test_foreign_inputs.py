@@ -244,6 +244,7 @@ def test_the_error_of_a_difference_is_within_a_few_times_its_bound(x, pair):
     assert abs(found - pair[1](x)) <= 20 * bound and bound < 1e-7
 
 
+@pytest.mark.sweep
 def test_differences_of_equal_values_are_undecided():
     found, bound = differences(lambda v: 2 * np.sin(v[0] / 2) ** 2, np.array([1e-300]), np.array([1e-300]))
     assert found == 0 and bound > 1e-300

@@ -63,6 +63,7 @@ def test_a_wrong_derivative_is_refuted_whether_digits_are_lost_elsewhere_or_not(
     assert report.verdict == "refuted" and not report.counterexample.explained and report.counterexample.order == 1, str(report)
 
 
+@pytest.mark.sweep
 def test_a_wrong_derivative_is_named_before_lost_digits_with_an_ordinary_point():
     report = check((softplus, lambda x: sigmoid(x) * 1.5), "log(1 + exp(x))")
     found = report.counterexample

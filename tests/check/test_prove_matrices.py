@@ -67,11 +67,13 @@ def test_a_wrong_pullback_is_refuted_at_a_matrix_of_the_domain(what, complex):
         assert is_inside(case, {s: refuted.point[str(s)] for s in case.variables})
 
 
+@pytest.mark.sweep
 def test_a_wrong_pushforward_is_refuted():
     op = replace(REGISTRY["matrix_inverse"], name="wrong inverse", jvp=lambda xp, tangents, y, args: xp.matmul(xp.matmul(y, tangents[0]), y))
     assert [s.what for s in symgrad.prove(op, 1, points=4).refuted] == ["jvp", "jvp"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rule", [raising, dividing])
 @pytest.mark.parametrize("name", ["matrix_inverse", "determinant", "cholesky_factor"])
 def test_a_rule_that_raises_at_matrices_of_the_domain_is_not_proved(name, rule):
@@ -112,6 +114,7 @@ def test_matrices_of_a_domain_are_made_and_known(kind):
     assert not is_inside(case, {case.variables[0]: sympy.Integer(1)})
 
 
+@pytest.mark.sweep
 def test_the_kit_draws_matrices_with_determinants_of_both_signs():
     report = symgrad.testing.check_op(with_pullback("matrix_inverse", beyond), checks=["pullback"], raise_exception=False)
     assert [failure.check for failure in report.failures] == ["pullback"]
@@ -151,6 +154,7 @@ def test_a_wrong_rule_of_a_spectrum_is_refuted(factor):
     assert report.counterexample.op == "wrong eigenvalues"
 
 
+@pytest.mark.sweep
 def test_points_without_a_derivative_and_kinks_are_left_out():
     report = symgrad.check(lambda A: eigvalsh(A)[0], symgrad.eye(2), points=4, seconds=1.0, order=1)
     assert report.verdict == "verified" and report.points.kinks > 0

@@ -93,6 +93,7 @@ def test_every_ball_of_an_op_on_arrays_contains_the_reference_value(op, paramete
     assert all(isinstance(b, bool) or b.is_finite() and (b.is_exact() or b.rel_accuracy_bits() > 150) for b in found)
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("size", [0, 1, 4])
 @pytest.mark.parametrize("op, parameters", [case for case in SHAPED if case.values[0].name in MATRIX_WORDS])
 def test_balls_of_functions_of_matrices_of_any_size(op, parameters, size):
@@ -108,6 +109,7 @@ def test_no_ball_is_given_where_a_function_of_matrices_is_not_decided(name, matr
         getattr(ball, name)(ball.lift_value(np.array(matrix)))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["eigenvalues", "eigenvectors"])
 @pytest.mark.parametrize("complex", [False, True])
 def test_balls_of_the_spectrum_of_a_general_matrix(name, complex):
@@ -138,6 +140,7 @@ def test_a_ball_that_contains_an_indefinite_matrix_has_no_bounded_cholesky_facto
     assert not ball.cholesky_factor(wide)[1, 1].item().is_finite()
 
 
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("op, parameters", [case for case in ELEMENTWISE if case.values[0].docs.special])
 def test_balls_at_special_points(op, parameters):
     for x in op.docs.special:
@@ -258,6 +261,7 @@ def test_an_enclosure_at_a_possible_kink_is_wide_with_a_reason():
     assert any("df/dx stays wide" in note for note in report.notes)
 
 
+@pytest.mark.sweep
 def test_an_undecided_branch_of_a_rule_has_no_enclosure():
     report = symgrad.check(lambda x: (symgrad.stack([x.sqrt() ** 2, 0 * x + 2]).max(0).values), 2.0, points=4, rigorous=True)
     assert report.enclosures[0].narrow  # the value of a tie is known, its derivative is not
@@ -306,6 +310,7 @@ def test_the_time_ends_the_search_for_more_digits():
     assert enclosures(run, {0: np.array(0.0)}, ["x"], seconds=0.0)[0].bits == 128
 
 
+@pytest.mark.sweep
 def test_many_inputs_have_an_enclosed_gradient_and_a_short_table():
     report = symgrad.check(lambda x: x.sin().sum(), np.linspace(0.1, 3, 70), points=1, rigorous=True)
     assert len(report.enclosures) == 71 and all(e.narrow for e in report.enclosures)

@@ -80,6 +80,7 @@ dist.barrier()
     assert code != 0 and message in errors and ("exit" in place or "LookupError: an error of rank 1" in errors)
 
 
+@pytest.mark.sweep
 def test_an_interrupt_has_one_traceback():
     program = "import signal; from symgrad import distributed as dist; dist.init_process_group(); dist.barrier(); signal.raise_signal(signal.SIGINT)"
     code, _, errors = launched(2, "-c", program)

@@ -173,6 +173,7 @@ def test_tables_of_documentation_name_ops_and_parameters_that_exist():
         assert documenting.sentences(table) and set(documenting.sentences(table)) <= set(LIFTED)
 
 
+@pytest.mark.sampled(110)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", LIFTED)
 def test_ops_raise_the_errors_of_their_docstrings(name):

@@ -13,6 +13,7 @@ from tests.accuracy.test_scanning_ops import SHARE_OF_ALL
 from tests.support.pages import ROOT
 
 
+@pytest.mark.sweep
 def test_every_public_op_has_an_entry():
     entries = catalogue()
     assert [e.name for e in entries] == sorted(op.name for op in REGISTRY.values() if is_listed(op))
@@ -37,6 +38,7 @@ def test_a_scan_counts_its_numbers():
     assert 0 < entry.within == entry.compared
 
 
+@pytest.mark.sweep
 def test_the_command_prints_writes_and_refuses(capsys, tmp_path):
     assert main(["ops", "tanh", "absolute"]) == 0
     out = capsys.readouterr().out

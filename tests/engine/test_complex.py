@@ -64,7 +64,7 @@ def test_pullback_is_the_adjoint_of_pushforward(name, layout):
     assert np.allclose(moved / (2 * step), pushed, rtol=0, atol=1e-8)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", OPS)
 def test_exact_carriers_agree_with_the_numeric_one(name):
     op, xs = OPS[name], numbers(name, np.random.default_rng(1))

@@ -36,6 +36,7 @@ DATA = Path(__file__).parents[1] / "support" / "data" / "errors.txt"
 REFUSED = re.findall(r"^([^#\s].*)\n    (\w+):(.*)", DATA.read_text(), re.MULTILINE)
 
 
+@pytest.mark.sampled(38)
 @pytest.mark.parametrize("text, error, words", REFUSED)
 def test_the_message_names_what_is_wrong_and_the_remedy(text, error, words):
     refuses(lambda: eval(text), {kind.__name__: kind for kind in (AssertionError, IndexError, RuntimeError, TypeError, ValueError)}[error],

@@ -38,6 +38,7 @@ def outline(t):
     return [(type(node).__name__, np.asarray(node.value).tobytes(), [places.get(p) for p in node.parents]) for node in nodes]
 
 
+@pytest.mark.sampled(63)
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_numbers_are_those_of_the_rule(op, value):
@@ -46,6 +47,7 @@ def test_numbers_are_those_of_the_rule(op, value):
         assert ours is theirs is None or np.array_equal(ours, theirs, equal_nan=True)
 
 
+@pytest.mark.sampled(63)
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_tensors_have_the_graph_that_the_rule_records(op, value):

@@ -26,6 +26,7 @@ print(counts[0], max(counts[2:]))
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the allocator is not that of glibc")
 def test_repeated_passes_get_no_new_pages():
     done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True, cwd=ROOT)

@@ -113,6 +113,7 @@ def enters_and_leaves(order, names):
     assert not special
 
 
+@pytest.mark.sweep
 @settings(max_examples=10)
 @given(order=ORDERS, names=st.lists(st.sampled_from(list(MODES)), min_size=THREADS, max_size=THREADS))
 def test_blocks_of_several_modes_in_four_threads(order, names):

@@ -73,6 +73,7 @@ ROUTES = {
 }
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_negative_number_as_exponent_is_refused(route, dtype):

@@ -31,6 +31,7 @@ OPERANDS = {"tensor": lambda v: tensor(v), "array": lambda v: np.array(v), "numb
             "list": lambda v: v, "number tensor": lambda v: tensor(v[0])}
 
 
+@pytest.mark.sampled(26)
 @pytest.mark.parametrize("other", OPERANDS)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_and_their_reflections(name, other):

@@ -278,6 +278,7 @@ SCENARIOS = [one_graph_by_many, one_graph_freed_once, a_shared_part, higher_deri
              deep_graphs_freed_elsewhere, a_fork_while_locks_are_held]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda f: f.__name__)
 def test_threads(scenario):
     scenario()

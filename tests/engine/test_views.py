@@ -147,6 +147,7 @@ def leaves():
     return [symgrad.tensor(v, requires_grad=True) for v in ([[0.3, -1.2, 2.2], [1.1, 0.7, 0.4]], [[1.3, 0.2, -2.0], [0.1, 1.7, 0.9]])]
 
 
+@pytest.mark.sampled(70)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", OPS)
 def test_gradients_are_those_of_the_former_shape(name, change):

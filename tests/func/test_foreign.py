@@ -176,6 +176,7 @@ def test_the_line_of_a_rule_of_a_declared_op():
     assert "np.spacing(x)" in str(error.value)
 
 
+@pytest.mark.sweep
 def test_formulas():
     jv = bessel("both")
     x = T(0.4, requires_grad=True, symbol="x")

@@ -98,6 +98,7 @@ def test_an_error_cancels_what_has_not_begun():
     assert len(begun) <= 2
 
 
+@pytest.mark.sweep
 def test_an_interrupt_cancels_what_has_not_begun(tmp_path):
     program = tmp_path / "work.py"
     program.write_text("""
@@ -141,6 +142,7 @@ def test_an_interrupt_while_calls_are_given_out_comes_when_all_are():
     assert len(begun) == 20 and len(cancelled) > 10 and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fn", [mapped.hessian_at, mapped.compiled, symgrad.func.hessian(mapped.energy), symgrad.func.hessian(mapped.compiled),
                                 mapped.gentle, symgrad.sin, mapped.module(), symgrad.compile(mapped.energy),
                                 symgrad.func.vmap(symgrad.func.grad(mapped.gentle)), mapped.clipped])

@@ -18,6 +18,7 @@ def names():
     return found
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("section, call, error, words", CALLS, ids=lambda text: text[:60])
 def test_refused(section, call, error, words, names):
     with pytest.raises(getattr(builtins, error), match=words):

@@ -253,7 +253,7 @@ CASES = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in map
          for parameters in examples(op)]
 
 
-@pytest.mark.sampled(67)
+@pytest.mark.sampled(22)
 @pytest.mark.parametrize("op, parameters", CASES)
 @pytest.mark.parametrize("tracked", [False, True])
 def test_every_op_along_a_direction(op, parameters, tracked):

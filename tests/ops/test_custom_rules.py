@@ -299,6 +299,7 @@ def test_the_formula_is_that_of_the_primal_function(make):
     assert symgrad.check(make(), 0.7).verdict == "proved"
 
 
+@pytest.mark.sweep
 def test_a_wrong_rule_is_refuted():
     f = custom_vjp(smooth)
     f.defvjp(lambda x: (f(x), x), lambda x, g: (g * (x.sin().exp() * (1.0001 + x * x.cos())),))

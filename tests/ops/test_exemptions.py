@@ -59,7 +59,7 @@ def has(property, op):
     return all(found(op, parameters, [property]) == {"passed"} for parameters in examples(op))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("property, name", [pytest.param(*pair, marks=[pytest.mark.sweep] * (pair[0] == "proof")) for pair in PAIRS])
 def test_what_is_exempt_does_not_have_the_property(property, name):
     assert not has(property, REGISTRY[name])

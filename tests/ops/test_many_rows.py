@@ -40,6 +40,7 @@ def test_the_gradient_of_a_bias_of_many_rows():
     np.testing.assert_allclose(bias.grad.numpy(), g.astype(float).sum(0), rtol=3e-7)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shape, kernel", [((1, 1, 5003), 5003), ((1, 1, 5003), 3001), ((1, 2, 3001, 3), (3001, 3))])
 def test_means_of_long_windows(shape, kernel):
     """Pools, their gradients and area interpolation."""
@@ -55,6 +56,7 @@ def test_means_of_long_windows(shape, kernel):
         np.testing.assert_allclose(found.numpy(), whole, rtol=3e-7)
 
 
+@pytest.mark.sweep
 def test_the_gradient_of_a_pool_of_long_windows():
     """The gradient of an element is the sum over the windows that hold it."""
     x = symgrad.zeros(1, 1, 6001, dtype=symgrad.float32, requires_grad=True)

@@ -46,6 +46,7 @@ def close(found, expected, digits=11):
     np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=10.0**-digits, atol=10.0**-digits)
 
 
+@pytest.mark.sampled(31)
 @pytest.mark.parametrize("front", [(), (2,)])
 @pytest.mark.parametrize("complex", [False, True])
 @pytest.mark.parametrize("name, upper", CASES)
@@ -112,6 +113,7 @@ def test_formulas_read_the_same_triangle():
     assert abs(float(linalg.cholesky(a).expr[1, 1].subs(values)) - linalg.cholesky(a)[1, 1].item()) < 1e-15
 
 
+@pytest.mark.sweep
 def test_a_check_says_that_it_reads_the_hermitian_part():
     report = symgrad.check(lambda a: linalg.cholesky(a)[1, 1], [[2.3, 0.7], [0.9, 1.7]], order=1, points=1, seconds=1.0)
     assert report.ok and "linalg.cholesky the Hermitian part was read" in report.notes[-1]

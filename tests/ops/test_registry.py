@@ -63,7 +63,7 @@ def hold_under_attack(op, parameters, profile):
         assert "complex" in passed
 
 
-@pytest.mark.sampled(48)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("op, parameters", [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in CASES
                                             if op.kind == "elementwise" and op.differentiable and COMPLEX not in op.domain
                                             and op.name not in exempt("formula") | exempt("proof")])

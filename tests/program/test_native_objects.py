@@ -109,6 +109,7 @@ def test_the_objects_that_were_not_used_for_long_are_removed(objects: Path, monk
     assert len(left) == 2 and min(left) > 1e6
 
 
+@pytest.mark.sweep
 @needs_compiler
 def test_objects_are_counted_when_a_part_of_the_limit_is_written(objects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = []
@@ -135,6 +136,7 @@ def test_an_object_is_unloaded_with_its_program() -> None:
     assert not loaded()
 
 
+@pytest.mark.sampled(1)
 @needs_compiler
 @pytest.mark.parametrize("damage", ("truncated", "changed", "empty"))
 def test_a_damaged_object_is_compiled_again(objects: Path, damage: str) -> None:

@@ -88,6 +88,7 @@ def writable_by_the_group(path: Path) -> None:
 PLANTED = [foreign, linked, piped, replaced_by_a_folder, writable_by_others, writable_by_the_group]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("plant", PLANTED)
 def test_a_file_that_others_could_have_written_is_not_loaded(objects: Path, plant) -> None:
     run()
@@ -239,6 +240,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", [*BROKEN, "cc 'a", 'cc "', "cc \\"])  # the last cannot be read as commands
 def test_numpy_serves_where_the_compiler_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, objects: Path, how: str) -> None:
     script = tmp_path / "cc"
@@ -253,6 +255,7 @@ def test_numpy_serves_where_the_compiler_is_broken(tmp_path: Path, monkeypatch: 
     assert len(caught) == 1 and not (objects.exists() and list(objects.iterdir()))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("command", ["no-such-compiler", "/usr", "no-such-compiler; echo"])
 def test_another_compiler_is_used_where_cc_names_none(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setenv("CC", command)

@@ -21,6 +21,7 @@ def value(text):
     return eval(text, {**{name: getattr(symgrad, name) for name in ("linalg", "logdet", "trace")}, "A": A, "v": v}), A
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("text", VALUES)
 def test_values(text):
     assert str(matrix_expr(value(text)[0])) == VALUES[text]

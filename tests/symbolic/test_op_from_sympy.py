@@ -308,6 +308,7 @@ def test_declared_again(made):
     assert f(2.0).item() == 8.0
 
 
+@pytest.mark.sweep
 @settings(max_examples=25, deadline=None)
 @given(st.floats(-50, 50), st.floats(-50, 50))
 def test_two_arguments_against_digits(s, t):
@@ -364,6 +365,7 @@ def test_creation_measures_few_forms(monkeypatch):
     assert 1 < calls["codes"] <= 6 and 100 < calls["values"] <= 600  # measured: 6 and 482
 
 
+@pytest.mark.sweep
 def test_a_wrong_derivative_is_refused(monkeypatch):
     import symgrad.symbolic.formula as module
     right = module.partial

@@ -48,6 +48,7 @@ def test_ops_are_made_of_special_functions(name, made):
     np.testing.assert_allclose(np.diagonal(symgrad.func.hessian(lambda t: op(t).sum())(symgrad.tensor(POINTS)).numpy()), expected, rtol=3e-14)
 
 
+@pytest.mark.sweep
 def test_an_op_of_a_bessel_function_does_not_call_that_of_mpmath(made, monkeypatch):
     def slow(*args):
         raise AssertionError("at a whole order it is a limit of others, and slower than the series")

@@ -61,6 +61,7 @@ def found(attack, kind, condition, seed=0):
 # What holds of every example
 
 
+@pytest.mark.sampled(26)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", OPS)
 def test_examples_fit_the_op(name, kind):

@@ -72,6 +72,7 @@ def test_a_derivative_that_is_wrong_elsewhere(make, name, seed):
     assert said.endswith("If it is made for the given inputs alone, give `attack=False`.")
 
 
+@pytest.mark.sweep
 def test_one_slow_call_does_not_end_the_search():
     slow = iter([False] * 17 + [True])
 

@@ -81,6 +81,7 @@ def test_it_is_installed_from_here():
     assert tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"] == ["symgrad[testing]"]
 
 
+@pytest.mark.sweep
 def test_its_test_file_is_the_one_that_is_written(tmp_path, monkeypatch, capsys):
     shutil.copytree(PROJECT, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)

@@ -48,6 +48,7 @@ def test_a_wrong_op_fails_with_the_report_and_no_traceback(pytester, run):
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
+@pytest.mark.sweep
 def test_one_check_is_run_by_its_id(pytester, run):
     pytester.makepyfile(test_ops=WRONG)
     run("test_ops.py::ricker[linearity]").assert_outcomes(passed=1)

@@ -26,6 +26,7 @@ def test_the_profile_the_seed_and_the_order(pytester, run):
     result.stdout.fnmatch_lines(["SKIPPED *derivatives of order 1 are not asked for"])
 
 
+@pytest.mark.sweep
 def test_the_seed_decides_the_examples_and_the_one_of_hypothesis_does_not(pytester, run, monkeypatch):
     drawn, real = [], symgrad.testing.plugin.plugin.run
 

@@ -62,6 +62,7 @@ def textwrap_dedented(text):
     return "\n".join(line[4:] if line.startswith("    ") else line for line in text.splitlines())
 
 
+@pytest.mark.sweep
 def test_objects_that_cannot_be_imported_are_named():
     found = failure_of(check_pullback, (lambda x: np.sin(x), lambda x: np.cos(x) + 1), formula=lambda xp, x: xp.sin(x))
     assert found.snippet.splitlines()[2:5] == [f"# define {name} here; it cannot be imported" for name in ("op", "formula", "gradient")]

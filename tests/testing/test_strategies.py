@@ -76,6 +76,7 @@ def test_every_number_drawn_lies_in_the_domain_and_is_one_of_the_type(name, dtyp
         assert type(x) is float and x in domain and float(np.asarray(x, numpy_dtype(dtype))) == x
 
 
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", DOMAINS)
 def test_edges_lie_in_the_domain(name, dtype):
@@ -184,6 +185,7 @@ def test_arrays_of_drawn_shapes():
     assert found(strategies.arrays(shape=strategies.shapes(max_dims=2, max_side=2)), lambda x: x.ndim == 2).shape == (1, 1)
 
 
+@pytest.mark.sweep
 def test_shapes_are_tuples_lists_or_numbers_and_anything_else_is_refused():
     assert found(strategies.arrays("real", 3)).shape == found(strategies.tangents(3)).shape == (3,)
     assert found(strategies.arrays("real", [2, 0])).shape == found(strategies.tied_arrays(shape=[2, 0]))[0].shape == (2, 0)
@@ -210,6 +212,7 @@ def test_arrays_shrink(seed):
     assert x[2] in (-2.0, -1.5) and np.count_nonzero(x) <= 2
 
 
+@pytest.mark.sweep
 def test_arrays_have_ties_equal_rows_zeros_and_order():
     strategy = strategies.arrays(REAL, (3, 4))
     for condition in (lambda x: len(set(x.ravel())) == 1 and x[0, 0] > 5, lambda x: (x[0] == x[1]).all() and x[0, 0] != x[0, 1] and x[0, 2] > 2,

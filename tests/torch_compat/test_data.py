@@ -183,6 +183,7 @@ def test_a_worker_that_ends_is_an_error(end, how, in_order):
         assert not children()
 
 
+@pytest.mark.sweep
 def test_a_timeout_raises():
     late = multiprocessing.get_context("fork").Event()
     batches = iter(DataLoader(Examples(2, lambda i: i and late.wait(20) and i), None, num_workers=1, timeout=1.0))

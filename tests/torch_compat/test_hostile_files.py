@@ -73,6 +73,7 @@ def test_numbers_of_either_byte_order_are_read():
         assert found.tolist() == [1, 2] and found.dtype.isnative
 
 
+@pytest.mark.sweep
 def test_hostile_files_are_refused_or_hold_what_was_saved():
     counts = attack(range(150))
     assert sum(counts[f"{change.__name__} refused"] for change in CHANGES) > 100

@@ -229,6 +229,7 @@ print(left)
 """
 
 
+@pytest.mark.sweep
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
     """A process saves again and again until it is killed, at each step of the system."""
     run = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], capture_output=True, text=True, timeout=200)

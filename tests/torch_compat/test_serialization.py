@@ -40,6 +40,7 @@ def way(request):
     return WAYS[request.param]
 
 
+@pytest.mark.sampled(80)
 @pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0), (3,), (2, 3)], ids=str)
 def test_every_dtype_and_shape(way, name, shape):
