@@ -88,8 +88,7 @@ class SummaryWriter(Media):
 
         Raises TypeError for a model that is not callable, and what the call raises.
         """
-        pass  # XXX-dropped  # imports nn, which only this method needs
-        from symgrad.visual.tracing import trace  # the same
+        from symgrad.visual.tracing import trace  # imports nn, which only this method needs
 
         if not callable(model):
             raise TypeError(f"add_graph: expected a module or a function, but got {type(model).__name__}")
