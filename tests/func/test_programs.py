@@ -238,7 +238,7 @@ TestPrograms.settings = settings(stateful_step_count=30, max_examples=2 * settin
 def test_one_of_the_two_off_by_a_millionth_is_noticed(monkeypatch, factors):
     def wrong(s):
         y = math.tanh(s.value)
-        return s.through(y, factors[0] * (1 - y * y), -2 * factors[1] * y * (1 - y * y))
+        return s.of(y, factors[0] * (1 - y * y), -2 * factors[1] * y * (1 - y * y))
 
     monkeypatch.setitem(SAFE, "tanh", wrong)
     with pytest.raises((AssertionError, ExceptionGroup)):
