@@ -2,7 +2,8 @@
 
 `pytest` draws the same examples in each run: its profile `ci` is fixed. `pytest -m sweep` (or with any other `-m`) explores: it draws from a new
 seed, which the header names and `--hypothesis-seed=N` sets again. HYPOTHESIS_PROFILE selects a profile: ci, dev (fewer examples, new ones in
-each run), sweep, fixed (as many, the same in each run) or thorough.
+each run), sweep, fixed (as many, the same in each run) or thorough. `--part K/N` runs every N-th of the tests that are selected, from the K-th on:
+a quick look at all families, and the N parts together are the whole.
 """
 
 import gc
@@ -16,6 +17,17 @@ from hypothesis import HealthCheck, settings
 for _name, _examples in {"dev": 25, "ci": 30, "fixed": 60, "sweep": 60, "thorough": 2000}.items():
     settings.register_profile(_name, max_examples=_examples, deadline=None, derandomize=_name in ("ci", "fixed"), print_blob=True,
                               suppress_health_check=[HealthCheck.too_slow])
+
+
+def _part(text):
+    k, _, n = text.partition("/")
+    if not (k.isdecimal() and n.isdecimal() and 1 <= int(k) <= int(n)):
+        raise pytest.UsageError(f"--part takes K/N with 1 <= K <= N, such as 1/3, and was given {text!r}")
+    return int(k), int(n)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--part", type=_part, metavar="K/N", help="only every N-th of the selected tests, from the K-th on")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -52,6 +64,15 @@ def pytest_collection_modifyitems(items):
         for i, item in enumerate(found):
             if i not in kept:
                 item.add_marker("sweep")
+
+
+@pytest.hookimpl(specname="pytest_collection_modifyitems", trylast=True)
+def pytest_collection_takes_a_part(config, items):
+    """After `-m` and `-k` have selected: keep the part that was asked for, and count the others as deselected."""
+    if config.option.part is not None:
+        k, n = config.option.part
+        config.hook.pytest_deselected(items=[item for i, item in enumerate(items) if i % n != k - 1])
+        items[:] = items[k - 1::n]
 
 
 @pytest.fixture(autouse=True, scope="module")
