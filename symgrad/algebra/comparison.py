@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import chain, islice
+from itertools import chain, islice, product
 from math import inf
 from random import Random
 from typing import Any
 
 import sympy
+from sympy.core.function import AppliedUndef
 
-from symgrad.algebra.deciding import FAILURES, tractable, vanishes
+from symgrad.algebra.condition_coverage import Boundary, ConditionCoverage
+from symgrad.algebra.effort import Effort
 from symgrad.algebra.evaluating import Evaluator, Unknown, exact_float, undefined_functions
+from symgrad.algebra.held import HELD, resolve
 from symgrad.algebra.ladder import rungs
-from symgrad.algebra.limits import OutOfTime, clock, limited
+from symgrad.algebra.limits import poll
 from symgrad.algebra.ranges import Range, points_in, ranges_of
+from symgrad.algebra.simplification import FAILURES, expanded_terms, tractable
 from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample
-from symgrad.algebra.visits import Visits
+from symgrad.algebra.zero_test import PAIRS, simpler_differences, vanishes
 from symgrad.carriers.digits import Undecided
 from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, BaseReport, Formula, Line, Part
 from symgrad.sampling.conditions import boundaries
@@ -26,11 +30,12 @@ from symgrad.sampling.points import shrink_values
 
 FIRST, LAST = 75, 600  # the digits of the first and of the last rung
 AGREED = 50  # equal digits that are required
-SHARE = 0.5  # the part of the time for numbers, before the algebra
 BOUNDARIES = 24  # the most boundaries of conditions that are tested
 SHRINKING = 120  # the most evaluations to simplify a refuting point
-PATIENCE = 1.0  # the seconds for the values at one point
-GRACE = 0.5  # additional seconds for the first point that can be compared
+CANCELLED = 60, 200  # the most operations of a difference that is simplified, and terms of its numerator
+LOST = 60  # the points that are tried if not one can be decided
+DEPTH, ON_BOUNDARY = 3, 12  # the depth of boundaries on boundaries, and the points on each
+AGREEING, MOST = 12, 20_000  # the points at which a simpler difference is evaluated, and the most digits of two values that are shown
 REPEATED = (sympy.Sum, sympy.Product)
 
 
@@ -38,7 +43,8 @@ REPEATED = (sympy.Sum, sympy.Product)
 class Identity(BaseReport):
     """The result of `identical`; true if the expressions are proved or verified to be the same function.
 
-    `points` is the number of points of comparison, and `digits` the smallest number of digits that agreed (infinite: exactly equal).
+    `points` is the number of points of comparison, of `planned` ones (the others have no value, or too few digits there), and `digits` the smallest
+    number of digits that agreed (infinite: exactly equal).
     A refutation has the `point`, the `values` of both expressions and their `difference` as a formula; `notes` name points at which only one is
     defined. `index` is the element of an array or a matrix that determines the verdict.
     """
@@ -46,6 +52,7 @@ class Identity(BaseReport):
     verdict: str
     reason: str
     points: int = 0
+    planned: int = 0
     digits: float = 0.0
     point: Mapping[sympy.Symbol, Any] | None = None
     values: tuple[Any, Any] | None = None
@@ -88,16 +95,19 @@ class _Witness:
 class Comparison:
     """The comparison of two expressions over ranges of their symbols: first numerically, then by algebra."""
 
-    def __init__(self, a: Any, b: Any, assumptions: Mapping[Any, Any] | None, seconds: float, points: int, seed: int):
-        self.start = clock()
-        self.deadline = self.start + seconds
-        self.seconds, self.wanted, self.rng = seconds, points, Random(seed)
+    def __init__(self, a: Any, b: Any, assumptions: Mapping[Any, Any] | None, points: int, seed: int, effort: float = 1.0,
+                 depth: int = 0):
+        self.seed, self.depth = seed, depth
+        self.effort, self.wanted, self.rng = effort, points, Random(seed)
+        self.compared, self.digits, self.lost = 0, inf, 0
+        self.agreed: list[list[Exact]] = []
         self.floats = bool(a.atoms(sympy.Float) | b.atoms(sympy.Float))
         if self.floats:
             a, b = (e.xreplace({x: sympy.Rational(*exact_float(x).as_integer_ratio()) for x in e.atoms(sympy.Float)}) for e in (a, b))
         self.given = (a, b)
         self.symbols: list[sympy.Symbol] = sorted(a.free_symbols | b.free_symbols, key=lambda s: (str(s), str(s.assumptions0)))
         self.ranges = ranges_of(self.symbols, assumptions)
+        self.given_ranges = [dict(assumptions or {}).get(s) for s in self.symbols]
         self.unknown: list[str] = []
         self.notes: list[str] = []
         a, b = (e.as_dummy() if e.has(*REPEATED) else e for e in (a, b))
@@ -108,17 +118,18 @@ class Comparison:
             a, b = a.xreplace(known), b.xreplace(known)
         except FAILURES:  # SymPy may fail, for instance for a Max of nan
             known = {}
-        self.a, self.b = (self._evaluate_held(e) for e in (a, b))
+        known_ranges = dict(zip((known.get(s, s) for s in self.symbols), self.ranges))
+        self.a, self.b = (resolve(e, known_ranges) for e in (a, b))
         self.inner: list[Any] = [known.get(s, s) for s in self.symbols]
         undefined = {**undefined_functions(self.a), **undefined_functions(self.b)}
         if undefined:
-            self.unknown = sorted({str(f.func if not isinstance(f, sympy.Derivative) else f) for f in undefined})
-            self.a, self.b = self.a.xreplace(undefined), self.b.xreplace(undefined)
+            names = {inner: s for s, inner in known.items()}
+            self.unknown = sorted({str(f.func if isinstance(f, AppliedUndef) else f.xreplace(names)) for f in undefined})
+            a, b, self.a, self.b = (e.xreplace(undefined) for e in (a, b, self.a, self.b))
             self.inner += list(undefined.values())
             self.ranges += [Range()] * len(undefined)
-        # Sums are added up term by term, so that the numbers are independent of SymPy's closed form.
+        # Sums are added up term by term, so that the numbers are independent of a closed form.
         self.numbers = (a, b) if not undefined and any(e.has(*REPEATED) for e in (a, b)) else (self.a, self.b)
-        self.compared, self.digits, self.lost, self.patience = 0, inf, 0, PATIENCE
         self.arithmetic = Arithmetic(FIRST)
 
     def _count(self, *expressions: Any) -> None:
@@ -129,25 +140,14 @@ class Comparison:
                 self.ranges[k] = self.ranges[k].integers()
                 self.notes.append(f"{s} is taken as an integer, because it bounds a sum or a product")
 
-    def _evaluate_held(self, e: Any) -> Any:
-        """The expression with unevaluated derivatives, integrals and sums evaluated where SymPy can."""
-        held = e.atoms(sympy.Derivative, sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit, sympy.Subs) if isinstance(e, sympy.Basic) else ()
-        if not held:
-            return e
-        try:
-            with limited(self.seconds * SHARE):
-                return e.doit()
-        except (OutOfTime, NotImplementedError, ValueError, TypeError):
-            return e
-
     def answer(self) -> Identity:
-        """The verdict, first by numbers and then by algebra."""
+        """The verdict, first by numbers and then by algebra. OutOfTime is raised if it is aborted."""
         for symbol, r in zip(self.symbols, self.ranges):
             if r.empty:
                 return self._identity(NOT_CHECKABLE, f"no point to check at: the range of {symbol} is empty")
         try:
-            self.visits = Visits([self.a, self.b], self.inner, self.ranges)
-            conditions = self.visits.conditions
+            self.coverage = ConditionCoverage([self.a, self.b], self.inner, self.ranges)
+            conditions = self.coverage.conditions
             try:
                 self.program = Evaluator([*self.numbers, *conditions, *self._terms()], self.inner)
             except Unknown:
@@ -158,20 +158,29 @@ class Comparison:
         if witness is not None:
             if self.unknown:
                 return self._identity(NOT_CHECKABLE, f"it depends on what {', '.join(self.unknown)} is")
+            if any(len(limit) == 1 for e in self.given for held in e.atoms(sympy.Integral) for limit in held.limits):
+                return self._identity(NOT_CHECKABLE, "an integral without ends is determined only up to a constant")
             return self._refutation(witness)
         if not self.compared:
             return self._identity(NOT_CHECKABLE, self._why_nothing_compared())
+        found = self._difference_on(self.coverage.ends(self.given_ranges))
+        if found is not None:
+            return found
         literal = self._vanishes()
         if literal:
             return self._identity(PROVED, f"the difference is literally 0, and {self._agreement()}")
-        condition = self.visits.unvisited()
+        found = self._difference_on(self.coverage.boundaries())
+        found = self._literal_difference() if found is None else found
+        if found is not None:
+            return found
+        condition = self.coverage.unvisited()
         if condition is not None:
             names = {inner: s for inner, s in zip(self.inner, self.symbols)}
             return self._identity(NOT_CHECKABLE, f"{self._agreement()}, but on one side of a condition: {condition.xreplace(names)}")
         return self._identity(VERIFIED, f"{self._agreement()}; the difference was not brought to a literal 0")
 
     def _agreement(self) -> str:
-        where = f"at {self.compared} point{'s' if self.compared != 1 else ''}"
+        where = f"at {self.compared} of {self.wanted} planned point{'s' if self.wanted != 1 else ''}"
         return f"the values are exactly equal {where}" if self.digits == inf else f"{self.digits:.0f} digits agree {where}"
 
     def _why_nothing_compared(self) -> str:
@@ -182,7 +191,7 @@ class Comparison:
         return "neither of the two has a value at any point of the ranges that was tried"
 
     def _identity(self, verdict: str, reason: str, **more: Any) -> Identity:
-        return Identity(verdict, reason, self.compared, self.digits if self.compared else 0.0, notes=tuple(self.notes), **more)
+        return Identity(verdict, reason, self.compared, self.wanted, self.digits if self.compared else 0.0, notes=tuple(self.notes), **more)
 
     def _refutation(self, witness: _Witness) -> Identity:
         witness = self._shrink(witness)
@@ -209,13 +218,11 @@ class Comparison:
         if not isinstance(a, sympy.Expr) or not isinstance(b, sympy.Expr):
             return None
         plain = a - b
-        left = min(self.deadline - clock(), 0.1)
-        if left < 0.02 or plain.count_ops() > 60 or not tractable(plain):
+        if plain.has(*HELD) or plain.count_ops() > CANCELLED[0] or not tractable(plain) or max(expanded_terms(plain)) > CANCELLED[1]:
             return plain
         try:
-            with limited(left):
-                return min((plain, sympy.factor_terms(sympy.cancel(plain))), key=lambda e: e.count_ops())
-        except (OutOfTime, NotImplementedError, sympy.PolynomialError, ValueError, TypeError, AttributeError, RecursionError):
+            return min((plain, sympy.factor_terms(sympy.cancel(plain))), key=lambda e: e.count_ops())
+        except FAILURES:
             return plain
 
     def _terms(self) -> list[Any]:
@@ -224,14 +231,8 @@ class Comparison:
 
     def _evaluate(self, point: Sequence[Exact], digits: int) -> list[Any]:
         self.arithmetic.set_digits(digits)
-        if self.program.quick:
-            return self.program.at(point, self.arithmetic)
-        try:  # mpmath may need more than the total time for one number
-            with limited(min(max(self.deadline - clock(), self.seconds / 4) / 2, self.patience)):
-                return self.program.at(point, self.arithmetic)
-        except OutOfTime:
-            self.patience *= 2  # the first call of a function may be slow, since mpmath computes constants
-            return [Undecided("time")] * 2
+        poll()
+        return self.program.at(point, self.arithmetic)
 
     def _constants(self) -> list[Fraction]:
         """The boundaries of conditions and the kinks, and the constants in the expressions, which are often poles or jumps."""
@@ -244,22 +245,22 @@ class Comparison:
         return list(dict.fromkeys([*found_boundaries[:BOUNDARIES], *numbers[:8]]))
 
     def _candidates(self) -> Iterator[list[Exact]]:
-        first: list[list[Exact]] = [list(point) for point in self.visits.points() if all(x in r for x, r in zip(point, self.ranges))]
+        first: list[list[Exact]] = [list(point) for point in self.coverage.points() if all(x in r for x, r in zip(point, self.ranges))]
         constants = self._constants()
-        self.wanted += len(first)
-        return chain(first, islice(points_in(self.ranges, constants, self.rng), 3 * self.wanted + 20))
+        self.wanted = self.wanted + len(first) if self.ranges else 1
+        return chain(first, islice(points_in(self.ranges, constants, self.rng), int(3 * self.wanted * self.effort) + 20))
 
     def _first_difference(self) -> _Witness | None:
         """The first point where the expressions differ, None if there is none; also counts the points and digits of agreement."""
-        until = self.start + self.seconds * SHARE
         for point in self._candidates():
-            if self.compared >= self.wanted or clock() > (until if self.compared else self.deadline + GRACE):
+            if self.compared >= self.wanted or self.lost >= LOST and not self.compared and not self.program.quick:
                 break
             digits, values = self._compare_at(point)
             if digits is None:
                 return _Witness(point, values)
             if digits >= AGREED:
                 self.compared += 1
+                self.agreed += [point] if len(self.agreed) < AGREEING else []
                 self.digits = min(self.digits, digits)
         return None
 
@@ -267,9 +268,9 @@ class Comparison:
         """The number of digits that agree at a point (0: the point does not count), None if the expressions differ; and the two values."""
         for digits in rungs(FIRST, LAST):
             a, b, *terms = self._evaluate(point, digits)
-            conditions, terms = terms[:len(self.visits.conditions)], terms[len(self.visits.conditions):]
+            conditions, terms = terms[:len(self.coverage.conditions)], terms[len(self.coverage.conditions):]
             if isinstance(a, Undecided) or isinstance(b, Undecided):
-                if digits < 4 * FIRST and clock() < self.deadline:
+                if digits < 4 * FIRST:
                     continue
                 self.lost += 1
                 return 0.0, None
@@ -278,7 +279,7 @@ class Comparison:
                     where = ", ".join(f"{s} = {self._number(x)}" for s, x in zip(self.symbols, point))
                     self.notes.append(f"only the {'second' if isinstance(a, ArithmeticError) else 'first'} is defined at {where or 'all'}")
                 return 0.0, None
-            self.visits.note(conditions)
+            self.coverage.note(conditions)
             if isinstance(a, bool) or isinstance(b, bool):
                 return (inf if a is b else None), (a, b)
             if self.arithmetic.apart(a, b):
@@ -287,8 +288,6 @@ class Comparison:
             agreed = self._agreeing_digits([a, b, *(terms if digits > FIRST else ())])
             if agreed >= AGREED:
                 return agreed, (a, b)
-            if clock() > self.deadline:
-                break
         self.lost += 1
         return 0.0, None
 
@@ -312,7 +311,7 @@ class Comparison:
         """A simpler point at which the two expressions differ."""
         def differ(point: list[Exact]) -> bool:
             nonlocal witness
-            if clock() > self.deadline or not all(x in r for x, r in zip(point, self.ranges)):
+            if not all(x in r for x, r in zip(point, self.ranges)):
                 return False
             digits, values = self._compare_at(point)
             if digits is None:
@@ -322,5 +321,64 @@ class Comparison:
         shrink_values(witness.point, differ, SHRINKING)
         return witness
 
+    def _difference_on(self, boundaries: Iterable[Boundary]) -> Identity | None:
+        """A refutation exactly on the boundary of a condition, where the number may be irrational."""
+        for boundary in boundaries if self.depth < DEPTH else ():
+            try:
+                a, b = (boundary.insert(e) for e in (self.a, self.b))
+                inner = Comparison(a, b, boundary.ranges, ON_BOUNDARY, self.seed, self.effort, self.depth + 1)
+                found = inner.answer()
+            except FAILURES:
+                self.coverage.undecided.add(boundary.condition)
+                continue
+            if found.verdict == REFUTED and found.point is not None:
+                free = {s: self._number((r.special([]) or [r.draw(self.rng, "moderate")])[0]) for s, r in boundary.ranges.items()} | dict(found.point)
+                point = free | {s: x.xreplace(free) for s, x in boundary.at.items()}
+                return replace(self._identity(REFUTED, found.reason), point={s: point[i] for s, i in zip(self.symbols, self.inner)},
+                               values=found.values, difference=self._difference())
+            if found.verdict == NOT_CHECKABLE and inner.lost:
+                self.coverage.undecided.add(boundary.condition)
+        return None
+
+    def _literal_difference(self) -> Identity | None:
+        """A refutation by the difference in a simpler form, which has digits where both numbers have too many equal ones."""
+        for d in simpler_differences(self.a, self.b):
+            if d == 0 or d.has(sympy.nan, sympy.zoo) or not d.free_symbols <= set(self.inner):
+                continue
+            try:
+                program = Evaluator([d], self.inner)
+            except Unknown:
+                continue
+            for point, digits in product(self.agreed, (FIRST, LAST, *([2 * LAST] if self.program.quick else []))):
+                if self._is_nonzero(program, point, digits):
+                    values = self._seen_apart(point, program)
+                    return self._identity(REFUTED, "they differ at a point", point=dict(zip(self.symbols, map(self._number, point))),
+                                          values=tuple(map(self._number, values)), difference=d.xreplace(dict(zip(self.inner, self.symbols))))
+        return None
+
+    def _is_nonzero(self, program: Evaluator, point: list[Exact], digits: int) -> bool:
+        """Whether the number of a program is certainly not 0, which is confirmed with twice the digits."""
+        found = []
+        for more in (digits, 2 * digits):
+            self.arithmetic.set_digits(more)
+            found += program.at(point, self.arithmetic)
+            if isinstance(found[-1], (ArithmeticError, bool)) or not self.arithmetic.apart(found[-1], Fraction(0)):
+                return False
+        return not self.arithmetic.apart(*found)
+
+    def _seen_apart(self, point: list[Exact], difference: Evaluator) -> list[Any]:
+        """Both values, with so many digits that their difference is seen if it is not extremely small."""
+        for digits in (FIRST, LAST, 2 * LAST):
+            self.arithmetic.set_digits(digits)
+            a, b, *_ = self.program.at(point, self.arithmetic)
+            [d] = difference.at(point, self.arithmetic)
+            if not isinstance(d, ArithmeticError) and self.arithmetic.apart(d, Fraction(0)):
+                break
+        size, least = (self.arithmetic.magnitude(self.arithmetic.sample(x).value) for x in (a, d))
+        self.arithmetic.set_digits(min(MOST, FIRST + int(0.302 * max(size - least, 0))))
+        values = self.program.at(point, self.arithmetic)[:2]
+        return [a, b] if any(isinstance(x, ArithmeticError) for x in values) else values
+
     def _vanishes(self) -> bool:
-        return vanishes(self.a, self.b, dict(zip(self.inner, self.ranges)), self.deadline)
+        held = {f: sympy.Dummy(real=True) for e in (self.a, self.b) for f in e.atoms(sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit)}
+        return vanishes(self.a.xreplace(held), self.b.xreplace(held), dict(zip(self.inner, self.ranges)), Effort(PAIRS * self.effort))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import sympy
@@ -45,7 +46,8 @@ class Evaluator:
 
     table: ClassVar[Mapping[Any, Step]]  # the step of each SymPy function
 
-    def __init__(self, expressions: Sequence[Any], symbols: Sequence[sympy.Symbol]):
+    def __init__(self, expressions: Sequence[Any], symbols: Sequence[sympy.Symbol], definitions: Mapping[Any, Any] = MappingProxyType({})):
+        self.definitions = definitions  # of symbols that stand for an expression
         self.steps: list[tuple[Step, tuple[int, ...]]] = []
         self.lazy: set[int] = set()
         self.places: dict[Any, int] = {s: ~i for i, s in enumerate(symbols)}
@@ -60,7 +62,8 @@ class Evaluator:
                 stack.pop()
                 continue
             step, parts = self._step(top)
-            self.quick = self.quick and (not isinstance(top, sympy.Function) or type(top) in self.table or type(top) in DEFINITIONS)
+            self.quick = self.quick and not isinstance(top, sympy.Integral) and (
+                not isinstance(top, sympy.Function) or type(top) in self.table or type(top) in DEFINITIONS or type(top) is sympy.Piecewise)
             missing = [part for part in parts if part not in self.places]
             if missing:
                 stack.extend(missing)
@@ -74,6 +77,8 @@ class Evaluator:
 
     def _step(self, e: Any) -> tuple[Step, tuple[Any, ...]]:
         """The function that computes a subexpression, and its operands."""
+        if e in self.definitions:
+            return (lambda a, x: x), (self.definitions[e],)
         constant = _constant(e)
         if constant is not None:
             return constant, ()
@@ -88,6 +93,8 @@ class Evaluator:
             raise Unknown(f"{e} has no value")
         if isinstance(e, (sympy.Sum, sympy.Product)):
             return self._sum_or_product(e)
+        if isinstance(e, sympy.Integral):
+            return _integral(e)
         if kind.__name__ in REFUSED:
             raise Unknown(f"{e} has no value: {REFUSED[kind.__name__]}")
         if isinstance(e, sympy.Function):
@@ -142,6 +149,18 @@ class Evaluator:
             except (ArithmeticError, ValueError, TypeError, MemoryError) as error:
                 values.append(Undefined(str(error)))
         return [values[i] if i >= 0 else point[~i] for i in self.results]
+
+
+def _integral(e: Any) -> tuple[Step, tuple[Any, ...]]:
+    """A definite integral by quadrature with a bounded error."""
+    try:
+        from symgrad.algebra.quadrature import NotEnclosed, integral_step
+    except ImportError:
+        raise Unknown(f"{type(e).__name__} has no value without python-flint: {e}") from None
+    try:
+        return integral_step(e)
+    except NotEnclosed:
+        raise Unknown(f"{type(e).__name__} has no value: {e}") from None
 
 
 def _whole(x: Any) -> int:
@@ -308,7 +327,8 @@ Evaluator.table = STEPS
 
 
 def undefined_functions(e: Any) -> Mapping[Any, Any]:
-    """The applied undefined functions of an expression, with their unevaluated derivatives, each replaced by a symbol."""
-    found = [f for f in e.atoms(AppliedUndef, sympy.Derivative) if (isinstance(f, AppliedUndef) or f.has(AppliedUndef))
+    """The applied undefined functions of an expression, with their unevaluated derivatives, and impulses, each replaced by a symbol."""
+    found = [f for f in e.atoms(AppliedUndef, sympy.Derivative, sympy.DiracDelta)
+             if (isinstance(f, (AppliedUndef, sympy.DiracDelta)) or f.has(AppliedUndef))
              and f.free_symbols <= e.free_symbols]  # one of the index of a sum is no number
     return {f: sympy.Dummy(str(f), real=True) for f in found}

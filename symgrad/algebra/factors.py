@@ -9,8 +9,8 @@ from typing import Any
 import mpmath
 import sympy
 
+from symgrad.algebra.field_extension import Frac
 from symgrad.algebra.polynomials import Monomial, Poly, key, monomial_power, whole
-from symgrad.algebra.tower import Frac
 
 BOXES = 400  # the most intervals into which the range of a symbol is divided
 DIGITS = 40

@@ -138,7 +138,7 @@ def random_shift(rng: np.random.Generator) -> Callable[[Any], Any]:
     return shift
 
 
-def movement(numbers: Sequence[Any], recompute: Callable[[], Sequence[Any]], moves: int = MOVES) -> list[Any]:
+def absolute_condition(numbers: Sequence[Any], recompute: Callable[[], Sequence[Any]], moves: int = MOVES) -> list[Any]:
     """For each number its size times its condition number; `recompute()` returns the numbers at inputs moved by `random_shift`.
 
     A move to a point where a number has no value does not count.
@@ -152,7 +152,7 @@ def movement(numbers: Sequence[Any], recompute: Callable[[], Sequence[Any]], mov
 
 
 def condition(number: Any, moved: Any) -> float:
-    """The condition number of a number, from its `movement`: at least 1, infinite for a 0 that moves.
+    """The condition number of a number, from its `absolute_condition`: at least 1, infinite for a 0 that moves.
 
     >>> condition(2.0, 100.0), condition(2.0, 0.0), condition(0.0, 1.0)
     (50.0, 1.0, inf)

@@ -15,8 +15,7 @@ import numpy as np
 import sympy
 
 from symgrad.algebra.ladder import condition
-from symgrad.autograd.context import FunctionNode
-from symgrad.autograd.formulas import declares_another
+from symgrad.checks.declared import declares_another_formula
 from symgrad.dtypes.ulp import Ulp, ulp_of
 from symgrad.engine.recording import core
 from symgrad.factories.creation import tensor
@@ -28,7 +27,7 @@ from symgrad.graph.domains import Domain, Interval
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.accuracy import RoundedEvaluation
-from symgrad.reference.exact import Exact, agreement
+from symgrad.reference.exact import OracleComparison, agreement
 from symgrad.reference.run import Run
 from symgrad.reference.sources import MARGIN, VAGUE, ReferenceNumber, ReferenceValues
 from symgrad.reports.base import first_line, label, message_of
@@ -127,7 +126,7 @@ class Measure:
         kind = ulp_of(levels.dtype)
         rounded = RoundedEvaluation(truths, kind)
         out: dict[int, Finding] = {}
-        movement: list[Any] | None = None
+        absolute_condition: list[Any] | None = None
         with workdps(mpmath.mp, 60):
             scale = max((abs(t.value) for t in truths.entries if mpmath.isfinite(t.value)), default=mpmath.mpf(0))
             for k, t in enumerate(truths.entries):
@@ -148,9 +147,9 @@ class Measure:
                 if slack is not None and not slack <= VAGUE * max(abs(t.value), scale * kind.epsilon):
                     continue
                 distance = abs(mpmath.mpf(value) - t.value) if np.isfinite(value) else mpmath.inf
-                if movement is None and not distance <= self.tolerances.units * kind.unit(t.value):
-                    movement = truths.movement()
-                moved = mpmath.mpf(0) if movement is None else movement[k]
+                if absolute_condition is None and not distance <= self.tolerances.units * kind.unit(t.value):
+                    absolute_condition = truths.absolute_condition()
+                moved = mpmath.mpf(0) if absolute_condition is None else absolute_condition[k]
                 found, allowed = self._finding(t, value, distance, moved, scale, kind, slack, where, vector)
                 if not found.agrees:
                     self._explain(found, t, rounded, self.program(vector, t.order), allowed)
@@ -322,7 +321,7 @@ def find_wrong_op(run: Run, order: int) -> tuple[str, int] | None:
     order 2 has a rule that calls another op, and that one is wrong.
     """
     for node in upstream([run.root]):
-        if isinstance(node, FunctionNode) and declares_another(node):
+        if not isinstance(node, (Leaf, DerivativeNode)) and declares_another_formula(node):
             return str(node.op.name), 0
     for k in range(1, order + 1):
         seen: dict[Any, int] = {}
@@ -339,7 +338,7 @@ def _is_wrong(node: Node, order: int) -> bool:
     try:
         with silence():
             alone = _run_alone(node)
-            _, culprit = agreement(Exact(alone, order, np.arange(1.0, 1 + sum(t.numel() for t in alone.leaves)), replay=True))
+            _, culprit = agreement(OracleComparison(alone, order, np.arange(1.0, 1 + sum(t.numel() for t in alone.leaves)), replay=True))
     except Exception:  # an op that cannot be checked alone is skipped
         return False
     return culprit is not None and culprit.order == order

@@ -260,6 +260,7 @@ class Escapes(Recorder):
     def __init__(self) -> None:
         self.lines: dict[str, None] = {}
         self.truths: list[bool] = []
+        self.branches: list[Node] = []
 
     def escape(self, tensor: Any, shared: bool = False) -> None:
         """Note the conversion and its line."""
@@ -277,8 +278,9 @@ class Escapes(Recorder):
         self.escape(tensor)
 
     def branch(self, node: Node, truth: bool) -> None:
-        """Keep the truth value."""
+        """Keep the truth value and its node."""
         self.truths.append(truth)
+        self.branches.append(node)
 
     def __str__(self) -> str:
         """The conversions and their lines."""
@@ -331,7 +333,7 @@ OF_LENGTHS = ("beyond_zero", "square_of_abs", "square_of_norm", "square_of_hypot
 
 def difference(first: Any, second: Any) -> str | None:
     """What differs in the graphs of two calls but for the values of the inputs; None if nothing does."""
-    one, other = upstream([first.root]), upstream([second.root])
+    one, other = (_without_edges(call.root) for call in (first, second))
     places: list[dict[Any, Any]] = [{None: None} | {leaf: i for i, leaf in enumerate(call.nodes)} for call in (first, second)]
     count = len(first.nodes)
     one, other = ([n for n in nodes if n not in known and _name(n) not in OF_LENGTHS] for nodes, known in zip((one, other), places))
@@ -344,7 +346,7 @@ def difference(first: Any, second: Any) -> str | None:
             continue
         if _name(a) != _name(b):
             return f"the operation {_name(a)} is {_name(b)} at another point"
-        if [places[0].get(p) for p in a.parents] != [places[1].get(p) for p in b.parents]:
+        if [places[0].get(p) for p in _operands(a)] != [places[1].get(p) for p in _operands(b)]:
             return f"the operation {_name(a)} has other operands at another point"
         if isinstance(a, Leaf):
             if not _same(a.value, b.value):
@@ -355,6 +357,27 @@ def difference(first: Any, second: Any) -> str | None:
     if len(one) != len(other):
         return f"there are {len(one)} operations at one point and {len(other)} at another"
     return None
+
+
+def _inside_edge(node: Node | None) -> Any:
+    """The node that is recorded otherwise where a sum of squares is 0."""
+    return node.parents[0] if node is not None and not isinstance(node, Leaf) and node.op.name == "edge_of_squares" else node
+
+
+def _operands(node: Node) -> list[Any]:
+    """The nodes of the operands, None for a constant; a power of squares has those of the power."""
+    found = [_inside_edge(p) for p in node.parents]
+    return [*found, None] if not isinstance(node, Leaf) and node.op.name == "power_of_squares" else found
+
+
+def _without_edges(root: Node) -> list[Node]:
+    """The nodes of a graph in order, without what is recorded besides where a sum of squares is 0."""
+    reached, stack = {root}, [root]
+    while stack:
+        new = [q for p in stack.pop().parents if (q := _inside_edge(p)) is not None and q not in reached]
+        reached.update(new)
+        stack += new
+    return [node for node in upstream([root]) if node in reached]
 
 
 def _power(node: Node) -> tuple[Node, Any] | None:
@@ -372,6 +395,8 @@ def _power(node: Node) -> tuple[Node, Any] | None:
 def _constants(node: Node) -> list[Any]:
     """What an operation was called with that has no node; the level of a vmap, which is a number of each call, left out."""
     args, count = node.args or (), len(node.parents)
+    if node.op.name == "power_of_squares":
+        return [args[1]]
     operands = [x for p, x in zip(node.parents, args) if p is None]
     return operands + [x for p, x in zip_longest(node.op.parameters, args[count:]) if p is None or p.name != "level"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -110,7 +111,7 @@ class Adapter:
     batches = False
     records = False
     dtypes: tuple[str, ...] = ("float64", "float32", "float16")
-    layouts: tuple[str, ...] = ("strided", "backwards", "by columns", "read-only", "overlapping")
+    layouts: tuple[str, ...] = ("strided", "backwards", "by columns", "read-only", "unaligned", "byte-swapped", "overlapping")
     alone: Any = None  # the gradient by one argument where no other is differentiated; None where the framework has no such thing
     numpy: Any = np  # the framework's functions with the names of NumPy
 
@@ -125,6 +126,12 @@ class Adapter:
         """The methods by which the value and the derivatives of each order are computed."""
         grad = f"{self.framework}{'.autograd' * self.records}.grad"
         return {0: "the function", 1: grad, 2: f"{grad} of it", 3: f"{grad} of that"}
+
+    def calling(self, function: Callable[..., Any]) -> Adapter:
+        """The adapter of another function, with the same options."""
+        out = copy.copy(self)
+        out.function = function
+        return out
 
     def select_output(self, found: Any) -> Any:
         """The output to check. Raises TypeError if there are several and `output` is missing, and for a result that is not an array."""
@@ -272,11 +279,11 @@ class Adapter:
         """The pushforward of tangents."""
         return self.array(self.jvp(xs, ts))
 
-    def batch(self, xs: Arrays, axes: Sequence[int | None]) -> Array:
-        """The function mapped over an axis of each argument (None: not mapped) by the framework's vmap."""
+    def batch(self, xs: Arrays, axes: Sequence[int | None], levels: int = 1) -> Array:
+        """The function mapped over an axis of each argument (None: not mapped) by the framework's vmap, inside further ones with more levels."""
         raise NotApplicable(f"{self.framework} functions are not mapped over batches here")
 
-    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None]) -> list[Array | None]:
+    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None], levels: int = 1) -> list[Array | None]:
         """The pullback of a batch of cotangents through the function mapped by the framework's vmap."""
         raise NotApplicable(f"{self.framework} functions are not differentiated over batches here")
 
@@ -291,8 +298,8 @@ class RecordingAdapter(Adapter):
     batches = True
     records = True
 
-    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
-        """The function mapped over an axis of each argument (None: not mapped)."""
+    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None], levels: int = 1) -> Any:
+        """The function mapped over an axis of each argument (None: not mapped), as often as there are levels."""
         raise NotImplementedError
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
@@ -349,11 +356,11 @@ class RecordingAdapter(Adapter):
         (out,) = self.grad(values, [g], seeds, False) if values else (None,)
         return None if out is None else self.array(out)
 
-    def batch(self, xs: Arrays, axes: Sequence[int | None]) -> Array:
-        return self.array(self.vmap([self.leaf(x, False) for x in xs], axes))
+    def batch(self, xs: Arrays, axes: Sequence[int | None], levels: int = 1) -> Array:
+        return self.array(self.vmap([self.leaf(x, False) for x in xs], axes, levels))
 
-    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None]) -> list[Array | None]:
+    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None], levels: int = 1) -> list[Array | None]:
         leaves = [self.leaf(x) for x in xs]
         places = [i for i, x in enumerate(xs) if is_active(x)]
-        found = self.grad([self.vmap(leaves, axes)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
+        found = self.grad([self.vmap(leaves, axes, levels)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
         return self.place(found, places, len(xs))

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.algebra.limits import calling
 from symgrad.autograd.modes import enable_grad
 from symgrad.engine.data import as_value
 from symgrad.engine.graph_breaks import departure, observing
@@ -139,7 +140,7 @@ class DifferentiationTask:
         """Call the function at a point. Its exceptions propagate; NotCheckable is raised if its result has no derivative."""
         leaves = [tensor(value.copy(), dtype=value.dtype, requires_grad=True, symbol=i.name if named else None)
                   for i, value in zip(self.inputs, point)]
-        with observing() as escapes, enable_grad():
+        with calling(), observing() as escapes, enable_grad():
             return Run(leaves, *scalar_of(self.call(*leaves), self.name), escapes)
 
     def departure(self, run: Run) -> str | None:
@@ -221,10 +222,10 @@ def generators_restored() -> Iterator[None]:
         yield
 
 
-def seed_generators() -> None:
-    """Give every generator the seed 0."""
-    random.seed(0)
-    np.random.seed(0)
-    manual_seed(0)
+def seed_generators(seed: int = 0) -> None:
+    """Give every generator a seed."""
+    random.seed(seed)
+    np.random.seed(seed)
+    manual_seed(seed)
     if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(0)
+        sys.modules["torch"].manual_seed(seed)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from ml_dtypes import finfo
 
+from symgrad.algebra.limits import calling
 from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
@@ -41,6 +42,7 @@ class SymgradAdapter(RecordingAdapter):
 
     framework = "symgrad"
     dtypes = ("float64", "float32", "float16", "bfloat16")
+    layouts = tuple(layout for layout in RecordingAdapter.layouts if layout != "byte-swapped")  # tensors have the processor's order of bytes
 
     def leaf(self, x: Array, differentiated: bool = True) -> Tensor:
         t = wrap(x if isinstance(x, np.ndarray) else np.asarray(x))
@@ -94,10 +96,13 @@ class SymgradAdapter(RecordingAdapter):
         out = self.place(every, range(len(every)), len(every))
         return out[:len(xs)], out[len(xs):]
 
-    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
+    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None], levels: int = 1) -> Any:
         """`symgrad.vmap`. Raises NotApplicable if the function depends on concrete values, or a Function has no rule for it."""
+        function: Any = lambda *given: self.call(given)
+        for _ in range(levels):
+            function = vmap(function, tuple(axes))
         try:
-            return vmap(lambda *given: self.call(given), tuple(axes))(*leaves)
+            return function(*leaves)
         except (RuntimeError, NotImplementedError) as error:
             if self.options.batched or not any(words in str(error) for words in NO_BATCH):
                 raise
@@ -187,7 +192,7 @@ class Derivatives:
         """The value and derivatives up to an order at a point; an exception is stored in the result."""
         out = Levels()
         try:
-            with silence(), enable_grad(), self.adapter.context():
+            with calling(), silence(), enable_grad(), self.adapter.context():
                 self._own_derivatives(point, min(order, self.highest), out)
                 if order > self.highest and self.highest + 1 in self.methods:
                     self._difference(point, out)

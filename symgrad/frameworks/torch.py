@@ -192,7 +192,7 @@ class TorchAdapter(RecordingAdapter):
 
     framework = "torch"
     dtypes = ("float64", "float32", "float16", "bfloat16")
-    layouts = ("strided", "by columns", "overlapping")  # torch has no negative strides, and no read-only memory
+    layouts = ("strided", "by columns", "unaligned", "overlapping")  # torch has no negative strides, no read-only memory, and one order of bytes
 
     def __init__(self, function: Callable[..., Any], name: str, options: AdapterOptions):
         super().__init__(function, name, options)
@@ -274,10 +274,11 @@ class TorchAdapter(RecordingAdapter):
                 raise
             return self.torch.zeros_like(value) if tangent is None else tangent
 
-    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
+    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None], levels: int = 1) -> Any:
         """`torch.func.vmap`. Raises NotApplicable if a Function has no rule for it."""
-        mapped = self.torch.func.vmap(lambda *given: self.call(given), tuple(axes),
-                                      randomness="different" if self.options.random else "error")
+        mapped: Any = lambda *given: self.call(given)
+        for _ in range(levels):
+            mapped = self.torch.func.vmap(mapped, tuple(axes), randomness="different" if self.options.random else "error")
         try:
             return mapped(*leaves)
         except (RuntimeError, NotImplementedError) as error:

@@ -17,6 +17,7 @@ from symgrad.carriers import numeric, precise, symbolic
 from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import Op
 from symgrad.proofs.case import Case, Claims, Key, symbol_array
+from symgrad.proofs.tape import Tape
 from symgrad.reference.elementary import derivative
 from symgrad.reference.recorder import RecordingCarrier
 
@@ -73,7 +74,7 @@ class ComplexParts(Case):
             tangents = [supply(f"t_{self.names[i]}", self.shapes[i]) for i in self.active]
             yield Key(1, "jvp"), self.op.jvp(base, tangents, y, (*cells, *self.parameters)).ravel().tolist()
 
-    def reference_derivatives(self, order: int, region: Any) -> Iterator[tuple[Key, list[Any]]]:
+    def reference_derivatives(self, order: int, region: Any, tape: Tape) -> Iterator[tuple[Key, list[Any]]]:
         """The same derivatives by `sympy.diff` of the real and imaginary parts."""
         ys = [tuple(map(_plain, y.as_real_imag())) for y in self.forward()]
         g = [e.as_real_imag() for e in self.supply("g", self.output).ravel().tolist()]

@@ -9,15 +9,17 @@ from typing import Any
 from symgrad.reports.base import PROVED, REFUTED, BaseReport, Formula, Line, Part, Table, weakest
 
 SHOWN = 8  # coordinates of a point that are shown
+LISTED = 3  # conventions that the first line lists
 
 
 @dataclass
 class Statement:
     """One statement about an op: that a rule gives the derivative of an order, in a region.
 
-    `what` says which rule and by which argument, `case` with which shapes and parameters, `points` at how many points fifty digits agreed. A
-    refuted one has a `point` with what the rule gives there (`claim`) and the `truth`; the first three of a region have a simple one, and the
-    simplified `difference` of the two formulas where that is short. `reason` says why one is not proved.
+    `what` says which rule and by which argument, `case` with which shapes and parameters, `points` at how many of the `planned` points fifty digits
+    agreed; at the others one of the two has no number, or is a convention. A refuted one has a `point` with what the rule gives there (`claim`) and
+    the `truth`; the first three of a region have a simple one, and the simplified `difference` of the two formulas where that is short. `reason`
+    says why one is not proved.
     """
 
     order: int
@@ -31,11 +33,15 @@ class Statement:
     claim: Any = None
     truth: Any = None
     reason: str = ""
+    planned: int = 0
 
 
 @dataclass(repr=False)
 class Proof(BaseReport):
-    """The answer of `symgrad.prove`: the verdict of an op, which is the weakest of its statements; print it, or show it in a notebook."""
+    """The answer of `symgrad.prove`: the verdict of an op, which is the weakest of its statements; print it, or show it in a notebook.
+
+    `conventions` are the points and borders at which the function has no derivative, so that the rules' values there are a convention.
+    """
 
     op: str
     kind: str
@@ -44,6 +50,13 @@ class Proof(BaseReport):
     reason: str = ""
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    conventions: list[str] = field(default_factory=list)
+
+    @property
+    def headline(self) -> str:
+        """The verdict, and where the rules' values are a convention."""
+        shown = "; ".join([*self.conventions[:LISTED], *[f"and {len(self.conventions) - LISTED} more"] * (len(self.conventions) > LISTED)])
+        return super().headline + (f", by convention where {shown}" if shown and self.ok else "")
 
     @property
     def verdict(self) -> str:
@@ -65,8 +78,12 @@ class Proof(BaseReport):
                 yield Formula("difference", s.difference)
         if self.statements:
             yield Table("Statements", ("order", "rule", "of", "region", "verdict", "points", ""), [
-                (str(s.order), s.what, s.case, s.region, s.verdict, str(s.points), s.reason if s.verdict not in (PROVED, REFUTED) else "")
+                (str(s.order), s.what, s.case, s.region, s.verdict, _points(s), s.reason if s.verdict not in (PROVED, REFUTED) else "")
                 for s in self.statements])
+
+
+def _points(s: Statement) -> str:
+    return str(s.points) if s.points >= s.planned else f"{s.points} of {s.planned}"
 
 
 def _number(x: Any) -> str:

@@ -135,11 +135,11 @@ class OpEntry:
     given: str = ""  # the parameters of the formula, such as "n = 3"
 
 
-def catalogue(names: Sequence[str] = (), seconds: float = 0.0,
+def catalogue(names: Sequence[str] = (), points: int = 0,
               tell: Callable[[str, int, int], Any] = lambda what, done, total: None) -> list[OpEntry]:
     """The entries of the public ops, or of some by name or alias, in alphabetical order.
 
-    With `seconds`, every op that maps real numbers element by element is scanned for so long with each of its examples of parameters; `tell` is
+    With `points`, every op that maps real numbers element by element is scanned at so many in each region, with each of its examples; `tell` is
     called before each op with its name, the number of those done, and of all.
 
     Raises ValueError for an unknown name.
@@ -156,7 +156,7 @@ def catalogue(names: Sequence[str] = (), seconds: float = 0.0,
     out: list[OpEntry] = []
     for name in sorted(chosen):
         tell(name, len(out), len(chosen))
-        out.append(_entry(chosen[name], seconds))
+        out.append(_entry(chosen[name], points))
     return out
 
 
@@ -165,13 +165,13 @@ def is_listed(op: Op) -> bool:
     return op.surface.public or op.elementwise
 
 
-def _entry(op: Op, seconds: float) -> OpEntry:
+def _entry(op: Op, points: int) -> OpEntry:
     formula, derivatives = _formulas(op)
     kind = op.kind if op.differentiable else "not differentiable"
     entry = OpEntry(op.name, op.surface.aliases, kind, first_line(op.docs.doc, LONGEST), formula, derivatives, _domain(op), _kinks(op),
                     given=_given(op))
-    for parameters in scanned_calls(op) if seconds else ():
-        _add(entry, scan(op, parameters, seconds))
+    for parameters in scanned_calls(op) if points else ():
+        _add(entry, scan(op, parameters, points))
     return entry
 
 
@@ -241,10 +241,10 @@ def _kinks(op: Op) -> str:
     return ", ".join(f"{p[0]:g}" if len(p) == 1 else f"({', '.join(f'{x:g}' for x in p)})" for p in points)
 
 
-def scan(op: Op, parameters: tuple[Any, ...], seconds: float, points: int | None = None, rounds: int = ROUNDS) -> AccuracyReport:
+def scan(op: Op, parameters: tuple[Any, ...], points: int | None = None, rounds: int = ROUNDS) -> AccuracyReport:
     """The errors of an op with some parameters, in value and derivatives up to the third order, without explanations."""
     subject, floats = Subject(op, parameters=parameters), Floats(np.dtype(np.float64))
-    return Scanner(subject, subject, subject.domains, floats, ORDER, points, seconds, 0, lambda what, done, total: None, rounds, False).run()
+    return Scanner(subject, subject, subject.domains, floats, ORDER, points, 1.0, 0, lambda what, done, total: None, rounds, False).run()
 
 
 def _add(entry: OpEntry, report: AccuracyReport) -> None:
@@ -294,7 +294,7 @@ You want to know which ops there are, what they compute, and how many digits the
 
 {len(entries)} public ops, those of `symgrad.nn.functional` among them; {formulas} have a formula per element, {special} special points, at which a
 derivative is decided.
-`symgrad ops` prints this table, `symgrad ops tanh` some rows, and `symgrad ops --scan 1 --write FILE` measures and writes this page.
+`symgrad ops` prints this table, `symgrad ops tanh` some rows, and `symgrad ops --scan 8 --write FILE` measures and writes this page.
 A tensor with a name shows the formula and the derivative of a row:
 
 ```python

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symgrad.algebra.limits import OutOfTime, abort_after
 from symgrad.dtypes.dtype import DType
 from symgrad.formulas.expressions import expr
 from symgrad.formulas.expressions import formula as formula_of
@@ -25,13 +27,13 @@ from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import ByFormula, DerivativeSource, Scanner
 from symgrad.scanning.subject import ForeignSubject, Index, Subject
 
-EXPLAINING_SHARE = 0.7  # the part of the time after which the search for losses ends
+MAX_EXPLAINED = 24  # of the largest errors, for which the operation that loses the digits is looked for
 MAX_NODES = 500  # of a graph whose formula is reported
 MAX_LOSSES = 8  # in a report
 
 
-def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None = None, seconds: float = 10.0, seed: int = 0, dtype: Any = None,
-             formula: Any = None, progress: Any = None) -> AccuracyReport:
+def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None = None, effort: float = 1.0, seed: int = 0, dtype: Any = None,
+             formula: Any = None, progress: Any = None, seconds: float | None = None) -> AccuracyReport:
     """Scan the value and the derivatives of a function of one or more real numbers over the floats of its domain.
 
     Every error is measured in units in the last place (ULP) of the true value, which is computed with as many digits as it takes: by the rules of the
@@ -47,11 +49,12 @@ def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None 
     `fn` is a function written with symgrad's, torch's or NumPy's names, or the name of an op; with a formula also one of torch, JAX, HIPS autograd
     or plain floats, or a tuple (function, gradient, Hessian). `domain` is a pair (low, high), a list of pairs, a
     SymPy set, a `symgrad.graph.domains.Domain`, or a mapping from arguments to these; the op's own, or all real numbers, without it. `points` are as
-    many as are drawn in a region (64, if there is time), `seconds` is the time that the scan may take, `dtype` that of the arguments (float64),
+    many as are drawn in a region: 64 by default, fewer where reference values need so many digits that this is too much work; the report says so, and
+    `effort` is the factor of that work. `dtype` is that of the arguments (float64),
     `progress` True for a bar on standard error, False for silence, None for a bar on terminals, or a function of (what, done, total).
 
     Raises TypeError for what is no function of real numbers or no float dtype, ValueError for a domain without floats, and for a function that is
-    random or runs nowhere.
+    random or runs nowhere; TimeoutError if the scan takes longer than `seconds` of processor time.
 
     >>> import symgrad
     >>> report = symgrad.scanning.accuracy(lambda x: 1 - x.tanh() ** 2, (0.0, 30.0), order=0, points=16)
@@ -76,13 +79,17 @@ def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None 
     elif formula is not None and not _can_be_recorded(subject, domains, floats):
         subject, order = ForeignSubject(fn, 0, subject.count, "numpy"), 0
         notes.append("only values were scanned: the function is not computed with symgrad's operations")
-    with progress_bar(progress, subject.name) as tell:
-        scanner = Scanner(subject, source, domains, floats, order, points, seconds, seed, tell)
-        report = scanner.run()
-        report.notes += notes
-        if not isinstance(subject, ForeignSubject):
-            _add_explanations(scanner, domains)
-    report.seconds = scanner.elapsed
+    start = time.perf_counter()
+    try:
+        with progress_bar(progress, subject.name) as tell, abort_after(seconds):
+            scanner = Scanner(subject, source, domains, floats, order, points, effort, seed, tell)
+            report = scanner.run()
+            report.notes += notes
+            if not isinstance(subject, ForeignSubject):
+                _add_explanations(scanner, domains)
+    except OutOfTime:
+        raise TimeoutError(f"accuracy: the scan of {subject.name} was aborted after {seconds:g} seconds; give fewer points, or more time") from None
+    report.seconds = time.perf_counter() - start
     report.truth = f"{words} with {scanner.truth.digits} digits"
     return report
 
@@ -131,9 +138,9 @@ def _add_formula(report: AccuracyReport, subject: Subject, points: Sequence[np.n
 def _find_losses(blame: Blame, lost: Sequence[tuple[Worst, Index, Any]], scanner: Scanner) -> list[Loss]:
     """The operations in which the worst numbers lose digits, one entry per operation."""
     found: dict[Any, Loss] = {}
-    for worst, index, truth in lost:
-        if found and scanner.elapsed > EXPLAINING_SHARE * scanner.seconds:
-            break
+    if len(lost) > MAX_EXPLAINED:
+        scanner.report.notes.append(f"the operation that loses the digits was looked for at {MAX_EXPLAINED} of {len(lost)} largest errors")
+    for worst, index, truth in lost[:MAX_EXPLAINED]:
         loss = blame.find(worst, index, truth)
         if loss is None:
             continue

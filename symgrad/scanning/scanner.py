@@ -1,4 +1,4 @@
-"""The scan: points are drawn in each region and measured; more points are drawn around the largest errors until the time is used up.
+"""The scan: points are drawn in each region and measured, and more points around the largest errors.
 
 Reference values at points that are floats are computed by the rules in many digits, or by `sympy.diff` of a formula. `symgrad.algebra.ladder`
 determines the number of digits. The exact 0 of a derivative that does not depend on the argument is the int 0.
@@ -7,7 +7,6 @@ determines the number of digits. The exact 0 of a derivative that does not depen
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ import sympy
 
 from symgrad.algebra import ladder
 from symgrad.algebra.ladder import RIGHT, random_shift, rungs, settle
+from symgrad.algebra.limits import poll
 from symgrad.algebra.values import Real
 from symgrad.carriers import precise
 from symgrad.graph.domains import Domain
@@ -28,6 +28,7 @@ from symgrad.scanning.subject import Index, Subject, Unsuitable, derivative_indi
 
 FIRST, LAST = 60, 1920  # digits of the first and the last rung of the ladder
 DEFAULT_DIGITS = 240  # of the first rung, if the range of magnitudes of the computation is unknown
+COSTLY = 154  # digits, from which on a number costs more than in proportion to the operations: 512 bits
 AGREEMENT = 4.0  # ULP up to which a float confirms a reference value
 
 
@@ -68,11 +69,14 @@ DerivativeSource = ByFormula | Subject  # computes derivatives with many digits
 
 
 class ReferenceValues:
-    """The derivatives of a function at floats. `digits` is the largest number of digits used, `undecided` the number of values without a result."""
+    """The derivatives of a function at floats. `digits` is the largest number of digits used, `undecided` the number of values without a result.
+
+    `work` counts the numbers that were computed, each by the cost of its digits relative to that of few.
+    """
 
     def __init__(self, source: DerivativeSource, floats: Floats, order: int):
         self.source, self.floats, self.order = source, floats, order
-        self.digits, self.undecided = FIRST, 0
+        self.digits, self.undecided, self.work = FIRST, 0, 0.0
 
     def at(self, points: np.ndarray, values: Mapping[Index, np.ndarray]) -> dict[Index, list[Any]]:
         """Every derivative at the points, NaN where there is none or where it is undecided; `values` are the floats to be measured.
@@ -90,6 +94,8 @@ class ReferenceValues:
             def exact(digits: int, places: Sequence[int], due: Any = due) -> list[Any]:
                 self.digits = max(self.digits, digits)
                 where = {i: k for k, i in enumerate(dict.fromkeys(due[place][0] for place in places))}
+                self.work += len(where) * len(values) * (1 + digits / COSTLY) ** 1.5
+                poll()
                 found = self.source.exact(points[:, list(where)], digits, self.order)
                 return [found[index][where[i]] for i, index in (due[place] for place in places)]
 
@@ -108,14 +114,15 @@ def condition(source: DerivativeSource, points: np.ndarray, index: Index, order:
     levels = list(rungs(FIRST, LAST))
     digits = levels[min(int(np.searchsorted(levels, float(source.spread(points, order).max()) + 60)), len(levels) - 1)]
     exact = source.exact(points, digits, order)[index]
-    return list(map(ladder.condition, exact, ladder.movement(exact, lambda: source.exact(points, digits, order, rng)[index])))
+    return list(map(ladder.condition, exact, ladder.absolute_condition(exact, lambda: source.exact(points, digits, order, rng)[index])))
 
 
-PILOT = 8  # points of a region that are measured first, to estimate the time per point
-POINTS = 64  # points of a region, if time permits
+PILOT = 8  # points of a region that are measured first, to count the work per point
+POINTS = 64  # points of a region, fewer if they need more than the work for an effort of 1
+WORK = 100_000.0
 REFINED = 8  # points drawn around the largest error of an order in each round of refinement
 ROUNDS = 3
-SAMPLING, REFINING = 0.3, 0.5  # the parts of the time after which sampling and refinement end
+REFINING = 0.5  # the work of the refinement relative to that of the other points
 DEPARTURES = 6  # points at which the graph is compared with the function
 CROSSINGS = 4  # zeros and poles of an argument that become separate regions
 Progress = Callable[[str, int, int], None]
@@ -128,12 +135,11 @@ class Scanner:
     """
 
     def __init__(self, subject: Subject, source: DerivativeSource, domains: Sequence[Domain], floats: Floats, order: int, points: int | None,
-                 seconds: float, seed: int, progress: Progress, rounds: int = ROUNDS, conditions: bool = True):
+                 effort: float, seed: int, progress: Progress, rounds: int = ROUNDS, conditions: bool = True):
         self.subject, self.domains, self.floats, self.order = subject, list(domains), floats, order
         self.truth = ReferenceValues(source, floats, order)
-        self.requested, self.seconds, self.progress = points, seconds, progress
+        self.requested, self.allowed, self.progress = points, effort * WORK, progress
         self.rounds, self.conditions = rounds, conditions
-        self.start = time.monotonic()
         self.rng = np.random.default_rng(seed)
         self.indices = derivative_indices(subject.count, order)
         self.report = AccuracyReport(subject.name, list(subject.names), str(floats.dtype), order, [d.name for d in domains])
@@ -141,11 +147,6 @@ class Scanner:
         self.merged: list[dict[str, Any]] = []  # points, errors and reference values of each region, in the order of the report's samples
         self.found: list[tuple[Worst, Index, Any]] = []  # the entries of `report.worst` with their reference values
         self.drawn: dict[Region, int] = {}
-
-    @property
-    def elapsed(self) -> float:
-        """The seconds since the start."""
-        return time.monotonic() - self.start
 
     def run(self) -> AccuracyReport:
         """The report. Raises ValueError for a domain without floats, for a function that raises everywhere in it, and for a random function."""
@@ -161,11 +162,12 @@ class Scanner:
         costs = {}
         for k, (r, points) in enumerate(pilot.items()):
             self.progress(f"measuring {r.name}", k, len(pilot))
-            costs[r] = self._measure_with_cost(r, points, SAMPLING * self.seconds / len(pilot))
+            before = self.truth.work
+            self.measure(r, points)
+            costs[r] = (self.truth.work - before) / points.shape[1]
         self._sample(costs)
         self._refine(list(pilot))
         self._fill_report(list(pilot))
-        self.report.seconds = self.elapsed
         return self.report
 
     # Points
@@ -274,37 +276,31 @@ class Scanner:
             errors[index][known] = self.floats.ulps(values[index][known], [t for t, k in zip(truth[index], known) if k])
         self.columns.setdefault(region, []).append({"points": points, "values": values, "truth": truth, "errors": errors})
 
-    def _measure_with_cost(self, region: Region, points: np.ndarray, share: float) -> float:
-        """Measure the points of a pilot, or only two of them if all take longer than `share` seconds; returns the seconds per point."""
-        some = points[:, :2] if points.shape[1] < 2 else points[:, [0, -1]]
-        before = self.elapsed
-        self.measure(region, some)
-        cost = (self.elapsed - before) / some.shape[1]
-        if cost * points.shape[1] > share or points.shape[1] <= some.shape[1]:
-            return cost
-        self.measure(region, points[:, 1:-1])
-        return (self.elapsed - before) / points.shape[1]
-
     def _sample(self, costs: Mapping[Region, float]) -> None:
-        """Measure evenly drawn points: the same number in each region, and fewer in regions that take too long."""
+        """Measure evenly drawn points: the same number in each region, and fewer where they need too much work."""
         requested = POINTS if self.requested is None else self.requested
-        share = max(SAMPLING * self.seconds - self.elapsed, 0.0) / len(costs)
-        spare = sum(max(share - cost * requested, 0.0) for cost in costs.values())
-        slow = sum(1 for cost in costs.values() if cost * requested > share) or 1
+        share, fewer = self.allowed / len(costs), 0
         for k, (r, cost) in enumerate(costs.items()):
             self.progress(f"measuring {r.name}", k, len(costs))
-            count = requested if cost * requested <= share else min(requested, int((share + spare / slow) / cost))
-            if count > PILOT and self.elapsed < REFINING * self.seconds:
+            count = requested if self.requested is not None or cost * requested <= share else int(share / cost)
+            fewer += count < requested
+            if count > PILOT:
                 self.measure(r, self.draw(r, count))
+        if fewer:
+            self.report.notes.append(f"{fewer} of {len(costs)} regions have fewer than the {requested} planned points, whose reference values need "
+                                     f"many digits; give a larger effort, or points")
         for r in costs:
             self.drawn[r] = sum(c["points"].shape[1] for c in self.columns.get(r, ()))
 
     def _refine(self, regions: Sequence[Region]) -> None:
         """Measure more points around the largest error of each order."""
+        end = self.truth.work + REFINING * self.allowed
         for round_ in range(self.rounds):
             for k, r in enumerate(regions):
                 self.progress(f"refining {r.name}", k + round_ * len(regions), self.rounds * len(regions))
-                if self.elapsed > REFINING * self.seconds:
+                if self.truth.work > end:
+                    self.report.notes.append(f"{round_} of {self.rounds} planned rounds around the largest errors were completed; "
+                                             f"give a larger effort")
                     return
                 points = [self._neighbours(r, w[1]) for order in range(self.order + 1) if (w := self._worst(r, order)) is not None and w[0] > 0.5]
                 if points:

@@ -28,6 +28,8 @@ from symgrad.symbolic.parameters import parse_formula
 from symgrad.symbolic.probe import HOPELESS
 from symgrad.system.limits import GENERATED, SHORT, TooLarge, within
 
+EFFORT = 0.1  # of the comparison of a stable form with the formula
+
 
 class DerivativeForm(NamedTuple):
     """The checks of one derivative: its order by each argument, its form, the verdict on their identity, and the largest error."""
@@ -223,7 +225,7 @@ def _report(formula: OpFormula, check: bool) -> FormulaReport:
     for k in [formula.zero, *(formula.next(formula.zero, i) for i in range(len(formula.symbols)))]:
         form, found = formula.form(k), None
         if check:
-            found = identical(written_out(form.stable), _by_sympy(formula, k), dict(zip(formula.symbols, formula.domains)), seconds=0.3, points=12)
+            found = identical(written_out(form.stable), _by_sympy(formula, k), dict(zip(formula.symbols, formula.domains)), points=12, effort=EFFORT)
             if found.verdict == REFUTED:
                 raise ValueError(f"{formula.name}: the form {form.stable} of {form.exact} is wrong: {found}")
         lines.append(DerivativeForm(k, form.stable, found, *form.measure))

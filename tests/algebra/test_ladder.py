@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, agreeing_digits, compare_numbers, condition, movement, random_shift, rungs, settle
+from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, absolute_condition, agreeing_digits, compare_numbers, condition, random_shift, rungs, settle
 from symgrad.algebra.values import accurate_value, value
 from symgrad.carriers import precise
 from symgrad.dtypes.ulp import ulp_of
@@ -68,7 +68,7 @@ def test_the_condition_number_is_the_ratio_of_relative_changes():
             return (cells ** 100).tolist() + precise.log(cells / cells).tolist()
 
         exact = power(x)
-        moved = movement(exact, lambda: power(random_shift(rng)(x)), 20)
+        moved = absolute_condition(exact, lambda: power(random_shift(rng)(x)), 20)
         assert 50 <= condition(exact[0], moved[0]) <= 101 and condition(exact[1], moved[1]) == 1
     assert condition(0, mpmath.mpf(1)) == math.inf
 

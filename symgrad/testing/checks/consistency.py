@@ -17,6 +17,8 @@ from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 
 SCALE = 40  # the power of two that a cotangent is scaled by, up or down
+HUGE = {8: 700, 4: 80}  # the same for numbers of so many bytes where all are moderate
+MODERATE_SIZE = 1e-8, 1e8
 SCALE_OF_EXPONENTS = 1e3  # functions of numbers up to this may vary on the scale of 1, as exponentials do; of larger ones on that of the numbers
 
 
@@ -114,8 +116,9 @@ def check_adjoint(attack: Attack, example: Example) -> None:
 def check_linearity(attack: Attack, example: Example) -> None:
     """The pullback is linear in the cotangent: vjp(2g − 3h) = 2 vjp(g) − 3 vjp(h), vjp(c g) = c vjp(g) for c = 2^40 or 2^-40, and vjp(0) = 0.
 
-    The first identity is also checked with g and h exchanged: |2g − 3h| may equal 2|g| − 3|h|, but then |2h − 3g| is not 2|h| − 3|g|.
-    Sides agree as those of the adjoint do.
+    Moderate cotangents are also scaled by 2^700 (2^80 in float32), where the gradient stays in range. The pushforward of zeros is 0. The first
+    identity is also checked with g and h exchanged: |2g − 3h| may equal 2|g| − 3|h|, but then |2h − 3g| is not 2|h| − 3|g|. Sides agree as those
+    of the adjoint do.
 
     The check does not apply to ops without derivatives.
     """
@@ -144,9 +147,30 @@ def check_linearity(attack: Attack, example: Example) -> None:
                                  np.where((size * scale > normal) & (size > normal), size + terms[i], np.inf), 1, (i,)))
                 nothing = np.where(np.isfinite(size), as_double(zero), 0.0)
                 out.append(Sides("vjp(0) is not 0", nothing, np.zeros_like(nothing), np.zeros(nothing.shape), 1, (i,), identical=True))
-        return moderate_sides(out, attack, attack.elementwise, xs, g)
+        bits = HUGE.get(np.real(g).dtype.itemsize)
+        if bits is not None:
+            large = subject.gradient(xs, (2.0**bits * g).astype(g.dtype))
+            for i, (left, one) in enumerate(zip(large, pulled)):
+                if left is not None and one is not None:
+                    size = np.abs(as_double(one))
+                    fine = _all_moderate([*xs, g]) & (size > MODERATE_SIZE[0]) & (size < MODERATE_SIZE[1])
+                    back = np.where(fine, as_double(left) / 2.0**bits, as_double(one))
+                    what = f"vjp({2.0**bits:.3g} g) is not {2.0**bits:.3g} vjp(g)"
+                    out.append(Sides(what, back, as_double(one), size + terms[i], 1, (i,), identical=True))
+        out = moderate_sides(out, attack, attack.elementwise, xs, g)
+        if subject.forward:
+            with contextlib.suppress(NotApplicable):
+                pushed = subject.tangent(xs, [np.zeros_like(x) if is_active(x) else None for x in xs])
+                pushed = np.where(np.isfinite(subject.tangent(xs, [np.ones_like(x) if is_active(x) else None for x in xs])), as_double(pushed), 0.0)
+                out.append(Sides("jvp(0) is not 0", pushed, np.zeros_like(pushed), np.zeros(pushed.shape), 1, identical=True))
+        return out
 
     settle(attack, example, sides, 0, terms, other(example.cotangent))
+
+
+def _all_moderate(arrays: Arrays) -> bool:
+    sizes = [np.abs(as_double(x)) for x in arrays if is_active(x)]
+    return all(bool(np.all((x == 0) | (x > MODERATE_SIZE[0]) & (x < MODERATE_SIZE[1]))) for x in sizes)
 
 
 @check("symmetry",

@@ -18,7 +18,7 @@ from symgrad.frameworks.calling import flat_names
 from symgrad.reports.base import ulp_text
 from symgrad.system.restoring import workdps
 from symgrad.testing.attack import Attack
-from symgrad.testing.failure import Wrong
+from symgrad.testing.failure import Wrong, counted
 
 MARGIN = 256  # from the end of the range of a dtype, where a factor of a derivative may overflow
 FLUSHES = 1024  # times the smallest normal number: the result of flushing an intermediate number to zero, times a factor
@@ -40,6 +40,7 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
     order = len(tangents) + (i is not None)
     details: dict[str, Any] = {"order": order, "wrt": wrt, "exact": of.exact}
     attack.compared.append((what, xs))
+    counted(sum(t is not None for t in true.ravel().tolist()))
     got = np.zeros(true.shape) if got is None else np.asarray(got)
     if got.shape != true.shape:
         raise Wrong(f"{what} has the shape {got.shape}, and should have {true.shape}", got, **details)

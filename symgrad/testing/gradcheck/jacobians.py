@@ -38,6 +38,7 @@ class FunctionAtPoint:
     differentiates: bool = field(default=False, kw_only=True)  # whether the function asks for gradients by its inputs itself
 
     def __post_init__(self) -> None:
+        self.calls = 0
         self.leaves: list[Tensor] = [x for x in self.inputs if isinstance(x, Tensor) and x.requires_grad]
         self.every = self.evaluate(self.inputs)
         self.places = [i for i, y in enumerate(self.every) if y.requires_grad]
@@ -48,6 +49,7 @@ class FunctionAtPoint:
 
         Raises TypeError for an output that is no Tensor.
         """
+        self.calls += 1
         out = self.func(*inputs)
         outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
         for i, y in enumerate(outputs):
@@ -314,8 +316,8 @@ class GradientMismatch:
 class GradientAttack(BaseReport):
     """The result of the search besides the finite differences at the given inputs.
 
-    `attacked` counts the points where derivatives were compared (the given one among them), `exact` those where the reference has
-    fifty digits. `left_out` counts other points by reason; `reason` says why no point was checked. `ulp` is
+    `attacked` counts the points where derivatives were compared (the given one among them), `planned` those that should be, `exact` those where
+    the reference has fifty digits. `left_out` counts other points by reason; `reason` says why no point was checked. `ulp` is
     the largest error of a float of the gradient in units in the last place, `where` names the float, and `condition` is the condition of
     the point. `failure` is the wrong derivative, None if there is none.
     """
@@ -323,6 +325,7 @@ class GradientAttack(BaseReport):
     order: int
     attacked: int = 0
     exact: int = 0
+    planned: int = 1
     left_out: Counter[str] = field(default_factory=Counter)
     reason: str = ""
     ulp: float | None = None
@@ -353,7 +356,7 @@ class GradientAttack(BaseReport):
         if self.reason:
             yield Line(f"not attacked at other inputs: {self.reason}")
         if self.attacked:
-            yield Line(f"attacked at {self.attacked} points, order {self.order}, against {self.truth}; seed {self.seed}")
+            yield Line(f"attacked at {self.attacked} of {self.planned} planned points, order {self.order}, against {self.truth}; seed {self.seed}")
         if self.left_out:
             yield Line("left out: " + ", ".join(f"{count} where {why}" for why, count in sorted(self.left_out.items())))
         if self.ulp is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -10,7 +9,6 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 
-from symgrad.algebra.limits import clock
 from symgrad.carriers.digits import Undefined
 from symgrad.engine.tensor import wrap
 from symgrad.frameworks.differentiation_task import generators_restored, silence
@@ -18,17 +16,17 @@ from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.reference.accuracy import worst_errors
-from symgrad.reference.exact import Exact, agreement
+from symgrad.reference.exact import OracleComparison, agreement
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 from symgrad.sampling.points import COMMON_VALUES, flat, random_points, shrink_values, special_points
 from symgrad.system.restoring import workdps
 from symgrad.testing.gradcheck.jacobians import Array, FlatInputs, FunctionAtPoint, GradientAttack, GradientMismatch, NotSearchable, PointSkipped
 
-RANDOM_POINTS, SPECIAL_POINTS = 16, 8  # if time permits
-SECONDS = 0.15  # of the processor, for all points but the given one, each counted as the median one, since a collection of garbage may take longer
-FEWEST, AT_LEAST = 12, 2  # points that are checked in three times as long, and in any case
-SHRINKING, MAX_TRIES = 0.5, 60  # seconds of the processor and tries to simplify a point with a wrong derivative
+RANDOM_POINTS, SPECIAL_POINTS = 12, 12  # planned beside the given one, unless a point needs more than its share of WORK
+AT_LEAST, TRIES = 2, 3  # points that are planned in any case; tries for a planned point, of which some are outside the domain
+WORK, MANY_DIGITS = 5e7, 2e4  # numbers computed at all points together; what one in many digits counts as
+MAX_TRIES = 60  # tries to simplify a point with a wrong derivative
 MAX_NUMBERS = 250  # numbers computed in a recorded computation that SymPy differentiates again
 DIGITS = 1e-9  # a relative error beyond rounding of floats
 DIFFERENCES = 1e-5  # the same if the reference is a finite difference
@@ -62,7 +60,7 @@ class Search:
         self.special: list[Array] | None = None
 
     def run(self) -> None:
-        """Compare at the given point, then at special and random ones, until one is wrong, enough are compared, or the time is over.
+        """Compare at the given point, then at special and random ones, until one is wrong or all planned ones are compared.
 
         Raises Unattacked for a function whose repeated calls differ.
         """
@@ -72,23 +70,24 @@ class Search:
             raise NotSearchable("called twice it gives two answers: it is random or keeps a state")
         if not np.isfinite(self.first[0]).all():
             raise NotSearchable("it is not finite at the given inputs")
-        source = random_points(points.base, self.rng)
+        calls = points.problem.calls
         wrong = self._look(points.given)
+        more = self._planned(points.problem.calls - calls)
+        report.planned = 1 + more
         special = self.special or [np.full(points.given.size, x) for x in reversed(COMMON_VALUES)]
-        durations: list[float] = []
-        compared = 0
-        while wrong is None and compared < RANDOM_POINTS + SPECIAL_POINTS and (tries := len(durations)) < 4 * RANDOM_POINTS:
-            seconds = tries * statistics.median_low(durations) if durations else 0
-            if seconds > SECONDS and max(compared, tries // 2) >= (FEWEST if seconds < 3 * SECONDS else AT_LEAST):
+        random = (np.concatenate([np.ravel(p) for p in point]) for point in random_points(points.base, self.rng))
+        for k in range(TRIES * more):
+            if wrong is not None or report.attacked == report.planned:
                 break
-            start = clock()
-            vector = special.pop() if special and tries % 2 == 0 else np.concatenate([np.ravel(p) for p in next(source)])
-            before = report.attacked
-            wrong = self._look(vector)
-            compared += report.attacked - before
-            durations.append(clock() - start)
+            wrong = self._look(special.pop() if special and k % 2 == 0 else next(random))
         if wrong is not None:
             self._accuse(wrong)
+
+    def _planned(self, calls: int) -> int:
+        """The number of points that are planned beside the given one: less for a long computation, and for one that is called often at a point."""
+        numbers = sum(map(_number_count, upstream([y._node for y in self.points.problem.outputs])))
+        work = max(numbers, 1) * (calls + MANY_DIGITS * self.formula)
+        return int(min(max(WORK // work, AT_LEAST), RANDOM_POINTS + SPECIAL_POINTS))
 
     def _again(self) -> tuple[Array, ...]:
         """The values at the given point and, if the backward pass is checked, the gradient."""
@@ -129,7 +128,7 @@ class Search:
                 return False, None
             run = Run(points.leaves, total, None)
             try:
-                exact = Exact(run, 1, np.ones(vector.size), 1)
+                exact = OracleComparison(run, 1, np.ones(vector.size), 1)
                 if self.special is None:
                     self.special = [flat(p) for p in special_points(points.base, run, SPECIAL_POINTS)]
                 entries = exact.entries()[1:]
@@ -241,9 +240,8 @@ class Search:
             report.left_out["a derivative differs, and does not beside the point"] += 1
             return
         given = vector is points.given
-        end = clock() + SHRINKING
         if not given:
-            vector = shrink_values(vector, lambda v: clock() < end and self._wrong(v) is not None, MAX_TRIES)
+            vector = shrink_values(vector, lambda v: self._wrong(v) is not None, MAX_TRIES)
         where, found = "a weighted sum of the outputs", self._wrong(vector)
         for name in points.each_output(MAX_SINGLE):
             single = self._wrong(vector)

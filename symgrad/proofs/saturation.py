@@ -1,0 +1,112 @@
+"""The branch that floats take where they saturate: tanh is 1 from 19.1 on, exp(-800) is 0, cos(1e-9) is 1.
+
+There a condition of a rule may hold in floats and nowhere else, on whole intervals. The rule is evaluated with many digits and the truth values
+of floats; what that branch computes is compared with the derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symgrad.algebra.limits import poll
+from symgrad.carriers import numeric, precise
+from symgrad.carriers.digits import Undefined
+from symgrad.proofs.case import Key
+from symgrad.proofs.numbers import FIRST, NumericComparison, NumericResult, number
+from symgrad.proofs.regions import ERRORS, zero_switches
+from symgrad.reference.recorder import RecordingCarrier
+
+DECISIONS = frozenset("eq ne lt le gt ge isnan isinf isfinite sign floor ceil round trunc".split())
+SIZES = (1e-300, 1e-160, 1e-80, 1e-20, 1e-12, 1e-8, 1e-5, 1e-3, 3.7, 6.3, 9.1, 20.7, 27.3, 39.1, 87.9, 127.1, 360.3, 711.7, 800.9, 1e5, 1e9, 1e17,
+         1e160, 1e300)
+BASE = 0.5, 1.5, -0.75, 2.5
+TOLERANCE = mpmath.mpf(2) ** -20  # a branch may be an approximation to more digits than floats have left, and is not a wrong one
+SMALLEST, LARGEST = mpmath.mpf("1e-300"), mpmath.mpf("1e300")
+
+
+class FloatBranches(RecordingCarrier):
+    """A recording carrier of many digits, whose decisions are those of floats: beside each value it has that which floats compute.
+
+    `decided` is true if there was a decision, `departed` if one was another one with many digits.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(precise, precise.lift_value)
+        self.floats: dict[int, tuple[Any, Any]] = {}  # by the identity of the value, which is kept, too
+        self.decided = self.departed = False
+
+    def computed(self, op: Any, operands: Sequence[Any], parameters: Sequence[Any]) -> Any:
+        """The value of an op; of a decision that of floats."""
+        y = super().computed(op, operands, parameters)
+        in_floats = [self.nearest(x) for x in operands]
+        plain = [float(p) if isinstance(p, (mpmath.mpf, precise.context.mpf)) else p for p in parameters]
+        try:
+            found = np.asarray(op.forward(numeric, *((in_floats,) if op.arity is None else in_floats), *plain))
+        except ERRORS:
+            found = self.nearest(y)
+        if op.name in DECISIONS:
+            taken = found.ravel().tolist()
+            self.decided = True
+            self.departed |= any(a != b for a, b in zip(taken, y.ravel().tolist(), strict=True))
+            y = precise.Digits.fill([x if isinstance(x, bool) else precise.context.mpf(x) for x in taken], y.shape)
+        self.floats[id(y)] = y, found
+        return y
+
+    def nearest(self, x: Any) -> Any:
+        """The floats beside a value; of an input the nearest ones."""
+        if id(x) not in self.floats:
+            cells = [c if isinstance(c, (bool, int)) else float(c) for c in x.ravel().tolist()]
+            self.floats[id(x)] = x, np.array(cells).reshape(x.shape)
+        return self.floats[id(x)][1]
+
+
+def compare_saturated(numbers: NumericComparison, known: set[Key]) -> dict[Key, NumericResult]:
+    """The statements that are wrong in a branch that floats alone take, with a float as the point."""
+    out: dict[Key, NumericResult] = {}
+    if numbers.case.complex or numbers.matrices or not numbers.inner:
+        return out
+    for x in _points(numbers):
+        poll()
+        inner = list(map(Fraction, x))
+        recorder = FloatBranches()
+        try:
+            with np.errstate(all="ignore"):
+                claims = numbers.claims(numbers.order, [*inner, *numbers.moves], FIRST, recorder)
+        except (Undefined, *ERRORS):
+            continue
+        if not recorder.decided:
+            return out  # the rule has no conditions
+        if not recorder.departed or zero_switches(numbers.switches, numbers.at(inner)):
+            continue
+        keys = tuple(key for key in numbers.references if key not in known and key not in out)
+        references = numbers.reference_values(keys, [*inner, *numbers.moves], 2 * FIRST)
+        for key in keys:
+            wrong = next(((number(c), r) for c, (r, error) in zip(claims[key], references[key]) if _differ(number(c), r, error)), None)
+            if wrong:
+                out[key] = NumericResult(0, numbers.arguments(inner), *wrong, saturated=True)
+    return out
+
+
+def _differ(claim: Any, reference: Any, error: int) -> bool:
+    if reference is None or mpmath.mpf(2) ** error > TOLERANCE * abs(reference) / 4 and reference or abs(reference) > LARGEST:
+        return False
+    if not mpmath.isfinite(claim):
+        return True
+    size = max(abs(claim), abs(reference))
+    return bool(size > SMALLEST and abs(claim - reference) > TOLERANCE * size)
+
+
+def _points(numbers: NumericComparison) -> Iterator[list[float]]:
+    """Floats of every size in one coordinate, or in all."""
+    n = len(numbers.inner)
+    base = [BASE[k % len(BASE)] for k in range(n)]
+    for size in SIZES:
+        for sign in (1, -1):
+            rows = [[sign * size * b / BASE[0] if n > 1 else sign * size for b in base]]
+            rows += [[*base[:k], sign * size, *base[k + 1:]] for k in range(n if n <= 3 else 1) if n > 1]
+            yield from (row for row in rows if numbers.contains([Fraction(x) for x in row]))
