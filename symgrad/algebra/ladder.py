@@ -53,7 +53,7 @@ def rungs(first: int = DIGITS, most: int = MOST) -> Iterator[int]:
     yield most
 
 
-def settle(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int = 1, ladder: Iterable[int] = WIDE, right: int = RIGHT,
+def certify(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int = 1, ladder: Iterable[int] = WIDE, right: int = RIGHT,
            confirmed: Callable[[int, Any], bool] | None = None) -> list[Any]:
     """Numbers with certain digits, None for those that the last rung of a ladder does not settle.
 
@@ -63,7 +63,7 @@ def settle(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int =
     >>> def one_plus(digits, places):
     ...     with precise.working_precision(digits):
     ...         return [(1 + precise.context.mpf("1e-200")) - 1 for _ in places]
-    >>> print(mpmath.nstr(settle(one_plus)[0]))
+    >>> print(mpmath.nstr(certify(one_plus)[0]))
     1.0e-200
     """
     out: list[Any] = [None] * count

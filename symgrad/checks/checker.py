@@ -57,7 +57,7 @@ class Checker:
         self.errors: dict[int, Accuracy] = {}
         self.refuted: tuple[Point, Comparison] | None = None
         self.conventions: dict[str, Limit] = {}  # derivatives that do not exist at the given point
-        self.departure: tuple[Point, str] | None = None  # a point where the recorded graph is not the function, and the difference
+        self.graph_mismatch: tuple[Point, str] | None = None  # a point where the recorded graph is not the function, and the difference
         self.by = "sympy.diff"
         self.local_reason: str | None = None  # the reason why the formula holds near the given point only
         self.compared: list[np.ndarray] = []
@@ -162,9 +162,9 @@ class Checker:
                        "there is a kink or the border of a branch, where a derivative is a convention")
                 self.report.notes.append(f"at the given point {why}; other points were compared")
             return True
-        departure = self.problem.departure(run)
-        if departure is not None:
-            self.departure = point, departure
+        graph_mismatch = self.problem.graph_mismatch(run)
+        if graph_mismatch is not None:
+            self.graph_mismatch = point, graph_mismatch
             return False
         if run is not self.base and (run.escapes.lines or self.base.escapes.lines) and run.escapes.truths == self.base.escapes.truths:
             self.local_reason = self.local_reason or difference(self.base, run)
@@ -222,7 +222,7 @@ class Checker:
         planned = len(special) + min(most, len(conditions)) + self.requested
         found.planned = 1 + planned
         for k, vector in itertools.chain.from_iterable(zip(itertools.repeat(k), vectors) for k, vectors in enumerate((special, conditions, drawn))):
-            if self.refuted is not None or self.departure is not None or k == 2 and found.random >= self.requested:
+            if self.refuted is not None or self.graph_mismatch is not None or k == 2 and found.random >= self.requested:
                 break
             if k == 1 and beside >= most:
                 continue
@@ -239,7 +239,7 @@ class Checker:
                 self._require_repeatable(point, run.result.value)
                 self._compare(point, run, random=k == 2)
             found.planned = max(found.planned, found.visited + (self.requested - found.random))
-        if self.refuted is None and self.departure is None:
+        if self.refuted is None and self.graph_mismatch is None:
             found.planned = found.visited
 
     def _vectors(self, points: Iterable[Point]) -> list[np.ndarray]:
@@ -272,8 +272,8 @@ class Checker:
         if self.refuted is not None:
             self._refute(*self.refuted)
             return
-        if self.departure is not None:
-            self._refute_graph(*self.departure)
+        if self.graph_mismatch is not None:
+            self._refute_graph(*self.graph_mismatch)
             return
         if not points.compared:
             raise NotCheckable(f"there was no point to compare at: {points.outside} were outside the domain, {points.singular} without a "

@@ -348,7 +348,7 @@ class _CrossCheck:
         recorded.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in self.call.names])  # type: ignore[attr-defined]
         problem = DifferentiationTask(recorded, dict(zip(self.call.names, self.base)), self.call.names)
         with silence():
-            how = problem.departure(problem.run(problem.point, named=True))
+            how = problem.graph_mismatch(problem.run(problem.point, named=True))
         if how is not None:
             raise NotCheckable(f"its recorded graph is not the function: {how}")
         return problem

@@ -15,7 +15,7 @@ from symgrad.checks.definition import EXISTS, JUMP, KINK, ONE_SIDED, Definition,
 from symgrad.checks.measuring import Features, Measure, Tolerances, hint, is_ordinary, is_worse
 from symgrad.checks.repeating import are_equal, reason, require_no_chance, require_same
 from symgrad.frameworks.differentiation_task import NotCheckable
-from symgrad.frameworks.levels import Derivatives, Levels, ShadowValues
+from symgrad.frameworks.levels import Derivatives, Levels, ShadowDerivatives
 from symgrad.graph.domains import Domain
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.sources import DifferenceSource, ReferenceNumber, ReferenceValues, Source
@@ -46,7 +46,7 @@ class CrossChecker:
         self.adapter, self.arguments, self.base = derivatives.adapter, list(base), list(base.values())
         self.requested, self.effort, self.seed, self.progress = points, effort, seed, progress
         self.measure = Measure(report.names, tolerances, self._inputs_by_name, self._shadow_values)
-        self.programs: dict[tuple[bytes, int], dict[int, ShadowValues | None]] = {}
+        self.programs: dict[tuple[bytes, int], dict[int, ShadowDerivatives | None]] = {}
         self.conventions: dict[str, tuple[np.ndarray, Limit]] = {}  # derivatives that do not exist, with the first point of each
         self.found: dict[int, list[tuple[np.ndarray, Finding]]] = {k: [] for k in range(report.order + 1)}
 
@@ -126,7 +126,7 @@ class CrossChecker:
             findings = {order: f for order, f in findings.items() if order not in poles}
         return findings
 
-    def _shadow_values(self, vector: np.ndarray, order: int) -> Iterator[ShadowValues | None]:
+    def _shadow_values(self, vector: np.ndarray, order: int) -> Iterator[ShadowDerivatives | None]:
         """The shadow values of the program up to an order, with increasing numbers of digits; None if it has no shadow execution."""
         key = vector.tobytes(), order
         if key not in self.programs:

@@ -21,7 +21,7 @@ from symgrad.engine.recording import core
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.calling import flat_names
 from symgrad.frameworks.differentiation_task import silence
-from symgrad.frameworks.levels import Levels, ShadowValues
+from symgrad.frameworks.levels import Levels, ShadowDerivatives
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.domains import Domain, Interval
 from symgrad.graph.node import Leaf, Node
@@ -118,7 +118,7 @@ class Measure:
     """
 
     def __init__(self, names: Sequence[str], tolerances: Tolerances, point_of: Callable[[np.ndarray], dict[str, Any]],
-                 program: Callable[[np.ndarray, int], Iterator[ShadowValues | None]]):
+                 program: Callable[[np.ndarray, int], Iterator[ShadowDerivatives | None]]):
         self.names, self.tolerances, self.point_of, self.program = names, tolerances, point_of, program
 
     def findings(self, vector: np.ndarray, levels: Levels, truths: ReferenceValues) -> dict[int, Finding]:
@@ -157,7 +157,8 @@ class Measure:
                     out[t.order] = found
         return out
 
-    def _explain(self, found: Finding, t: ReferenceNumber, rounded: RoundedEvaluation, program: Iterator[ShadowValues | None], allowed: Any) -> None:
+    def _explain(self, found: Finding, t: ReferenceNumber, rounded: RoundedEvaluation, program: Iterator[ShadowDerivatives | None],
+                 allowed: Any) -> None:
         """Determine whether an error is a loss of digits: by the shadow values of the program, or by the rounded steps of the formula."""
         followed = False
         for exact in program:

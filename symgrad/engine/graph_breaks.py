@@ -295,7 +295,7 @@ def observing() -> Iterator[Escapes]:
         yield found
 
 
-def departure(here: Any, call: Callable[[list[np.ndarray]], Any], far: bool = False) -> str | None:
+def graph_mismatch(here: Any, call: Callable[[list[np.ndarray]], Any], far: bool = False) -> str | None:
     """How the graph of a call differs from the function around its point, by further calls beside it; None where it is the function.
 
     A call has the node of its result as `root`, those of its inputs as `nodes`, and its `escapes`.

@@ -17,7 +17,7 @@ import numpy as np
 from symgrad.algebra.limits import calling
 from symgrad.autograd.modes import enable_grad
 from symgrad.engine.data import as_value
-from symgrad.engine.graph_breaks import departure, observing
+from symgrad.engine.graph_breaks import graph_mismatch, observing
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.errors import FREED
 from symgrad.factories.creation import tensor
@@ -143,10 +143,10 @@ class DifferentiationTask:
         with calling(), observing() as escapes, enable_grad():
             return Run(leaves, *scalar_of(self.call(*leaves), self.name), escapes)
 
-    def departure(self, run: Run) -> str | None:
+    def graph_mismatch(self, run: Run) -> str | None:
         """The difference between the graph of a named run and the function around its point; None if there is none."""
         with silence():
-            return departure(run, lambda point: self.run(point, named=True))
+            return graph_mismatch(run, lambda point: self.run(point, named=True))
 
     def _copy(self, name: str, value: Any) -> Any:
         kind = self.signature.parameters[name].kind

@@ -165,7 +165,7 @@ class Levels:
     shape: tuple[int, ...] = ()
 
 
-class ShadowValues(NamedTuple):
+class ShadowDerivatives(NamedTuple):
     """The shadow values of a program: the numbers by order, as in `Levels`; the shadow execution; difference quotients of the order below."""
 
     values: dict[int, np.ndarray]
@@ -202,7 +202,7 @@ class Derivatives:
             out.error = len(out.values), error
         return out
 
-    def exact(self, point: Sequence[np.ndarray], order: int, digits: int, differences: bool = False) -> ShadowValues | None:
+    def exact(self, point: Sequence[np.ndarray], order: int, digits: int, differences: bool = False) -> ShadowDerivatives | None:
         """The shadow values of the program; None if it has no shadow execution, or none of this order.
 
         With `differences`, difference quotients of the order below, of numbers in many digits, are computed with it.
@@ -210,7 +210,8 @@ class Derivatives:
         with precise.working_precision(digits):
             try:
                 values, shadow = self._shadow_values(point, order)
-                return ShadowValues(values, shadow, self._quotients(point, order) if differences and order else None) if shadow.complete else None
+                quotients = self._quotients(point, order) if differences and order else None
+                return ShadowDerivatives(values, shadow, quotients) if shadow.complete else None
             except Exception:  # NoShadow, or any exception of the user's function at an unusual number
                 return None
 

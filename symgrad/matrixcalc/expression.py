@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.engine.graph_breaks import departure, observing
+from symgrad.engine.graph_breaks import graph_mismatch, observing
 from symgrad.engine.tensor import Tensor
 from symgrad.errors import LinAlgError
 from symgrad.factories.creation import tensor
@@ -305,7 +305,7 @@ def _graph_of(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmet
         if tried[-1][:2] == (False, False):
             break
     *_, run, (tensors, named, more) = min(tried, key=lambda t: t[:3])
-    how = departure(run, lambda values: _record_run(of, {name: tensor(v, requires_grad=True, symbol=name) for name, v in zip(tensors, values)}),
+    how = graph_mismatch(run, lambda values: _record_run(of, {name: tensor(v, requires_grad=True, symbol=name) for name, v in zip(tensors, values)}),
                     far=True)
     if how is not None:
         raise ValueError(f"matrix_gradient: the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")

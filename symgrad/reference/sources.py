@@ -10,7 +10,8 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.ladder import MOST, absolute_condition, settle
+from symgrad.algebra import ladder
+from symgrad.algebra.ladder import MOST, absolute_condition
 from symgrad.carriers import precise
 from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.reference import certify
@@ -201,7 +202,7 @@ class OracleReferenceValues(ReferenceValues):
             return [values[place] for place in places]
 
         count = len(slots(self.oracle.count, order, full))
-        values = settle(evaluate, count)
+        values = ladder.certify(evaluate, count)
         if any([x is None for x in values]):
             raise Undecided(f"more than {MOST} digits")
         return values

@@ -36,7 +36,7 @@ from symgrad.sampling.floats import Floats
 from symgrad.scanning.report import Better, Loss, Worst
 from symgrad.scanning.scanner import FIRST, LAST
 from symgrad.scanning.subject import Index, Subject
-from symgrad.symbolic.kept import DEFINITIONS
+from symgrad.symbolic.carrier_function import DEFINITIONS
 from symgrad.symbolic.reading import evaluate_expression
 
 MIN_SHARE = 0.25  # the part of an error that an operand must cause for the search to continue there

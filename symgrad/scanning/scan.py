@@ -118,7 +118,7 @@ def _add_formula(report: AccuracyReport, subject: Subject, points: Sequence[np.n
     else:
         return None
     try:
-        how = subject.departure(list(point), far=True)
+        how = subject.graph_mismatch(list(point), far=True)
         if how is not None:
             report.notes.append(f"there is no single formula: {how}")
             return None

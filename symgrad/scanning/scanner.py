@@ -15,7 +15,7 @@ import numpy as np
 import sympy
 
 from symgrad.algebra import ladder
-from symgrad.algebra.ladder import RIGHT, random_shift, rungs, settle
+from symgrad.algebra.ladder import RIGHT, certify, random_shift, rungs
 from symgrad.algebra.limits import poll
 from symgrad.algebra.values import Real
 from symgrad.carriers import precise
@@ -103,7 +103,7 @@ class ReferenceValues:
                 i, index = due[place]
                 return self.floats.ulp.error(values[index][i], number) <= AGREEMENT
 
-            for (i, index), number in zip(due, settle(exact, len(due), rungs(first, LAST), RIGHT, confirmed)):
+            for (i, index), number in zip(due, certify(exact, len(due), rungs(first, LAST), RIGHT, confirmed)):
                 self.undecided += number is None
                 out[index][i] = mpmath.nan if number is None else number
         return out
@@ -123,7 +123,7 @@ WORK = 100_000.0
 REFINED = 8  # points drawn around the largest error of an order in each round of refinement
 ROUNDS = 3
 REFINING = 0.5  # the work of the refinement relative to that of the other points
-DEPARTURES = 6  # points at which the graph is compared with the function
+MISMATCHES = 6  # points at which the graph is compared with the function
 CROSSINGS = 4  # zeros and poles of an argument that become separate regions
 Progress = Callable[[str, int, int], None]
 
@@ -227,9 +227,9 @@ class Scanner:
         if self.truth.source is not subject:
             return
         finite = np.flatnonzero(np.isfinite(values))
-        for k in np.random.default_rng(0).permutation(finite)[:DEPARTURES]:
+        for k in np.random.default_rng(0).permutation(finite)[:MISMATCHES]:
             try:
-                how = subject.departure(list(points[:, k]))
+                how = subject.graph_mismatch(list(points[:, k]))
             except Exception:  # in a branch that computes nothing from the arguments, or that raises for single points
                 continue
             if how is not None:

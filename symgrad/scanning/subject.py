@@ -14,7 +14,7 @@ from symgrad.algebra.ladder import random_shift
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
 from symgrad.dtypes.ulp import ulp_of
-from symgrad.engine.graph_breaks import departure, observing
+from symgrad.engine.graph_breaks import graph_mismatch, observing
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS, lift
@@ -155,12 +155,12 @@ class Subject:
             raise Unsuitable(f"accuracy: the result of {self.name} is complex; scan its real and its imaginary part")
         return Recording(leaves, result, None, escapes)
 
-    def departure(self, point: Sequence[Any], far: bool = False) -> str | None:
+    def graph_mismatch(self, point: Sequence[Any], far: bool = False) -> str | None:
         """The difference between the recorded graph and the function around a point, and with `far` elsewhere; None if there is none.
 
         Exceptions of the function propagate.
         """
-        return departure(self.call(point, named=True), lambda values: self.call(values, named=True), far)
+        return graph_mismatch(self.call(point, named=True), lambda values: self.call(values, named=True), far)
 
     def call_at(self, point: Sequence[Any], named: bool = False) -> Recording:
         """The call at one point."""

@@ -23,8 +23,8 @@ from symgrad.factories.factory import new_leaf
 from symgrad.formulas.expressions import ElementSymbols, keep_alive
 from symgrad.graph.node import NAMED, Leaf
 from symgrad.graph.op import REGISTRY
+from symgrad.symbolic.carrier_function import Unknown
 from symgrad.symbolic.catalogue import WITH_PARAMETERS
-from symgrad.symbolic.kept import Unknown
 from symgrad.symbolic.parameters import Parameter, elements_of, formulas_of, identifiers, owner_of, parameters_of
 from symgrad.symbolic.programs import OpProgram, OpStep, Writer, places_of
 

@@ -36,10 +36,10 @@ from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.domains import REAL, Domain, Interval
 from symgrad.graph.op import Op
 from symgrad.reference.recorder import Box
+from symgrad.symbolic.carrier_function import CarrierFunction, written_out
 from symgrad.symbolic.forms import Form, best_form, centres, series_of_derivative
 from symgrad.symbolic.generating import Code, generate, plain_names
-from symgrad.symbolic.kept import Kept, written_out
-from symgrad.symbolic.reading import evaluate_expression, keep
+from symgrad.symbolic.reading import evaluate_expression, fold_special
 
 Order = tuple[int, ...]
 ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
@@ -53,7 +53,7 @@ class OpFormula:
         self.name, self.symbols, self.domains = name, tuple(symbols), tuple(domains)
         self.names = plain_names(symbols)
         self.zero: Order = (0,) * len(symbols)
-        self.expr = keep(with_kinks(expr))
+        self.expr = fold_special(with_kinks(expr))
         self._exact: dict[Order, Any] = {self.zero: self.expr}
         mean = with_means(self.expr) if len(symbols) > 1 else self.expr
         self._means: dict[Order, Any] = {self.zero: mean} if mean.has(Mean) else {}
@@ -106,7 +106,7 @@ class OpFormula:
 
             self._forms[k] = best_form("_".join((self.name, *map(str, k if order else ()))), self.exact(k), near, self.symbols, self.domains,
                                        self.names, ratio_code, nearby, expand if len(self.symbols) == 1 else None, order < 2,
-                                       self._derivative(self._means, k) if self._means else None, self.expr.has(Kept))
+                                       self._derivative(self._means, k) if self._means else None, self.expr.has(CarrierFunction))
         return self._forms[k]
 
     def partials(self, k: Order) -> tuple[Any, ...]:

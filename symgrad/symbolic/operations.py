@@ -21,11 +21,11 @@ from symgrad.methods import extending
 from symgrad.proofs.prove import Proof, prove
 from symgrad.reports.base import REFUTED, BaseReport, Line, Part, weakest
 from symgrad.sampling.domain_reader import domains_of
+from symgrad.symbolic.carrier_function import written_out
+from symgrad.symbolic.error_sampling import HOPELESS
 from symgrad.symbolic.exporting import jax_function, torch_function
 from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded_op, with_signature
-from symgrad.symbolic.kept import written_out
 from symgrad.symbolic.parameters import parse_formula
-from symgrad.symbolic.probe import HOPELESS
 from symgrad.system.limits import GENERATED, SHORT, TooLarge, within
 
 EFFORT = 0.1  # of the comparison of a stable form with the formula

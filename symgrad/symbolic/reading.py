@@ -1,11 +1,11 @@
 """Expressions function by function: evaluated in any carrier, and with the special functions in them kept.
 
-SymPy writes some special functions as longer formulas, which become `Kept` functions again.
+SymPy writes some special functions as longer formulas, which become a `CarrierFunction` again.
 
 >>> a, x = sympy.symbols("a x", positive=True)
->>> keep(1 - sympy.uppergamma(a, 2 * x) / sympy.gamma(a))
+>>> fold_special(1 - sympy.uppergamma(a, 2 * x) / sympy.gamma(a))
 1 - gammaincc(a, 2*x)
->>> keep(sympy.exp(-x))
+>>> fold_special(sympy.exp(-x))
 exp(-x)
 """
 
@@ -22,22 +22,22 @@ from symgrad.algebra.stable import stable_form_to_differentiate
 from symgrad.algebra.values import value
 from symgrad.carriers import numeric
 from symgrad.carriers.special.table import SPECIAL
+from symgrad.symbolic.carrier_function import Call, CarrierFunction, Unknown, carrier_function, is_carrier_function, is_special
 from symgrad.symbolic.catalogue import NAMED, known_formula, plan, special_call, special_formulas
 from symgrad.symbolic.generating import DIVIDED, FUNCTIONS
-from symgrad.symbolic.kept import Call, Kept, Unknown, is_kept, is_special, kept_function
 
 COMBINED = {"add": sympy.Add, "mul": sympy.Mul}
 
 
-def keep(expr: Any, elementary: bool = False) -> Any:
-    """The expression with `Kept` functions; without one it is unchanged. With `elementary`, those with elementary formulas are among them."""
+def fold_special(expr: Any, elementary: bool = False) -> Any:
+    """The expression with each `CarrierFunction` that is in it; unchanged without one. With `elementary`, those with elementary formulas, too."""
     if not elementary and not is_special(expr):
         return expr
-    found = _Keeping(elementary).of(stable_form_to_differentiate(expr))
-    return found if found.has(Kept) else expr
+    found = _Folding(elementary).of(stable_form_to_differentiate(expr))
+    return found if found.has(CarrierFunction) else expr
 
 
-class _Keeping:
+class _Folding:
     """One pass over an expression from its root down."""
 
     def __init__(self, elementary: bool):
@@ -66,7 +66,7 @@ class _Keeping:
             return None
         values, given = call.args[:SPECIAL[op].arity], sympy.Tuple(*call.args[SPECIAL[op].arity:], *parameters)
         exact = all(x.is_Rational and x == sympy.Rational(float(x)) for x in given)
-        return kept_function(op)(*map(self.of, values), *given) if exact and (self.elementary or is_kept(op, tuple(given))) else None
+        return carrier_function(op)(*map(self.of, values), *given) if exact and (self.elementary or is_carrier_function(op, tuple(given))) else None
 
 
 def _planned(e: Any) -> Any:

@@ -17,9 +17,9 @@ from symgrad.formulas import parsing
 from symgrad.formulas.expressions import assignments
 from symgrad.graph.domains import POSITIVE
 from symgrad.graph.op import REGISTRY
+from symgrad.symbolic.carrier_function import Unknown
 from symgrad.symbolic.catalogue import known_names, plan
 from symgrad.symbolic.conversion import from_sympy
-from symgrad.symbolic.kept import Unknown
 from symgrad.symbolic.programs import program_of
 from symgrad.symbolic.tracing import to_sympy
 from tests.ops.test_compositions import POINTS, check, formula, trees

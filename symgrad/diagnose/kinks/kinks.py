@@ -73,7 +73,7 @@ def report_of_function(function: Callable[..., Any], inputs: Sequence[Any] | Map
             run = problem.run(problem.point, named=True)
     except NotCheckable as error:
         return KinkReport(name, UNDECIDED, str(error), distance)
-    how = problem.departure(run)
+    how = problem.graph_mismatch(run)
     if how is not None:
         return KinkReport(name, UNDECIDED, f"the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument",
                           distance)

@@ -64,7 +64,7 @@ def _is_kinked(expr: Any) -> bool:
     return expr.has(*KINKS) or any(not isinstance(c, (sympy.Eq, sympy.Ne)) for c in conditions)
 
 
-class Probe:
+class ErrorSampling:
     """The points at which forms are measured, with reference values and condition numbers."""
 
     def __init__(self, exact: Any, symbols: Sequence[Any], domains: Sequence[Domain]):
