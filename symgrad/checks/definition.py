@@ -156,6 +156,8 @@ class Definition:
         gaps = []
         for level in (LEVELS[0], LEVELS[-1]):
             ends = [self._value([i], [h], 60) for h in (sign * self.scales[i] / 2**level, 0)]
+            if None in ends:
+                return False
             gaps.append(abs(ends[0] - ends[1]))
         return bool(gaps[1] > gaps[0] / 2)
 

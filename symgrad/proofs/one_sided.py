@@ -11,16 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mpmath
 
 from symgrad.algebra.stochastic import Exact, Gaussian
 from symgrad.proofs.regions import zero_switches
 from symgrad.system.restoring import workdps
-
-if TYPE_CHECKING:
-    from symgrad.proofs.numbers import NumericComparison
 
 JUMP = "jump"
 STEPS = Fraction(1, 2**120), Fraction(1, 2**240)  # the distances
@@ -44,9 +41,9 @@ class Limit:
 
 
 class Limits:
-    """The limits at one point of a comparison."""
+    """The limits at one point of a `NumericComparison`."""
 
-    def __init__(self, comparison: NumericComparison, inner: Sequence[Exact]):
+    def __init__(self, comparison: Any, inner: Sequence[Exact]):
         self.comparison, self.inner = comparison, inner
         turns = (1, 1j) if any(r.complex for r in comparison.ranges) else (1,)
         self.sides = [(side, turn) for side in _sides(len(inner)) for turn in turns if comparison.contains(self._moved((side, turn), STEPS[0]))]

@@ -20,6 +20,7 @@ from sympy.logic.boolalg import BooleanAtom
 from symgrad.carriers import ball
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.digits import Undefined
+from symgrad.carriers.lapack import reads_hermitian_parts
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import CALLS, Leaf, Node
@@ -294,7 +295,7 @@ def programs_of(run: Run, order: int, full: int) -> Programs | None:
 def _signature(run: Run, nodes: Sequence[Node], order: int, full: int) -> Any:
     """The ops, shapes, parameters and constants of a computation; None if a parameter has no hash."""
     leaves, places = run.nodes, {node: i for i, node in enumerate(nodes)}
-    key: list[Any] = [order, full, tuple([(places.get(leaf), leaf.value.shape) for leaf in leaves])]
+    key: list[Any] = [order, full, reads_hermitian_parts(), tuple([(places.get(leaf), leaf.value.shape) for leaf in leaves])]
     inputs = {*leaves}
     for node in nodes:
         if node in inputs:

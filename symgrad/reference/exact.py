@@ -21,6 +21,7 @@ from symgrad.carriers import precise
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.carriers.spectra import NoExpression
+from symgrad.errors import LinAlgError
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
@@ -224,7 +225,7 @@ class OracleComparison:
         except (TypeError, AttributeError, NotImplementedError) as error:
             raise NoFormula(f"a rule cannot be evaluated with many digits: {error}; write it with the functions of xp alone") from error
         except (RuntimeError, ArithmeticError) as error:
-            if isinstance(error, Undefined) or not self.replayed:
+            if isinstance(error, Undefined) or not (self.replayed or isinstance(error, LinAlgError)):
                 raise
             raise Undefined(str(error)) from None
 

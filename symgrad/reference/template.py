@@ -13,6 +13,7 @@ import sympy
 from sympy.core.relational import Relational
 
 from symgrad.carriers import symbolic
+from symgrad.carriers.lapack import reads_hermitian_parts
 from symgrad.graph.node import Node
 from symgrad.reference.elementary import elementary, placeholder
 
@@ -157,7 +158,8 @@ def template(node: Node) -> tuple[Template, list[int]]:
     """
     args, count = node.args or (), len(node.parents)
     inputs = [i for i in range(count) if _is_input(args[i], node.parents[i])]
-    key = node.op, tuple((a.shape, np.iscomplexobj(a)) if i in inputs else _key(a) for i, a in enumerate(args[:count])), _key(args[count:])
+    read = tuple((a.shape, np.iscomplexobj(a)) if i in inputs else _key(a) for i, a in enumerate(args[:count]))
+    key = node.op, reads_hermitian_parts(), read, _key(args[count:])
     if key not in _templates:
         _templates[key] = _read(node, inputs, count)
     return _templates[key], inputs
