@@ -45,7 +45,7 @@ class CrossChecker:
         self.derivatives, self.truth, self.report, self.domains = derivatives, truth, report, list(domains)
         self.adapter, self.arguments, self.base = derivatives.adapter, list(base), list(base.values())
         self.requested, self.effort, self.seed, self.progress = points, effort, seed, progress
-        self.measure = Measure(report.names, tolerances, self._inputs_by_name, self._shadow_values)
+        self.measure = Measure(report.names, tolerances, self._inputs_by_name, self.shadow_values)
         self.programs: dict[tuple[bytes, int], dict[int, ShadowDerivatives | None]] = {}
         self.conventions: dict[str, tuple[np.ndarray, Limit]] = {}  # derivatives that do not exist, with the first point of each
         self.found: dict[int, list[tuple[np.ndarray, Finding]]] = {k: [] for k in range(report.order + 1)}
@@ -79,7 +79,7 @@ class CrossChecker:
     def _derivatives_at(self, vector: np.ndarray, order: int | None = None) -> Levels:
         return self.derivatives.at(as_point(self.base, vector), self.report.order if order is None else order)
 
-    def _compared(self, vector: np.ndarray, order: int) -> tuple[dict[int, Finding], ReferenceValues, dict[tuple[int, ...], Limit]]:
+    def compared(self, vector: np.ndarray, order: int) -> tuple[dict[int, Finding], ReferenceValues, dict[tuple[int, ...], Limit]]:
         """The worst finding of each order at a point, the reference values, and the derivatives that do not exist. Raises Undefined."""
         truths = self.truth.reference_values(as_point(self.base, vector), self.report.order, self.derivatives.full, self.derivatives.direction)
         if not truths.kink and truths.order == self.report.order or vector.size > MAX_DEFINED_INPUTS or isinstance(self.truth, DifferenceSource):
@@ -107,7 +107,7 @@ class CrossChecker:
         """The worst finding of each order at a point; None if the formula has no value there."""
         points = self.report.points
         try:
-            findings, truths, missing = self._compared(vector, self.report.order)
+            findings, truths, missing = self.compared(vector, self.report.order)
         except Undecided:
             points.singular += 1
             return None
@@ -126,7 +126,7 @@ class CrossChecker:
             findings = {order: f for order, f in findings.items() if order not in poles}
         return findings
 
-    def _shadow_values(self, vector: np.ndarray, order: int) -> Iterator[ShadowDerivatives | None]:
+    def shadow_values(self, vector: np.ndarray, order: int) -> Iterator[ShadowDerivatives | None]:
         """The shadow values of the program up to an order, with increasing numbers of digits; None if it has no shadow execution."""
         key = vector.tobytes(), order
         if key not in self.programs:
@@ -305,7 +305,7 @@ class CrossChecker:
     def _finding_at(self, vector: np.ndarray, order: int) -> Finding | None:
         """The worst finding of an order at a point, without counting the point in the report."""
         try:
-            return self._compared(vector, order)[0].get(order)
+            return self.compared(vector, order)[0].get(order)
         except Undefined:
             return None
 

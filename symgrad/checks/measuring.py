@@ -26,7 +26,7 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.domains import Domain, Interval
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
-from symgrad.reference.accuracy import RoundedEvaluation
+from symgrad.reference.accuracy import FACTOR, RoundedEvaluation
 from symgrad.reference.exact import OracleComparison, agreement
 from symgrad.reference.run import Run
 from symgrad.reference.sources import MARGIN, VAGUE, ReferenceNumber, ReferenceValues
@@ -171,7 +171,7 @@ class Measure:
                 continue
             if abs(number - found.value) <= allowed:  # the difference quotients lost the digits
                 found.kind, found.truth = "agrees", float(truth)
-            else:
+            elif _is_rounding(exact, t, number, found.value, float(rounded.kind.epsilon)):
                 found.explained, found.by, found.operation = True, "program", exact.shadow.culprit
             return
         if not followed and rounded.explain(t, found.value):
@@ -197,6 +197,15 @@ class Measure:
                        condition(t.value, moved) if size else 1.0, word), allowed
 
 
+def _is_rounding(exact: ShadowDerivatives, t: ReferenceNumber, number: Any, value: float, epsilon: float) -> bool:
+    """Whether rounding makes a float of the program as different from its number in many digits as it is."""
+    if exact.shadow.culprit or exact.shadow.out_of_range or not np.isfinite(value):
+        return True
+    moved = (exact.perturbed(epsilon, seed) for seed in range(SAMPLES))
+    return any(run is None or abs(value - number) <= FACTOR * abs(run.values[t.order][t.index] - number) for run in moved)
+
+
+SAMPLES = 3  # runs of a program with rounded operations
 MAX_PARTS, MAX_OPERATIONS = 10, 6  # parts of a formula that are examined, and operations in one
 ORDINARY = 0.01, 10.0  # magnitudes of ordinary numbers
 MIN_WRONG_SHARE = 0.9  # the part of the ordinary points from which on an order counts as wrong everywhere

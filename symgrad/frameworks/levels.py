@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
 from collections.abc import Callable, Sequence
@@ -166,10 +167,14 @@ class Levels:
 
 
 class ShadowDerivatives(NamedTuple):
-    """The shadow values of a program: the numbers by order, as in `Levels`; the shadow execution; difference quotients of the order below."""
+    """The shadow values of a program: the numbers by order, as in `Levels`; the shadow execution; difference quotients of the order below.
+
+    `perturbed(part, seed)` gives those of a run in which each operation changes its result by a random part of it.
+    """
 
     values: dict[int, np.ndarray]
     shadow: Shadow
+    perturbed: Callable[[float, int], ShadowDerivatives | None]
     differences: np.ndarray | None = None
 
 
@@ -202,24 +207,27 @@ class Derivatives:
             out.error = len(out.values), error
         return out
 
-    def exact(self, point: Sequence[np.ndarray], order: int, digits: int, differences: bool = False) -> ShadowDerivatives | None:
+    def exact(self, point: Sequence[np.ndarray], order: int, digits: int, differences: bool = False, part: float = 0.0,
+              seed: int = 0) -> ShadowDerivatives | None:
         """The shadow values of the program; None if it has no shadow execution, or none of this order.
 
-        With `differences`, difference quotients of the order below, of numbers in many digits, are computed with it.
+        With `differences`, difference quotients of the order below, of numbers in many digits, are computed with it. With a `part`, each operation
+        changes its result by a random part of it.
         """
         with precise.working_precision(digits):
             try:
-                values, shadow = self._shadow_values(point, order)
+                values, shadow = self._shadow_values(point, order, part, seed)
                 quotients = self._quotients(point, order) if differences and order else None
-                return ShadowDerivatives(values, shadow, quotients) if shadow.complete else None
+                again = functools.partial(self.exact, point, order, digits, False)
+                return ShadowDerivatives(values, shadow, again, quotients) if shadow.complete else None
             except Exception:  # NoShadow, or any exception of the user's function at an unusual number
                 return None
 
-    def _shadow_values(self, point: Sequence[np.ndarray], order: int) -> tuple[dict[int, np.ndarray], Shadow]:
+    def _shadow_values(self, point: Sequence[np.ndarray], order: int, part: float = 0.0, seed: int = 0) -> tuple[dict[int, np.ndarray], Shadow]:
         out = Levels()
         if order > self.highest:
             raise NoShadow(f"order {order} is by finite differences")
-        with silence(), enable_grad(), self.adapter.following() as shadow:
+        with silence(), enable_grad(), self.adapter.following(part, seed) as shadow:
             self._own_derivatives(point, order, out)
         return out.values, shadow
 

@@ -83,6 +83,11 @@ class Shadow:
         self.operations.append(ShadowOperation(name, operands, (np.asarray(floats), exact)))
 
     @cached_property
+    def out_of_range(self) -> bool:
+        """Whether an operation overflowed or underflowed."""
+        return any(_is_out_of_range(*operation.result) for operation in self.operations)
+
+    @cached_property
     def culprit(self) -> str:
         """The operation that enlarges the error of its operands most, such as "sub(1.00001, 1)"; "" if there is none."""
         best, out = CLEAR_GROWTH, ""
@@ -95,6 +100,14 @@ class Shadow:
             if errors[place] / max(before, 1.0) > best:
                 best, out = errors[place] / max(before, 1.0), _operation_text(operation, place)
         return out
+
+
+def _is_out_of_range(floats: Any, exact: Any) -> bool:
+    if floats.dtype.kind not in "fV":
+        return False
+    tiny = float(ulp_of(floats.dtype).tiny)
+    pairs = zip(floats.astype(np.float64).ravel().tolist(), np.ravel(exact).tolist())
+    return any(context.isfinite(b) and (not np.isfinite(a) or abs(a) < tiny and a != b) for a, b in pairs)
 
 
 def _relative_errors(floats: Any, exact: Any) -> np.ndarray:

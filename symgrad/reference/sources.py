@@ -246,6 +246,9 @@ class ExpressionSource:
         return self.oracle
 
 
+MOST_KNOWN = 8  # graphs, one for each combination of branches
+
+
 class RecordedSource:
     """A symgrad function as the formula: the graph recorded at each point, differentiated by SymPy op by op."""
 
@@ -253,6 +256,7 @@ class RecordedSource:
 
     def __init__(self, run: Callable[[list[np.ndarray]], Run], point: Sequence[np.ndarray]):
         self.run, self.point = run, [np.asarray(v, np.float64) for v in point]
+        self.known: list[Oracle] = []  # with their programs
 
     def reference_values(self, point: Sequence[np.ndarray], order: int, full: int, direction: np.ndarray) -> ReferenceValues:
         """The reference values at a point. Raises Undefined if the function raises an error there."""
@@ -260,7 +264,18 @@ class RecordedSource:
             run = self.run([np.asarray(v, dtype=np.float64) for v in point])
         except (ArithmeticError, ValueError, RuntimeError) as error:
             raise Undefined(str(error)) from None
-        return OracleReferenceValues(Oracle(run.root, run.nodes), order, full, direction)
+        return OracleReferenceValues(self._oracle(run), order, full, direction)
+
+    def _oracle(self, run: Run) -> Oracle:
+        """The oracle of a graph; it shares the programs of one with the same steps."""
+        oracle = Oracle(run.root, run.nodes)
+        parts = oracle.output, oracle.active, oracle.steps[oracle.count:]
+        same = next((o for o in self.known if (o.output, o.active, o.steps[o.count:]) == parts), None)
+        if same is not None:
+            oracle.programs = same.programs
+        else:
+            self.known = [oracle, *self.known[:MOST_KNOWN - 1]]
+        return oracle
 
     def oracle_at(self, vector: np.ndarray) -> Oracle | None:
         """The graph recorded at a point."""

@@ -140,7 +140,8 @@ NEAR = 1 / 16  # the relative distance up to which floats count as next to a poi
 class Region:
     """Floats of the argument with the number `argument` from `low` to `high`, or with `beside`, those between that point and one of the ends.
 
-    The other arguments have ordinary values, or with `jointly` any values. With `close`, all arguments are almost equal.
+    The other arguments have ordinary values, or with `jointly` any values. With `close`, all arguments are almost equal. A region may consist of
+    given `numbers`.
     """
 
     name: str
@@ -150,9 +151,12 @@ class Region:
     beside: float | None = None
     jointly: bool = False
     close: bool = False
+    numbers: tuple[float, ...] = ()
 
     def draw(self, floats: Floats, count: int, rng: np.random.Generator) -> np.ndarray:
         """Floats of the argument."""
+        if self.numbers:
+            return np.array(self.numbers, floats.dtype)
         if self.low == self.high == 0:
             return np.array([0.0, -0.0], floats.dtype)
         if self.beside is None:

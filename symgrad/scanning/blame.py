@@ -34,11 +34,11 @@ from symgrad.reference.accuracy import BOUNDS
 from symgrad.reports.base import first_line, ulp_text
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.report import Better, Loss, Worst
-from symgrad.scanning.scanner import FIRST, LAST
 from symgrad.scanning.subject import Index, Subject
 from symgrad.symbolic.carrier_function import DEFINITIONS
 from symgrad.symbolic.reading import evaluate_expression
 
+FIRST, LAST = 60, 1920  # digits of the first and the last precision
 MIN_SHARE = 0.25  # the part of an error that an operand must cause for the search to continue there
 MAX_LINE = 160  # characters of a reported line of code with its file
 MAX_OPERATIONS = 60  # of a reported expression

@@ -20,6 +20,7 @@ from symgrad.graph.domains import FIXED, REAL
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
 from symgrad.reference.accuracy import BOUNDS
+from symgrad.reference.sources import RecordedSource
 from symgrad.reports.base import first_line, number
 from symgrad.sampling.floats import Floats, ordinary_floats
 from symgrad.scanning.report import AccuracyReport
@@ -244,7 +245,8 @@ def _kinks(op: Op) -> str:
 def scan(op: Op, parameters: tuple[Any, ...], points: int | None = None, rounds: int = ROUNDS) -> AccuracyReport:
     """The errors of an op with some parameters, in value and derivatives up to the third order, without explanations."""
     subject, floats = Subject(op, parameters=parameters), Floats(np.dtype(np.float64))
-    return Scanner(subject, subject, subject.domains, floats, ORDER, points, 1.0, 0, lambda what, done, total: None, rounds, False).run()
+    source = RecordedSource(subject.run, [np.zeros(())] * subject.count)
+    return Scanner(subject, source, subject.domains, floats, ORDER, points, 1.0, 0, lambda what, done, total: None, rounds, False).run()
 
 
 def _add(entry: OpEntry, report: AccuracyReport) -> None:

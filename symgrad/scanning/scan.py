@@ -15,17 +15,18 @@ from symgrad.algebra.limits import OutOfTime, abort_after
 from symgrad.dtypes.dtype import DType
 from symgrad.formulas.expressions import expr
 from symgrad.formulas.expressions import formula as formula_of
-from symgrad.formulas.parsing import parse
 from symgrad.frameworks.naming import is_foreign
 from symgrad.graph.domains import Domain
 from symgrad.graph.order import upstream
+from symgrad.reference.sources import ExpressionSource, RecordedSource, Source
 from symgrad.reports.streams import progress_bar
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.sampling.floats import Floats, ordinary_floats
 from symgrad.scanning.blame import Blame, better_forms
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
-from symgrad.scanning.scanner import ByFormula, DerivativeSource, Scanner
+from symgrad.scanning.scanner import Scanner
 from symgrad.scanning.subject import ForeignSubject, Index, Subject
+from symgrad.symbolic.parameters import parse_formula
 
 MAX_EXPLAINED = 24  # of the largest errors, for which the operation that loses the digits is looked for
 MAX_NODES = 500  # of a graph whose formula is reported
@@ -175,22 +176,23 @@ def _numpy_type(dtype: Any) -> np.dtype:
     return found
 
 
-def _reference_source(subject: Subject, formula: Any) -> tuple[DerivativeSource, str]:
+def _reference_source(subject: Subject, formula: Any) -> tuple[Source, str]:
     """The source of reference values, and its description for the report."""
+    point = [np.zeros(())] * subject.count
     if formula is None and isinstance(subject, ForeignSubject):
         raise TypeError(f"accuracy: {subject.name} is not computed with symgrad; give formula= to compare it with, a SymPy expression or its text")
     if formula is None:
-        return subject, "the same rules"
-    if isinstance(formula, str):
-        read = parse(formula)
-        unknown = [name for name in read.names if name not in subject.names]
-        if unknown:
-            raise TypeError(f"accuracy: the formula has the variable {unknown[0]}, which is not an argument; those are {', '.join(subject.names)}")
-        other = Subject(lambda *xs: read(**{name: x for name, x in zip(subject.names, xs) if name in read.names}), subject.count)
-        return other, f"the formula {formula}"
+        return RecordedSource(subject.run, point), "its own operations, differentiated by SymPy,"
     if callable(formula) and not hasattr(formula, "free_symbols"):
         other = Subject(formula, subject.count)
-        return other, f"the function {other.name}"
-    if hasattr(formula, "free_symbols"):
-        return ByFormula(formula, subject.names), f"the formula {formula}, differentiated by SymPy,"
-    raise TypeError(f"accuracy: a formula is a SymPy expression, its text or a function, not {type(formula).__name__}")
+        return RecordedSource(other.run, point), f"the function {other.name}"
+    if not isinstance(formula, str) and not hasattr(formula, "free_symbols"):
+        raise TypeError(f"accuracy: a formula is a SymPy expression, its text or a function, not {type(formula).__name__}")
+    expression = parse_formula(formula)[0] if isinstance(formula, str) else formula
+    names = sorted(s.name for s in expression.free_symbols)
+    unknown = [name for name in names if name not in subject.names]
+    if unknown and (isinstance(formula, str) or len(names) > 1 or subject.count > 1):
+        raise TypeError(f"accuracy: the formula has the variable {unknown[0]}, which is not an argument; those are {', '.join(subject.names)}")
+    renamed = {s: sympy.Symbol(subject.names[0] if unknown else s.name, real=True) for s in expression.free_symbols}
+    source = ExpressionSource([expression.xreplace(renamed)], subject.names)
+    return source, f"the formula {formula}" + ", differentiated by SymPy," * (not isinstance(formula, str))
