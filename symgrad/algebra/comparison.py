@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain, islice, product
@@ -33,6 +33,7 @@ AGREED = 50  # equal digits that are required
 BOUNDARIES = 24  # the most boundaries of conditions that are tested
 SHRINKING = 120  # the most evaluations to simplify a refuting point
 CANCELLED = 60, 200  # the most operations of a difference that is simplified, and terms of its numerator
+SHORT = 100  # the largest numerator and denominator of a point at which SymPy's own exact values are taken
 LOST = 60  # the points that are tried if not one can be decided
 DEPTH, ON_BOUNDARY = 3, 12  # the depth of boundaries on boundaries, and the points on each
 AGREEING, MOST = 12, 20_000  # the points at which a simpler difference is evaluated, and the most digits of two values that are shown
@@ -154,7 +155,7 @@ class Comparison:
                 self.program = Evaluator([self.a, self.b, *conditions, *self._terms()], self.inner)
         except Unknown as unknown:
             return self._identity(NOT_CHECKABLE, str(unknown))
-        witness = self._first_difference()
+        witness = self._first_difference(self._candidates(), self._is_enough)
         if witness is not None:
             if self.unknown:
                 return self._identity(NOT_CHECKABLE, f"it depends on what {', '.join(self.unknown)} is")
@@ -169,15 +170,19 @@ class Comparison:
         literal = self._vanishes()
         if literal:
             return self._identity(PROVED, f"the difference is literally 0, and {self._agreement()}")
+        witness = self._first_difference(self.coverage.sides())
+        if witness is not None:
+            return self._refutation(witness)
         found = self._difference_on(self.coverage.boundaries())
         found = self._literal_difference() if found is None else found
         if found is not None:
             return found
         condition = self.coverage.unvisited()
-        if condition is not None:
-            names = {inner: s for inner, s in zip(self.inner, self.symbols)}
-            return self._identity(NOT_CHECKABLE, f"{self._agreement()}, but on one side of a condition: {condition.xreplace(names)}")
-        return self._identity(VERIFIED, f"{self._agreement()}; the difference was not brought to a literal 0")
+        shown = None if condition is None else condition.xreplace({inner: s for inner, s in zip(self.inner, self.symbols)})
+        if condition is not None and condition not in self.coverage.kinks:
+            return self._identity(NOT_CHECKABLE, f"{self._agreement()}, but on one side of a condition: {shown}")
+        unmet = f", and no point is on the other side of {shown}" if condition is not None else ""
+        return self._identity(VERIFIED, f"{self._agreement()}; the difference was not brought to a literal 0{unmet}")
 
     def _agreement(self) -> str:
         where = f"at {self.compared} of {self.wanted} planned point{'s' if self.wanted != 1 else ''}"
@@ -202,6 +207,8 @@ class Comparison:
 
     def _number(self, x: Any) -> Any:
         """A number as a SymPy number with all its digits."""
+        if isinstance(x, sympy.Basic):
+            return x
         if isinstance(x, bool):
             return sympy.true if x else sympy.false
         if isinstance(x, Fraction):
@@ -250,12 +257,18 @@ class Comparison:
         self.wanted = self.wanted + len(first) if self.ranges else 1
         return chain(first, islice(points_in(self.ranges, constants, self.rng), int(3 * self.wanted * self.effort) + 20))
 
-    def _first_difference(self) -> _Witness | None:
-        """The first point where the expressions differ, None if there is none; also counts the points and digits of agreement."""
-        for point in self._candidates():
-            if self.compared >= self.wanted or self.lost >= LOST and not self.compared and not self.program.quick:
+    def _is_enough(self) -> bool:
+        return self.compared >= self.wanted or self.lost >= LOST and not self.compared and not self.program.quick
+
+    def _first_difference(self, points: Iterable[list[Exact]], enough: Callable[[], bool] | None = None) -> _Witness | None:
+        """The first of some points where the expressions differ, None if there is none; also counts the points and digits of agreement."""
+        for point in points:
+            if enough is not None and enough():
                 break
+            lost = self.lost
             digits, values = self._compare_at(point)
+            if enough is None:  # a point of its own, unless there is no value
+                self.wanted += digits is None or digits >= AGREED or self.lost > lost
             if digits is None:
                 return _Witness(point, values)
             if digits >= AGREED:
@@ -272,8 +285,7 @@ class Comparison:
             if isinstance(a, Undecided) or isinstance(b, Undecided):
                 if digits < 4 * FIRST:
                     continue
-                self.lost += 1
-                return 0.0, None
+                return self._compare_exactly(point)
             if isinstance(a, ArithmeticError) or isinstance(b, ArithmeticError):
                 if isinstance(a, ArithmeticError) != isinstance(b, ArithmeticError) and not self.notes:
                     where = ", ".join(f"{s} = {self._number(x)}" for s, x in zip(self.symbols, point))
@@ -288,6 +300,22 @@ class Comparison:
             agreed = self._agreeing_digits([a, b, *(terms if digits > FIRST else ())])
             if agreed >= AGREED:
                 return agreed, (a, b)
+        self.lost += 1
+        return 0.0, None
+
+    def _compare_exactly(self, point: Sequence[Exact]) -> tuple[float | None, Any]:
+        """The comparison at a short rational point by SymPy's exact values, which are on a boundary or a branch cut."""
+        at = dict(zip(self.inner, map(self._number, point)))
+        if at and self.depth < DEPTH and all(abs(k) <= SHORT for x in at.values() for part in x.as_real_imag() for k in (part.p, part.q)) \
+                and tractable(self.a) and tractable(self.b) and not any(e.has(*HELD) for e in (self.a, self.b)):
+            try:
+                inner = Comparison(self.a.xreplace(at), self.b.xreplace(at), None, 1, self.seed, self.effort, self.depth + 1)
+                found = inner.answer()
+            except FAILURES:
+                found = None
+            if found is not None and found.verdict != NOT_CHECKABLE:
+                self.coverage.note([c.xreplace(at) for c in self.coverage.conditions])
+                return (None, found.values) if found.verdict == REFUTED else (found.digits, None)
         self.lost += 1
         return 0.0, None
 

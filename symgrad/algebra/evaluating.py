@@ -234,7 +234,9 @@ def _extreme(larger: bool) -> Step:
         reals = [a.real(x) for x in xs]
         if all(isinstance(x, Fraction) for x in reals):
             return (max if larger else min)(reals)
-        return Sample(*map(max if larger else min, zip(*map(a.sample, reals))))
+        samples = [a.sample(x) for x in reals]
+        largest = Sample(*map(max if larger else min, zip(*samples)))
+        return next((x for x, s in zip(reals, samples) if s == largest), largest)
     return step
 
 

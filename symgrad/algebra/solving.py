@@ -34,7 +34,17 @@ def solutions(condition: Any, inside: Mapping[Any, Any], families: bool = False)
         found = _zeros(condition.lhs - condition.rhs, inside, families, NESTED)
     except FAILURES:
         return None
-    return None if found is None else sorted((at for at in found if _possible(at, inside)), key=lambda at: str(at)[::-1])
+    return None if found is None else sorted((at for at in found if is_possible(at, inside)), key=lambda at: str(at)[::-1])
+
+
+def common_solutions(equations: Sequence[Any]) -> Solutions | None:
+    """The common zeros of several functions, of periodic ones in terms of an integer; None if they are unknown."""
+    return _all_zero(list(equations), {}, True, NESTED)
+
+
+def is_complex(s: Any) -> bool:
+    """Whether a symbol stands for complex numbers: not for real ones, and not if nothing is known about it."""
+    return bool(s.is_complex and not s.is_extended_real)
 
 
 def is_continuous(u: Any) -> bool:
@@ -95,7 +105,7 @@ def _of_factor(f: Any, inside: Mapping[Any, Any], families: bool, depth: int) ->
     symbols = sorted(f.free_symbols, key=lambda s: (s.name == TURN, _is_bounded(s, inside), str(s)))
     for s in symbols:
         slope = sympy.diff(f, s)
-        if s.name != TURN and slope.is_nonzero and s not in slope.free_symbols:
+        if s.name != TURN and slope.is_zero is False and s not in slope.free_symbols:
             return [{s: sympy.expand(s - f / slope)}]
     if len(symbols) == 1 and f.is_polynomial(symbols[0]):
         return _roots(f, symbols[0], families)
@@ -108,16 +118,16 @@ def _of_factor(f: Any, inside: Mapping[Any, Any], families: bool, depth: int) ->
 
 
 def _roots(f: Any, s: Any, families: bool) -> Solutions | None:
-    """The real roots of a polynomial with rational coefficients, or of degree 2."""
+    """The roots of a polynomial with rational coefficients, or of degree 2: the real ones of a real symbol."""
     poly = sympy.Poly(f, s)
     if all(c.is_Rational for c in poly.all_coeffs()):
-        found = list(dict.fromkeys(sympy.real_roots(poly)))
+        found = list(dict.fromkeys(poly.all_roots() if is_complex(s) else sympy.real_roots(poly)))
         return None if not families and any(r.has(sympy.CRootOf) for r in found) else [{s: r} for r in found]
     if poly.degree() != 2 or poly.free_symbols - {s}:
         return None
     a, b, c = poly.all_coeffs()
     inside = sympy.expand(b**2 - 4 * a * c)
-    sign = _sign(inside)
+    sign = 1 if is_complex(s) else _sign(inside)
     if sign is None:
         return None
     return [] if sign < 0 else [{s: sympy.radsimp((-b + side * sympy.sqrt(inside)) / (2 * a))} for side in ((1, -1) if sign else (1,))]
@@ -188,6 +198,13 @@ PERIODIC: dict[Any, Any] = {
     sympy.cos: (lambda v: [sympy.acos(v), -sympy.acos(v)], 2 * sympy.pi),
     sympy.tan: (lambda v: [sympy.atan(v)], sympy.pi),
 }
+COMPLEX: dict[Any, Any] = {
+    sympy.exp: (lambda v: [sympy.log(v)] if v != 0 else [], 2 * sympy.pi * sympy.I), **PERIODIC,
+    sympy.tan: (lambda v: [sympy.atan(v)] if v**2 != -1 else [], sympy.pi),
+    sympy.sinh: (lambda v: [sympy.asinh(v), sympy.pi * sympy.I - sympy.asinh(v)], 2 * sympy.pi * sympy.I),
+    sympy.cosh: (lambda v: [sympy.acosh(v), -sympy.acosh(v)], 2 * sympy.pi * sympy.I),
+    sympy.tanh: (lambda v: [sympy.atanh(v)] if v**2 != 1 else [], sympy.pi * sympy.I),
+}
 
 
 def _of_function(f: Any, inside: Mapping[Any, Any], families: bool, depth: int) -> Solutions | None:
@@ -208,21 +225,40 @@ def _of_function(f: Any, inside: Mapping[Any, Any], families: bool, depth: int) 
         return _of_extreme(g, v, inside, families, depth)
     values: list[Any] | None
     if g.is_Pow and g.exp.is_Rational:
+        if any(map(is_complex, symbols)):
+            return None
         values = _within(0, None, lambda v: [v ** (1 / g.exp)] if v != 0 or g.exp > 0 else [])(v) if g.exp.q > 1 or g.exp.p % 2 == 0 else None
         values = [sign * u for u in values for sign in ((1, -1) if g.exp.p % 2 == 0 and u != 0 else (1,))] if values is not None else None
     elif g.is_Pow and not g.base.free_symbols and g.base.is_positive:
         return _zeros(g.exp * sympy.log(g.base) - sympy.log(v), inside, families, depth - 1) if _sign(v) == 1 else [] if _sign(v) in (0, -1) else None
+    elif any(map(is_complex, symbols)):
+        values = _of_complex_function(g, v, families)
     elif type(g) in ONCE:
         values = ONCE[type(g)](v)
     elif type(g) in PERIODIC:
         principal, period = PERIODIC[type(g)]
         bounded = _within(-1, 1, principal)(v) if type(g) is not sympy.tan else principal(v)
-        values = None if bounded is None or bounded and not families else \
-            [u + period * sympy.Dummy(TURN, integer=True) for k, u in enumerate(bounded)
-             if not any(((u - other) / period).is_integer for other in bounded[:k])]
+        values = None if bounded is None or bounded and not families else _family(bounded, period)
     else:
         return None
     return None if values is None else _union([g.args[0] - u for u in values], inside, families, depth)
+
+
+def _family(principal: Sequence[Any], period: Any) -> list[Any]:
+    """Values plus all multiples of a period, those that differ by a multiple once."""
+    return [u + period * sympy.Dummy(TURN, integer=True) for k, u in enumerate(principal)
+            if not any(((u - other) / period).is_integer for other in principal[:k])]
+
+
+def _of_complex_function(g: Any, v: Any, families: bool) -> list[Any] | None:
+    """The complex arguments at which a function is v."""
+    if isinstance(g, sympy.log):
+        turn = sympy.im(v) / sympy.pi
+        return ([sympy.exp(v)] if -1 < turn <= 1 else []) if turn.is_comparable else None
+    if type(g) not in COMPLEX or not families:
+        return None
+    principal, period = COMPLEX[type(g)]
+    return _family(principal(v), period)
 
 
 def _union(equations: Sequence[Any], inside: Mapping[Any, Any], families: bool, depth: int) -> Solutions | None:
@@ -271,7 +307,7 @@ def _of_extreme(g: Any, v: Any, inside: Mapping[Any, Any], families: bool, depth
     return None if found is None else [at for at in found if all((side * (u.xreplace(at) - v)).is_positive is not True for u in g.args)]
 
 
-def _possible(at: Mapping[Any, Any], inside: Mapping[Any, Any]) -> bool:
+def is_possible(at: Mapping[Any, Any], inside: Mapping[Any, Any]) -> bool:
     """Whether the numbers among the solutions lie in the ranges of their symbols."""
     for s, x in at.items():
         facts = (s.is_extended_positive, x.is_extended_nonpositive), (s.is_extended_negative, x.is_extended_nonnegative), (s.is_zero is False, x == 0)

@@ -42,7 +42,8 @@ Exact: TypeAlias = "Fraction | Gaussian"
 Number: TypeAlias = "Fraction | Gaussian | Sample"
 
 
-def _gaussian(real: Fraction, imag: Fraction) -> Exact:
+def gaussian(real: Fraction, imag: Fraction) -> Exact:
+    """A complex number, as a `Fraction` if it is real."""
     return Gaussian(real, imag) if imag else real
 
 
@@ -54,7 +55,7 @@ def _times(x: Exact, y: Exact) -> Exact:
     if isinstance(x, Fraction) and isinstance(y, Fraction):
         return x * y
     (a, b), (c, d) = _parts(x), _parts(y)
-    return _gaussian(a * c - b * d, a * d + b * c)
+    return gaussian(a * c - b * d, a * d + b * c)
 
 
 def _inverse(x: Exact) -> Exact:
@@ -62,7 +63,7 @@ def _inverse(x: Exact) -> Exact:
     size = a * a + b * b
     if not size:
         raise Undefined("division by zero")
-    return _gaussian(a / size, -b / size)
+    return gaussian(a / size, -b / size)
 
 
 def _bits(x: Exact) -> int:
@@ -155,7 +156,7 @@ class Arithmetic:
         """The sum of numbers."""
         real = sum((_parts(x)[0] for x in terms if not isinstance(x, Sample)), Fraction(0))
         imag = sum((x.imag for x in terms if isinstance(x, Gaussian)), Fraction(0))
-        exact = _gaussian(real, imag)
+        exact = gaussian(real, imag)
         samples = [x for x in terms if isinstance(x, Sample)]
         if not samples:
             return self.exact_or_sample(exact)

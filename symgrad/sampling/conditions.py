@@ -119,7 +119,8 @@ def zeros(e: sympy.Expr, x: sympy.Symbol) -> list[float]:
     def signs(at: np.ndarray) -> np.ndarray:
         try:
             with np.errstate(all="ignore"):
-                return np.sign(np.broadcast_to(np.asarray(f(at), dtype=np.float64), at.shape))
+                found = np.asarray(f(at))
+                return np.sign(np.broadcast_to(found.real.astype(np.float64), at.shape)) * (found.imag == 0)
         except (TypeError, ValueError, ArithmeticError, NameError, AttributeError):  # NumPy cannot compute the expression
             return np.zeros(at.shape)
 
