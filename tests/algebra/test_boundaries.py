@@ -154,8 +154,8 @@ def test_what_holds_on_every_boundary_keeps_its_verdict(a, b):
 
 
 def test_solutions_satisfy_their_equation():
-    equations = [e for e in (*(c.lhs - c.rhs for c in (c for kind in TOUCHED if kind != "slopes of 0" for c in TOUCHED[kind]) if not isinstance(c, And)), x**2 - 2,
-                                  sin(3 * x) - sqrt(2) / 2, tanh(x) - Rational(1, 3))]
+    touched = [c.lhs - c.rhs for kind in TOUCHED if kind != "slopes of 0" for c in TOUCHED[kind] if not isinstance(c, And)]
+    equations = [*touched, x**2 - 2, sin(3 * x) - sqrt(2) / 2, tanh(x) - Rational(1, 3)]
     for e in equations:
         found = solutions(Eq(e, 0, evaluate=False), {}, families=True)
         assert found or e.has(sqrt(p)), e
