@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import mpmath
@@ -13,14 +13,16 @@ import sympy
 from symgrad.algebra.limits import poll
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.digits import Undefined
-from symgrad.checks.comparing import BY_DEFINITION, BY_SYMPY, Comparison, compare_at
-from symgrad.checks.definition import Limit
+from symgrad.checks.comparing import BY_DEFINITION, BY_SYMPY, Comparison, Index, compare_at, has_own_rules
+from symgrad.checks.definition import UNDECIDED, Limit
 from symgrad.checks.measuring import DEFAULT, Tolerances, find_wrong_op
 from symgrad.checks.repeating import require_no_chance, require_same
+from symgrad.checks.saturated import saturated_points, wrong_in_floats
 from symgrad.diagnose.kinks.kinks import note
-from symgrad.engine.graph_breaks import difference
+from symgrad.engine.graph_breaks import SELECTING, difference
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, silence
 from symgrad.graph.common import Refused
+from symgrad.graph.order import upstream
 from symgrad.proofs import formulas
 from symgrad.reference.accuracy import Accuracy, is_worse, worst_errors
 from symgrad.reference.exact import FULL, ComparedNumber, OracleComparison
@@ -28,7 +30,7 @@ from symgrad.reference.rigorous import carrier, enclosures
 from symgrad.reference.run import Run
 from symgrad.reference.sources import differences
 from symgrad.reference.template import NoFormula
-from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, label
+from symgrad.reports.base import IMPRECISE, NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, at, first_line, label, message_of, pair, ulp_text
 from symgrad.reports.report import Counterexample, Report
 from symgrad.sampling.conditions import boundary_points, constants_of_code, constants_of_graph, numbers_around
 from symgrad.sampling.points import Point, as_point, flat, random_direction, random_points, shrink_values, special_points
@@ -56,9 +58,13 @@ class Checker:
         self.report = Report(problem.name, NOT_CHECKABLE, "", order, {i.name: i.value for i in problem.inputs}, self.names)
         self.errors: dict[int, Accuracy] = {}
         self.refuted: tuple[Point, Comparison] | None = None
-        self.conventions: dict[str, Limit] = {}  # derivatives that do not exist at the given point
+        self.conventions: dict[Index, Limit] = {}  # derivatives that do not exist at the given point
         self.graph_mismatch: tuple[Point, str] | None = None  # a point where the recorded graph is not the function, and the difference
-        self.by = "sympy.diff"
+        self.given = ""  # why the given point was left out
+        self.lost: list[str] = []  # the numbers at the given point whose digits are lost
+        self.raised: list[str] = []  # the points at which the function raises, with the errors
+        self.error: Exception | None = None  # the last one
+        self.by = BY_SYMPY
         self.local_reason: str | None = None  # the reason why the formula holds near the given point only
         self.compared: list[np.ndarray] = []
         self.visited: dict[bytes, np.ndarray] = {}  # points inside the range of the tolerances
@@ -94,6 +100,7 @@ class Checker:
             report.notes.append(found)
         self.progress("comparing the given point", 0, 1)
         self.base = base
+        self.selects = bool(base.escapes.lines) or any(getattr(getattr(n, "op", None), "name", "") in SELECTING for n in upstream([base.root]))
         self._compare(problem.point, base, given=True)
         if self.rigorous:
             self.progress("enclosing the given point", 0, 1)
@@ -153,21 +160,22 @@ class Checker:
         compared = compare_at(flat(point), run, self.order, random_direction(n, rng), full, self._run_beside, printed)
         self.by = BY_SYMPY if compared.by == BY_DEFINITION else compared.by
         if given:
-            self.conventions = {label(len(index), index, self.names): limit for index, limit in compared.conventions.items()}
+            self.conventions = compared.conventions
+            self.lost = [f"{label(len(i), i, self.names)} is {{}}, but the true one is {{}}".format(*pair(*values)) for i, *values in compared.lost]
         if compared.left_out and compared.culprit is None:
             setattr(found, compared.left_out, getattr(found, compared.left_out) + 1)
             if given:
-                why = ("too many digits would be needed to compare" if compared.undecided else
-                       "the derivative does not exist or is infinite" if compared.left_out == "singular" else
-                       "there is a kink or the border of a branch, where a derivative is a convention")
-                self.report.notes.append(f"at the given point {why}; other points were compared")
+                self.given = ("too many digits would be needed to compare" if compared.undecided else
+                              "the derivative does not exist or is infinite" if compared.left_out == "singular" else
+                              "there is a kink or the border of a branch, where a derivative is a convention")
+                self.report.notes.append(f"at the given point {self.given}; other points were compared")
             return True
         graph_mismatch = self.problem.graph_mismatch(run)
         if graph_mismatch is not None:
             self.graph_mismatch = point, graph_mismatch
             return False
-        if run is not self.base and (run.escapes.lines or self.base.escapes.lines) and run.escapes.truths == self.base.escapes.truths:
-            self.local_reason = self.local_reason or difference(self.base, run)
+        if run is not self.base and self.selects and run.escapes.truths == self.base.escapes.truths:
+            self.local_reason = self.local_reason or difference(self.base, run, True)
         if random:
             found.random += 1
         else:
@@ -180,19 +188,24 @@ class Checker:
             found.digits = min(found.digits or compared.digits, compared.digits)
             if not compared.measured:
                 self.compared.append(flat(point))
-            self._measure_floats(run, compared.exact, given, rng)
-        return True
+            if self._measure_floats(run, compared.exact, given, rng):
+                compared.culprit = wrong_in_floats(flat(point), run, compared.exact, self._run_beside)
+                compared.in_floats = compared.culprit is not None
+        if compared.in_floats:
+            self.refuted = point, compared
+        return not compared.in_floats
 
     def _run_beside(self, vector: np.ndarray) -> Run | None:
         """A run at another point; None if the function raises there."""
         try:
             with silence():
                 return self.problem.run(as_point(self.problem.point, vector), named=True)
-        except Exception:  # a user's function can raise anything outside its domain
+        except Exception as error:  # a user's function can raise anything outside its domain
+            self.error = error
             return None
 
-    def _measure_floats(self, run: Run, exact: OracleComparison, given: bool, rng: np.random.Generator) -> None:
-        """Update the largest errors of the library's floats with those at one point."""
+    def _measure_floats(self, run: Run, exact: OracleComparison, given: bool, rng: np.random.Generator) -> bool:
+        """Update the largest errors of the library's floats with those at one point; whether a derivative has an error beyond its tolerance."""
         values: dict[int, np.ndarray] = {0: np.asarray(run.result.value)}
         with silence():
             values[1] = run.gradient()
@@ -200,14 +213,22 @@ class Checker:
                 values |= {k: v for k, v in ((2, self.report.hessian), (3, self.report.third)) if v is not None}
             elif self.order >= 2 and len(self.names) <= FULL:
                 values[2] = run.derivatives(2)
-        for found in worst_errors(run, exact, exact.entries(), values, self.names, rng):
+        errors = worst_errors(run, exact, exact.entries(), values, self.names, rng)
+        for found in errors:
             best = self.errors.get(found.order)
             if best is None or is_worse(found, best):
                 self.errors[found.order] = found
+        beyond = [e for e in errors if not e.ulp <= self.tolerances.units * max(e.condition, 1)]
+        if given:
+            self.lost += [f"{e.where} is {{}}, but the true one is {{}}: {ulp_text(e.ulp)} ULP away".format(*pair(e.value, e.truth)) for e in beyond]
+        return any(e.order for e in beyond)
 
     def _run_at(self, point: Point) -> Run | None:
         """A run at another point; None if the function raises or has no finite value there."""
         run = self._run_beside(flat(point))
+        if run is None:
+            inputs = {i.name: v for i, v in zip(self.problem.inputs, point)}
+            self.raised.append(f"{at(inputs)}: {first_line(message_of(self.error))}")  # type: ignore[arg-type]
         return run if run is not None and np.isfinite(run.result.value) else None
 
     def _sample(self, base: Run) -> None:
@@ -253,6 +274,8 @@ class Checker:
             symbols = [sympy.Symbol(name, real=True) for name in self.names]
             yield from boundary_points([*self.rules, *self.report.conditions], symbols, [point.tolist(), np.resize(SHORT_NUMBERS, n).tolist()],
                                        limit=most)
+        if has_own_rules(base):
+            yield from saturated_points(point, self._run_beside, min(self.order, 2))
         named = constants_of_code(self.problem.function)
         if not self.rules:
             with silence():
@@ -281,7 +304,8 @@ class Checker:
         self.progress("proving", 0, 1)
         where = f"{points.random} random and {points.special} special points"
         measured = f", of which {points.measured} by the limits of difference quotients (measured)" if points.measured else ""
-        failure = (f"the formula is that near the given point: {self.local_reason}, by {base.escapes}" if self.local_reason is not None else
+        failure = (f"the formula is that near the given point: {self.local_reason}" + f", by {base.escapes}" * bool(base.escapes.lines)
+                   if self.local_reason is not None else
                    formulas.reason_unproved(base, self.names, self.order, self.compared, self.effort))
         if failure is None:
             report.verdict = PROVED
@@ -291,10 +315,27 @@ class Checker:
             report.verdict = VERIFIED
             report.reason = f"the rules agree with {self.by} to {points.digits:.0f} digits at {where}{measured}"
             report.notes.append(f"not proved: {failure}")
-        if self.conventions:
-            names = [f"{name} (it is {limit.text})" for name, limit in self.conventions.items()]
-            report.reason += (f"; at the given point {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''} "
-                              f"{'is a convention' if len(names) == 1 else 'are conventions'}")
+        report.reason += self._exceptions()
+        if self.raised:
+            report.notes.append(f"the function raises at {len(self.raised)} of {points.planned} points, as at {self.raised[0]}")
+        if self.lost:
+            report.notes.append(f"but for its floats it is {report.verdict}: {report.reason}")
+            report.verdict, report.reason = IMPRECISE, f"at the given point digits are lost: {'; '.join(self.lost)}"
+
+    def _exceptions(self) -> str:
+        """The derivatives at the given point that are conventions, or were not compared, in words."""
+        limits = {index: limit for index, limit in self.conventions.items() if limit.kind != UNDECIDED}
+        undecided = [label(len(index), index, self.names) for index in self.conventions if index not in limits]
+        names = [f"{label(len(index), index, self.names)} (it is {limit.text})" for index, limit in limits.items()]
+        many, out = len(names) > 1, ""
+        if names:
+            out = (f"; at the given point {_listed(names)} {'are conventions' if many else 'is a convention'}"
+                   + (f", and so are {'their' if many else 'its'} derivatives" if self.order > min(map(len, limits)) else ""))
+        if undecided:
+            out += f"; at the given point {_listed(undecided)} could not be decided"
+        if self.given and not self.conventions:
+            out += f"; the derivatives at the given point were not compared: {self.given}"
+        return out
 
     def _refute_graph(self, point: Point, how: str) -> None:
         """Compare the derivatives of a graph that is not the function with difference quotients of the function."""
@@ -337,6 +378,8 @@ class Checker:
                 return False
             try:
                 again = compare_at(vector, run, max(culprit.order, 1), u, None, self._run_beside)
+                if compared.in_floats and again.culprit is None and not again.left_out:
+                    again.culprit = wrong_in_floats(vector, run, again.exact, self._run_beside)
             except (Undefined, NoFormula):
                 return False
             if again.culprit is None or plain and not _differ_as_floats(again.culprit) or again.by == BY_DEFINITION != compared.by:
@@ -358,7 +401,7 @@ class Checker:
         if not found.order:
             report.reason = f"the function gives {where} = {rule:.12g}, its formula {truth:.12g}"
         else:
-            report.reason = f"the rules give {where} = {rule:.12g}, " + (
+            report.reason = f"the rules{' in the branch that floats take' * compared.in_floats} give {where} = {rule:.12g}, " + (
                 "but the value jumps there, so that there is no derivative" if np.isnan(truth) else f"{by} gives {truth:.12g}")
         if wrong is not None and not wrong[1]:
             report.reason += f"; {wrong[0]} declares a formula with another value than its forward computes"
@@ -376,6 +419,10 @@ def _differ_as_floats(e: ComparedNumber) -> bool:
     """Whether the two values of an entry differ as floats; NaN differs from everything."""
     rule, truth = float(e.rule), float(e.reference)
     return not abs(rule - truth) <= 1e-12 * abs(truth)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join([*names[:SHOWN], *["..."] * (len(names) > SHOWN)])
 
 
 def _loss_text(e: Accuracy) -> str:

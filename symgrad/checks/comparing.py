@@ -14,7 +14,8 @@ from symgrad.algebra.ladder import DIGITS
 from symgrad.autograd.context import FunctionNode
 from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.declared import node_of_another_formula
-from symgrad.checks.definition import EXISTS, JUMP, KINK, ONE_SIDED, UNDECIDED, Definition, Limit
+from symgrad.checks.definition import EXISTS, JUMP, KINK, NONE, ONE_SIDED, UNDECIDED, Definition, Limit
+from symgrad.checks.saturated import own_branch
 from symgrad.diagnose.kinks.switches import switches
 from symgrad.frameworks.differentiation_task import silence
 from symgrad.graph.common import Refused
@@ -28,6 +29,7 @@ from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 
 Index = tuple[int, ...]
+LOST, ROUNDED = 2.0**-20, 2.0**-40  # parts of a limit, and of the largest number of its order, by which a float may differ from it
 MAX_DEFINED_INPUTS = 16  # inputs up to which derivatives are taken by definition
 QUOTIENTS, BY_SYMPY, BY_DEFINITION = "the difference quotient of the value in many digits", "sympy.diff", "the limit of its difference quotients"
 
@@ -37,7 +39,8 @@ class Comparison:
     """What was found at a point: to how many digits both ways agree, or the first number in which they differ, or why the point is left out.
 
     `left_out` is "kinks" or "singular", `conventions` has the derivatives that do not exist, by index; `measured` counts those that were
-    compared with limits of difference quotients.
+    compared with limits of difference quotients. `in_floats` is for a culprit in a branch that floats alone take; `lost` has printed numbers that are
+    not the limits, though the rules in many digits are: name, float, limit.
     """
 
     exact: OracleComparison
@@ -46,8 +49,10 @@ class Comparison:
     culprit: ComparedNumber | None = None
     left_out: str = ""
     undecided: bool = False
+    in_floats: bool = False
     conventions: dict[Index, Limit] = field(default_factory=dict)
     measured: int = 0
+    lost: list[tuple[Index, float, float]] = field(default_factory=list)
 
 
 def compare_at(point: np.ndarray, run: Run, order: int, direction: np.ndarray, full: int | None, beside: Callable[[np.ndarray], Run | None],
@@ -64,7 +69,10 @@ def compare_at(point: np.ndarray, run: Run, order: int, direction: np.ndarray, f
         with contextlib.suppress(Undefined):
             out.culprit = ComparedNumber(0, (), False, exact.evaluation(DIGITS).value, mpmath.mpf(float(run.result.value)))
             return out
-    if out.culprit is not None and not left_out:
+    if out.culprit is not None and not out.culprit.order and own_branch(run):
+        out.lost.append(((), float(run.result.value), float(out.culprit.rule)))
+        out.left_out, out.culprit = "kinks", None
+    elif out.culprit is not None and not left_out:
         if not exact.replayed and point.size <= MAX_DEFINED_INPUTS and _is_right(out.culprit, point, run, exact, beside):
             out.culprit, out.digits, out.measured = None, None, 1
     elif exact.replayed or point.size > MAX_DEFINED_INPUTS or not left_out and not has_border(run):
@@ -86,6 +94,9 @@ def _compare_with_definition(out: Comparison, left_out: str, point: np.ndarray, 
             wrong = not limit.agrees(claimed)
             if not wrong and shown is not None and not np.isfinite(shown):
                 wrong, claimed = True, mpmath.mpf(shown)
+            elif not wrong and shown is not None and printed is not None and not abs(shown - limit.value) <= (
+                    LOST * abs(limit.value) + ROUNDED * np.max(np.abs(printed[len(index)]))):
+                out.lost.append((index, shown, float(limit.value)))
             out.measured += 1
         else:
             wrong = limit.kind == JUMP and finite and _is_own_border(run)
@@ -97,7 +108,7 @@ def _compare_with_definition(out: Comparison, left_out: str, point: np.ndarray, 
             out.culprit, out.by = ComparedNumber(len(index), index, False, limit.value, claimed), BY_DEFINITION
             return
     kinds = {limit.kind for limit in out.conventions.values()}
-    if not left_out and kinds <= {UNDECIDED}:  # SymPy's derivatives agree, and nothing says that they are not those of the function
+    if not left_out and kinds <= {UNDECIDED, NONE}:  # SymPy's derivatives agree, and nothing says that they are not those of the function
         out.conventions = {}
     elif kinds:
         out.left_out = "kinks" if kinds & {KINK, JUMP} or left_out == "kinks" else "singular"
@@ -166,5 +177,14 @@ def has_border(run: Run) -> bool:
 def _is_own_border(run: Run) -> bool:
     """Whether the border at the point is inside an op that is not the library's: its rule then claims a derivative where there is none."""
     nodes = _nodes([run.root])
-    own = [node for node in nodes if isinstance(node, FunctionNode) or node.op.name not in BUILT_IN]
+    own = [node for node in nodes if _is_own(node)]
     return bool(own) and not any(True for node in nodes if node not in own for _ in switches(node, 0.0))
+
+
+def has_own_rules(run: Run) -> bool:
+    """Whether an op of a run is not the library's."""
+    return any(map(_is_own, _nodes([run.root])))
+
+
+def _is_own(node: Any) -> bool:
+    return isinstance(node, FunctionNode) or node.op.name not in BUILT_IN

@@ -45,11 +45,12 @@ class CrossChecker:
         self.derivatives, self.truth, self.report, self.domains = derivatives, truth, report, list(domains)
         self.adapter, self.arguments, self.base = derivatives.adapter, list(base), list(base.values())
         self.requested, self.effort, self.seed, self.progress = points, effort, seed, progress
-        self.measure = Measure(report.names, tolerances, self._inputs_by_name, self.shadow_values)
+        self.measure = Measure(report.names, tolerances, self._inputs_by_name, self.shadow_values, self._truths_at)
         self.programs: dict[tuple[bytes, int], dict[int, ShadowDerivatives | None]] = {}
         self.conventions: dict[str, tuple[np.ndarray, Limit]] = {}  # derivatives that do not exist, with the first point of each
         self.found: dict[int, list[tuple[np.ndarray, Finding]]] = {k: [] for k in range(report.order + 1)}
 
+    levels = Levels()  # of the point that was compared last
     named: Sequence[float] = ()  # constants in the function's source
     visited: Sequence[np.ndarray] = ()  # further points
     most_special: int | None = None  # special points, if they are limited
@@ -79,12 +80,18 @@ class CrossChecker:
     def _derivatives_at(self, vector: np.ndarray, order: int | None = None) -> Levels:
         return self.derivatives.at(as_point(self.base, vector), self.report.order if order is None else order)
 
+    def _truths_at(self, vector: np.ndarray) -> ReferenceValues:
+        """The reference values at a point. Raises Undefined where there are none."""
+        return self.truth.reference_values(as_point(self.base, vector), self.report.order, self.derivatives.full, self.derivatives.direction)
+
     def compared(self, vector: np.ndarray, order: int) -> tuple[dict[int, Finding], ReferenceValues, dict[tuple[int, ...], Limit]]:
         """The worst finding of each order at a point, the reference values, and the derivatives that do not exist. Raises Undefined."""
-        truths = self.truth.reference_values(as_point(self.base, vector), self.report.order, self.derivatives.full, self.derivatives.direction)
+        truths = self._truths_at(vector)
         if not truths.kink and truths.order == self.report.order or vector.size > MAX_DEFINED_INPUTS or isinstance(self.truth, DifferenceSource):
-            return self.measure.findings(vector, self._derivatives_at(vector, min(truths.order, order)), truths), truths, {}
+            self.levels = self._derivatives_at(vector, min(truths.order, order))
+            return self.measure.findings(vector, self.levels, truths), truths, {}
         levels, known, missing = self._derivatives_at(vector, order), 0 if truths.kink else truths.order, {}
+        self.levels = levels
         entries = [e for e in truths.entries if e.order <= known]
 
         def program(signs: tuple[int, ...]) -> Oracle | None:
@@ -103,11 +110,18 @@ class CrossChecker:
         found = ReferenceValues(entries)
         return self.measure.findings(vector, levels, found), found, missing
 
+    def _compared_twice(self, vector: np.ndarray, order: int) -> tuple[dict[int, Finding], ReferenceValues, dict[tuple[int, ...], Limit]]:
+        """As `compared`. Raises NotCheckable if what differs from the reference values is not the same in another call."""
+        found = self.compared(vector, order)
+        if any(not f.agrees for f in found[0].values()):
+            self._require_same_derivatives(vector, self.levels)
+        return found
+
     def _findings_at(self, vector: np.ndarray) -> dict[int, Finding] | None:
         """The worst finding of each order at a point; None if the formula has no value there."""
         points = self.report.points
         try:
-            findings, truths, missing = self.compared(vector, self.report.order)
+            findings, truths, missing = self._compared_twice(vector, self.report.order)
         except Undecided:
             points.singular += 1
             return None
@@ -144,14 +158,18 @@ class CrossChecker:
         vector = flat(self.base)
         self.first = before or self._derivatives_at(vector)
         for _ in range(REPEATED_CALLS):
-            second = self._derivatives_at(vector)
-            for k, value in self.first.values.items():
-                again = second.values.get(k)
-                if again is not None and not are_equal(value, again):
-                    raise NotCheckable(reason(lambda k=k: self._derivatives_at(vector).values.get(k), value, again,  # type: ignore[misc]
-                                              self.report.function, _name_of_order(k)))
+            self._require_same_derivatives(vector, self.first)
         if before is None:
             self._require_no_chance(vector)
+
+    def _require_same_derivatives(self, vector: np.ndarray, first: Levels) -> None:
+        """Raise NotCheckable if a call gives other derivatives than the first one."""
+        second = self._derivatives_at(vector, max(first.values, default=0))
+        for k, value in first.values.items():
+            again = second.values.get(k)
+            if again is not None and not are_equal(value, again):
+                raise NotCheckable(reason(lambda k=k: self._derivatives_at(vector).values.get(k), value, again,  # type: ignore[misc]
+                                          self.report.function, _name_of_order(k)))
 
     def _require_no_chance(self, vector: np.ndarray) -> None:
         order = min(self.first.values, default=None)
@@ -305,7 +323,7 @@ class CrossChecker:
     def _finding_at(self, vector: np.ndarray, order: int) -> Finding | None:
         """The worst finding of an order at a point, without counting the point in the report."""
         try:
-            return self.compared(vector, order)[0].get(order)
+            return self._compared_twice(vector, order)[0].get(order)
         except Undefined:
             return None
 

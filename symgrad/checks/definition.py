@@ -30,7 +30,7 @@ SLOWEST = mpmath.mpf(2) ** -2  # the convergence from one t to the next, at leas
 EQUAL = mpmath.mpf(2) ** -34  # limits from two sides that differ by less are the same
 BIG = 10**4  # the largest number of evaluations of a program for the second derivatives at a point
 
-EXISTS, ONE_SIDED, KINK, INFINITE, JUMP, UNDECIDED = "exists", "one-sided", "kink", "infinite", "jump", "undecided"
+EXISTS, ONE_SIDED, KINK, INFINITE, JUMP, NONE, UNDECIDED = "exists", "one-sided", "kink", "infinite", "jump", "none", "undecided"
 
 
 class Limit(NamedTuple):
@@ -46,8 +46,8 @@ class Limit(NamedTuple):
         """The derivative in words."""
         shown = sorted({number(float(side)) for side in self.sides if side is not None})
         return {EXISTS: number(float(self.value)), ONE_SIDED: f"{number(float(self.value))} on the one side where the function is defined",
-                KINK: f"{' and '.join(shown)} from different sides", INFINITE: "infinite", JUMP: "none, since the value jumps"}.get(
-                    self.kind, "not decided")
+                KINK: f"{' and '.join(shown)} from different sides", INFINITE: "infinite", JUMP: "none, since the value jumps",
+                NONE: "none, since the function has no finite value beside the point"}.get(self.kind, "not decided")
 
     def agrees(self, claimed: Any) -> bool:
         """Whether a number is the derivative, up to the error of the limit."""
@@ -97,6 +97,8 @@ class Definition:
             if side is not None and mpmath.isinf(side.value) and len(index) == 1 and self._jumps(index[0], signs[0]):
                 return Limit(JUMP)
             sides.append(side)
+        if not sides:
+            return Limit(NONE)
         shown = tuple(None if side is None else side.value for side in sides)
         decided = [side for side in sides if side is not None]
         if not decided or len(decided) < len(sides):

@@ -15,7 +15,9 @@ import numpy as np
 import sympy
 
 from symgrad.algebra.ladder import condition
+from symgrad.carriers.digits import Undefined
 from symgrad.checks.declared import declares_another_formula
+from symgrad.checks.saturated import BESIDE, wrong_in_floats
 from symgrad.dtypes.ulp import Ulp, ulp_of
 from symgrad.engine.recording import core
 from symgrad.factories.creation import tensor
@@ -28,7 +30,7 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.accuracy import FACTOR, RoundedEvaluation
 from symgrad.reference.exact import OracleComparison, agreement
-from symgrad.reference.run import Run
+from symgrad.reference.run import Run, flat
 from symgrad.reference.sources import MARGIN, VAGUE, ReferenceNumber, ReferenceValues
 from symgrad.reports.base import first_line, label, message_of
 from symgrad.reports.report import Agreement, Finding
@@ -87,7 +89,9 @@ class Tolerances:
         return vector if self.range is None else np.where(vector == 0, vector, np.copysign(np.clip(np.abs(vector), *self.range), vector))
 
     def refuse(self, name: str, value: np.ndarray) -> None:
-        """Raise ValueError for an input outside the range."""
+        """Raise ValueError for an input that is not finite or outside the range."""
+        if not np.isfinite(value).all():
+            raise ValueError(f"check: the input {name} is {value[~np.isfinite(value)].flat[0]}, where no function has a derivative; give a number")
         outside = value[value != self.inside(value)]
         if outside.size:
             raise ValueError(f"check: the input {name} = {float(outside[0]):g} lies outside range={self.range!r}; give one inside, or a wider range")
@@ -118,8 +122,8 @@ class Measure:
     """
 
     def __init__(self, names: Sequence[str], tolerances: Tolerances, point_of: Callable[[np.ndarray], dict[str, Any]],
-                 program: Callable[[np.ndarray, int], Iterator[ShadowDerivatives | None]]):
-        self.names, self.tolerances, self.point_of, self.program = names, tolerances, point_of, program
+                 program: Callable[[np.ndarray, int], Iterator[ShadowDerivatives | None]], truths_at: Callable[[np.ndarray], ReferenceValues]):
+        self.names, self.tolerances, self.point_of, self.program, self.truths_at = names, tolerances, point_of, program, truths_at
 
     def findings(self, vector: np.ndarray, levels: Levels, truths: ReferenceValues) -> dict[int, Finding]:
         """The worst finding of each order that can be compared."""
@@ -152,18 +156,19 @@ class Measure:
                 moved = mpmath.mpf(0) if absolute_condition is None else absolute_condition[k]
                 found, allowed = self._finding(t, value, distance, moved, scale, kind, slack, where, vector)
                 if not found.agrees:
-                    self._explain(found, t, rounded, self.program(vector, t.order), allowed)
+                    self._explain(found, t, rounded, self.program(vector, t.order), allowed, vector)
                 if t.order not in out or is_worse(found, out[t.order]):
                     out[t.order] = found
         return out
 
     def _explain(self, found: Finding, t: ReferenceNumber, rounded: RoundedEvaluation, program: Iterator[ShadowDerivatives | None],
-                 allowed: Any) -> None:
+                 allowed: Any, vector: np.ndarray) -> None:
         """Determine whether an error is a loss of digits: by the shadow values of the program, or by the rounded steps of the formula."""
-        followed = False
+        followed = departed = False
         for exact in program:
             if exact is None:
                 break
+            departed = exact.shadow.departed
             number = exact.values[t.order][t.index]
             followed |= number != found.value
             truth = exact.differences[t.index] if exact.differences is not None else t.value
@@ -174,8 +179,19 @@ class Measure:
             elif _is_rounding(exact, t, number, found.value, float(rounded.kind.epsilon)):
                 found.explained, found.by, found.operation = True, "program", exact.shadow.culprit
             return
-        if not followed and rounded.explain(t, found.value):
+        if departed:  # floats take another branch: explained where that is the right one next to the point
+            found.explained, found.by = self._is_right_beside(vector, found.value, t, allowed), "program"
+        elif not followed and rounded.explain(t, found.value):
             found.explained, found.by = True, "formula"
+
+    def _is_right_beside(self, vector: np.ndarray, value: float, t: ReferenceNumber, allowed: Any) -> bool:
+        """Whether a value is the reference value at a point whose distance rounding explains."""
+        for near in (vector + sign * BESIDE * np.abs(vector) for sign in (1, -1)):
+            with contextlib.suppress(Undefined):
+                if any(abs(e.value - value) <= allowed + 2 * BESIDE * abs(e.value) for e in self.truths_at(near).entries
+                       if (e.order, e.index) == (t.order, t.index)):
+                    return True
+        return False
 
     def _finding(self, t: Any, value: float, distance: Any, moved: Any, scale: Any, kind: Ulp, slack: float | None, where: str,
                  vector: np.ndarray) -> tuple[Finding, Any]:
@@ -325,7 +341,7 @@ MAX_CALLS = 3  # of one op that are checked
 
 
 def find_wrong_op(run: Run, order: int) -> tuple[str, int] | None:
-    """The first op whose derivative differs from SymPy's, and the order; None if every op is right where it was called.
+    """The first op whose derivative differs from SymPy's, with exact numbers or in floats, and the order; None if all are right where called.
 
     Order 0 is for a Function whose declared formula has another value than its forward. An op that is right at order 1 and wrong at
     order 2 has a rule that calls another op, and that one is wrong.
@@ -348,7 +364,8 @@ def _is_wrong(node: Node, order: int) -> bool:
     try:
         with silence():
             alone = _run_alone(node)
-            _, culprit = agreement(OracleComparison(alone, order, np.arange(1.0, 1 + sum(t.numel() for t in alone.leaves)), replay=True))
+            exact = OracleComparison(alone, order, np.arange(1.0, 1 + sum(t.numel() for t in alone.leaves)), replay=True)
+            culprit = agreement(exact)[1] or wrong_in_floats(flat(alone.leaves), alone, exact)
     except Exception:  # an op that cannot be checked alone is skipped
         return False
     return culprit is not None and culprit.order == order

@@ -331,8 +331,15 @@ def _beside(value: np.ndarray, sign: int) -> np.ndarray:
 OF_LENGTHS = ("beyond_zero", "square_of_abs", "square_of_norm", "square_of_hypot")  # beside a power of a length that is 0
 
 
-def difference(first: Any, second: Any) -> str | None:
-    """What differs in the graphs of two calls but for the values of the inputs; None if nothing does."""
+SELECTING = tuple(f"{name}_elements" for name in (*"sort stable_sort topk kthvalue median nanmedian mode cummax cummin".split(), *(
+    f"{kind}max_pool{n}d" for kind in ("", "adaptive_", "fractional_") for n in (2, 3))))  # ops of the places of elements that an order chose
+
+
+def difference(first: Any, second: Any, selections: bool = False) -> str | None:
+    """What differs in the graphs of two calls but for the values of the inputs; None if nothing does.
+
+    Which elements an op selects by their order may differ, as a branch may, unless `selections` are compared, too.
+    """
     one, other = (_without_edges(call.root) for call in (first, second))
     places: list[dict[Any, Any]] = [{None: None} | {leaf: i for i, leaf in enumerate(call.nodes)} for call in (first, second)]
     count = len(first.nodes)
@@ -351,6 +358,9 @@ def difference(first: Any, second: Any) -> str | None:
         if isinstance(a, Leaf):
             if not _same(a.value, b.value):
                 return "a tensor that requires grad has another value at another point"
+        elif _name(a) in SELECTING:
+            if selections and not all(map(_same, _constants(a), _constants(b))):
+                return f"{_name(a).removesuffix('_elements')} selects other elements at another point"
         elif not all(map(_same, _constants(a), _constants(b))):
             return f"a constant of the operation {_name(a)} changes with the inputs"
         places[0][a] = places[1][b] = count + k

@@ -18,6 +18,7 @@ from symgrad.graph.op import REGISTRY
 MOVES = {"broadcast_in_dim", "reshape", "transpose", "squeeze", "expand_dims", "slice", "concatenate", "gather", "dynamic_slice", "rev", "split"}
 NAMES = {"logistic": "sigmoid", "max": "maximum", "min": "minimum", "rem": "fmod", "add_any": "add", "is_finite": "isfinite"}
 SAME = {"convert_element_type", "stop_gradient", "copy", "reduce_precision", "optimization_barrier"}
+COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 REDUCTIONS = {"reduce_sum": "sum", "reduce_max": "amax", "reduce_min": "amin", "reduce_prod": "prod"}
 
 
@@ -64,6 +65,8 @@ class JaxShadow(Shadow):
             return self._evaluated(program, getattr(inner, "consts", ()), operands)
         floats = self._bound(equation, [x for x, _ in operands])
         floats = list(floats) if equation.primitive.multiple_results else [floats]
+        if name in COMPARISONS and any(np.asarray(x).dtype.kind in "fV" for x, _ in operands):
+            self.decide(floats[0], self.apply(name, *(x for _, x in operands)))
         if all(np.asarray(x).dtype.kind not in "fV" for x in floats):
             return [(x, np.asarray(x)) for x in floats]
         exact = self._computed(name, equation, [x for _, x in operands])

@@ -20,6 +20,7 @@ from symgrad.dtypes.ulp import ulp_of
 from symgrad.engine.graph_breaks import Escapes
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.order import upstream
+from symgrad.reference.float_branches import FloatBranches
 from symgrad.reference.recorder import Box, RecordingCarrier
 
 MAX_ERROR = 1e30  # larger errors are set to it
@@ -55,11 +56,12 @@ class Shadow:
     """The shadow values of one run.
 
     `complete` is False once a number left the run in an untracked way; `beyond` is True once a number was so large that the numbers computed from
-    it are unknown.
+    it are unknown. Comparisons are those of floats; `departed` is True once one was another one with many digits.
     """
 
     complete = True
     beyond = False
+    departed = False
 
     def __init__(self) -> None:
         self.recorder = RecordingCarrier(precise, precise.lift_value)
@@ -77,6 +79,10 @@ class Shadow:
         """An op of the registry on shadow values."""
         boxed = [Box(self.recorder, x) if isinstance(x, precise.Digits) else x for x in operands]
         return getattr(self.recorder, name)(*boxed, **options).value
+
+    def decide(self, floats: Any, exact: Any) -> None:
+        """Note a comparison by floats, and with many digits."""
+        self.departed |= not np.array_equal(floats, np.asarray(exact, dtype=bool))
 
     def note(self, name: str, operands: list[tuple[Any, Any]], floats: Any, exact: Any) -> None:
         self.beyond |= any(context.isfinite(y) and context.mag(y) > HUGE for y in np.ravel(exact).tolist() if y)
@@ -149,8 +155,13 @@ class RecordedShadow(Shadow):
 
     def __init__(self) -> None:
         super().__init__()
+        self.recorder = self.branches = FloatBranches()
         self.boxes: dict[Any, Box] = {}
         self.escapes = Escapes()
+
+    @property
+    def departed(self) -> bool:  # type: ignore[override]
+        return self.branches.departed
 
     @property
     def complete(self) -> bool:  # type: ignore[override]

@@ -27,6 +27,7 @@ MOVES = {"cat", "stack", "flip", "roll", "gather", "index", "index_select", "clo
 FILLS = {"zero": 0.0, "zeros_like": 0.0, "new_zeros": 0.0, "ones_like": 1.0, "new_ones": 1.0, "fill": None, "full_like": None, "new_full": None}
 COPIES = {"to_copy", "copy", "lift_fresh_copy", "detach_copy", "lift_fresh"}
 ESCAPES = {"_local_scalar_dense", "equal", "is_nonzero"}
+COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 ARITHMETIC = {"add", "sub", "rsub", "mul", "div", "pow"}
 NAMES = {"absolute": "abs", "true_divide": "div", "subtract": "sub", "multiply": "mul",
          "sgn": "sign", "arctan2": "atan2", "special_expm1": "expm1", "special_log1p": "log1p", "special_xlogy": "xlogy"}
@@ -94,8 +95,12 @@ class TorchShadow(Shadow):
         known = [x.untyped_storage()._cdata in self.memories for x in given]
         if name in ESCAPES and any(known):
             self.complete = False
-        if kernel.is_view or not given or not any(map(self._is_real, given)):
+        if kernel.is_view or not given:
             return kernel(*args, **kwargs)
+        if name in COMPARISONS:
+            found = kernel(*args, **kwargs)
+            self.decide(found.numpy(force=True), self._computed(name, kernel, args, kwargs))
+            return found
         name = name.removesuffix("_").removeprefix("_")
         numbers = (int, float) if name in ARITHMETIC else float
         before = [(self._floats(x), self.read(x)) if isinstance(x, self.torch.Tensor) else (np.asarray(float(x)), precise.lift_value(x))

@@ -6,7 +6,7 @@ of floats; what that branch computes is compared with the derivative.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -14,55 +14,17 @@ import mpmath
 import numpy as np
 
 from symgrad.algebra.limits import poll
-from symgrad.carriers import numeric, precise
 from symgrad.carriers.digits import Undefined
 from symgrad.proofs.case import Key
 from symgrad.proofs.numbers import FIRST, NumericComparison, NumericResult, number
 from symgrad.proofs.regions import ERRORS, zero_switches
-from symgrad.reference.recorder import RecordingCarrier
+from symgrad.reference.float_branches import FloatBranches
 
-DECISIONS = frozenset("eq ne lt le gt ge isnan isinf isfinite sign floor ceil round trunc".split())
 SIZES = (1e-300, 1e-160, 1e-80, 1e-20, 1e-12, 1e-8, 1e-5, 1e-3, 3.7, 6.3, 9.1, 20.7, 27.3, 39.1, 87.9, 127.1, 360.3, 711.7, 800.9, 1e5, 1e9, 1e17,
          1e160, 1e300)
 BASE = 0.5, 1.5, -0.75, 2.5
 TOLERANCE = mpmath.mpf(2) ** -20  # a branch may be an approximation to more digits than floats have left, and is not a wrong one
 SMALLEST, LARGEST = mpmath.mpf("1e-300"), mpmath.mpf("1e300")
-
-
-class FloatBranches(RecordingCarrier):
-    """A recording carrier of many digits, whose decisions are those of floats: beside each value it has that which floats compute.
-
-    `decided` is true if there was a decision, `departed` if one was another one with many digits.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(precise, precise.lift_value)
-        self.floats: dict[int, tuple[Any, Any]] = {}  # by the identity of the value, which is kept, too
-        self.decided = self.departed = False
-
-    def computed(self, op: Any, operands: Sequence[Any], parameters: Sequence[Any]) -> Any:
-        """The value of an op; of a decision that of floats."""
-        y = super().computed(op, operands, parameters)
-        in_floats = [self.nearest(x) for x in operands]
-        plain = [float(p) if isinstance(p, (mpmath.mpf, precise.context.mpf)) else p for p in parameters]
-        try:
-            found = np.asarray(op.forward(numeric, *((in_floats,) if op.arity is None else in_floats), *plain))
-        except ERRORS:
-            found = self.nearest(y)
-        if op.name in DECISIONS:
-            taken = found.ravel().tolist()
-            self.decided = True
-            self.departed |= any(a != b for a, b in zip(taken, y.ravel().tolist(), strict=True))
-            y = precise.Digits.fill([x if isinstance(x, bool) else precise.context.mpf(x) for x in taken], y.shape)
-        self.floats[id(y)] = y, found
-        return y
-
-    def nearest(self, x: Any) -> Any:
-        """The floats beside a value; of an input the nearest ones."""
-        if id(x) not in self.floats:
-            cells = [c if isinstance(c, (bool, int)) else float(c) for c in x.ravel().tolist()]
-            self.floats[id(x)] = x, np.array(cells).reshape(x.shape)
-        return self.floats[id(x)][1]
 
 
 def compare_saturated(numbers: NumericComparison, known: set[Key]) -> dict[Key, NumericResult]:
@@ -86,13 +48,14 @@ def compare_saturated(numbers: NumericComparison, known: set[Key]) -> dict[Key, 
         keys = tuple(key for key in numbers.references if key not in known and key not in out)
         references = numbers.reference_values(keys, [*inner, *numbers.moves], 2 * FIRST)
         for key in keys:
-            wrong = next(((number(c), r) for c, (r, error) in zip(claims[key], references[key]) if _differ(number(c), r, error)), None)
+            wrong = next(((number(c), r) for c, (r, error) in zip(claims[key], references[key]) if differ(number(c), r, error)), None)
             if wrong:
                 out[key] = NumericResult(0, numbers.arguments(inner), *wrong, saturated=True)
     return out
 
 
-def _differ(claim: Any, reference: Any, error: int) -> bool:
+def differ(claim: Any, reference: Any, error: int) -> bool:
+    """Whether a number of the branch of floats is not the reference, which is known up to 2**error; where both are tiny they do not differ."""
     if reference is None or mpmath.mpf(2) ** error > TOLERANCE * abs(reference) / 4 and reference or abs(reference) > LARGEST:
         return False
     if not mpmath.isfinite(claim):
