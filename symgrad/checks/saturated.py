@@ -16,7 +16,7 @@ from symgrad.reference.float_branches import FloatBranches
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 
-DIGITS = 60
+DIGITS, MOST_DIGITS = 60, 5000
 EXACT = -10_000  # the power of two that bounds the error of a reference
 NOISE = mpmath.mpf(10) ** -45  # of the largest number, a difference that is rounding
 BESIDE = 2.0**-50  # of the size of the inputs: what a branch computes is no error where it is right so near
@@ -28,7 +28,7 @@ Beside = Callable[[np.ndarray], Run | None]
 def own_branch(run: Run) -> bool:
     """Whether the function itself, and not a rule, takes another branch in floats than with many digits."""
     recorder = FloatBranches(run.result.value.dtype)
-    with precise.working_precision(DIGITS), np.errstate(all="ignore"):
+    with precise.working_precision(MOST_DIGITS), np.errstate(all="ignore"):
         try:
             recorder.replayed(run.root, run.nodes, [precise.lift_value(leaf.value) for leaf in run.leaves])
         except FAILURES:
