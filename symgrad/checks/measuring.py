@@ -17,7 +17,7 @@ import sympy
 from symgrad.algebra.ladder import condition
 from symgrad.carriers.digits import Undefined
 from symgrad.checks.declared import declares_another_formula
-from symgrad.checks.saturated import BESIDE, wrong_in_floats
+from symgrad.checks.saturated import wrong_in_floats
 from symgrad.dtypes.ulp import Ulp, ulp_of
 from symgrad.engine.recording import core
 from symgrad.factories.creation import tensor
@@ -180,15 +180,15 @@ class Measure:
                 found.explained, found.by, found.operation = True, "program", exact.shadow.culprit
             return
         if departed:  # floats take another branch: explained where that is the right one next to the point
-            found.explained, found.by = self._is_right_beside(vector, found.value, t, allowed), "program"
+            found.explained, found.by = self._is_right_beside(vector, found.value, t, allowed, 4 * float(rounded.kind.epsilon)), "program"
         elif not followed and rounded.explain(t, found.value):
             found.explained, found.by = True, "formula"
 
-    def _is_right_beside(self, vector: np.ndarray, value: float, t: ReferenceNumber, allowed: Any) -> bool:
+    def _is_right_beside(self, vector: np.ndarray, value: float, t: ReferenceNumber, allowed: Any, step: float) -> bool:
         """Whether a value is the reference value at a point whose distance rounding explains."""
-        for near in (vector + sign * BESIDE * np.abs(vector) for sign in (1, -1)):
+        for near in (vector + sign * step * np.abs(vector) for sign in (1, -1)):
             with contextlib.suppress(Undefined):
-                if any(abs(e.value - value) <= allowed + 2 * BESIDE * abs(e.value) for e in self.truths_at(near).entries
+                if any(abs(e.value - value) <= allowed + 2 * step * abs(e.value) for e in self.truths_at(near).entries
                        if (e.order, e.index) == (t.order, t.index)):
                     return True
         return False

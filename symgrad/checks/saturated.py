@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrad.carriers import precise
 from symgrad.carriers.digits import Undecided, Undefined
+from symgrad.dtypes.ulp import ulp_of
 from symgrad.graph.common import Refused
 from symgrad.proofs.saturation import SIZES, differ
 from symgrad.reference.exact import ComparedNumber, OracleComparison, rule_values
@@ -19,7 +20,6 @@ from symgrad.reference.template import NoFormula
 DIGITS, MOST_DIGITS = 60, 5000
 EXACT = -10_000  # the power of two that bounds the error of a reference
 NOISE = mpmath.mpf(10) ** -45  # of the largest number, a difference that is rounding
-BESIDE = 2.0**-50  # of the size of the inputs: what a branch computes is no error where it is right so near
 MAX_PLACES = 4  # inputs that are set to numbers of all sizes one at a time
 FAILURES = (Undefined, Undecided, NoFormula, Refused, TypeError, AttributeError, NotImplementedError, ValueError, ArithmeticError, RuntimeError)
 Beside = Callable[[np.ndarray], Run | None]
@@ -51,7 +51,7 @@ def wrong_in_floats(point: np.ndarray, run: Run, exact: OracleComparison, beside
     if not wrong or own_branch(run):
         return None
     for sign in (1, -1):
-        near = beside(point + sign * BESIDE * np.abs(point))
+        near = beside(point + sign * 4 * float(ulp_of(run.result.value.dtype).epsilon) * np.abs(point))  # where it is right there, rounding explains it
         try:
             there = [] if near is None else OracleComparison(near, exact.order, exact.direction, exact.full).entries()
         except FAILURES:

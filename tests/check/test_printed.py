@@ -1,4 +1,4 @@
-"""What a positive verdict prints at the given point is right: branches that floats alone take, lost digits, conventions, inputs that are no number."""
+"""What a positive verdict prints at the given point is right: branches that floats alone take, lost digits, conventions, inputs without a value."""
 
 import numpy as np
 import pytest
