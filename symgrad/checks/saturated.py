@@ -51,7 +51,7 @@ def wrong_in_floats(point: np.ndarray, run: Run, exact: OracleComparison, beside
     if not wrong or own_branch(run):
         return None
     for sign in (1, -1):
-        near = beside(point + sign * 4 * float(ulp_of(run.result.value.dtype).epsilon) * np.abs(point))  # where it is right there, rounding explains it
+        near = beside(point + sign * 4 * float(ulp_of(run.result.value.dtype).epsilon) * np.abs(point))  # if it is right there, it was rounded
         try:
             there = [] if near is None else OracleComparison(near, exact.order, exact.direction, exact.full).entries()
         except FAILURES:
