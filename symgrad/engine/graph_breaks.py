@@ -313,8 +313,10 @@ def graph_mismatch(here: Any, call: Callable[[list[np.ndarray]], Any], far: bool
                 yield difference(here, other)
 
     values = [leaf.value for leaf in here.nodes]
-    beside = list(found([_beside(v, sign) for v in values] for sign in (1, -1)))
-    how = beside[0] if beside and None not in beside else None
+    how = None
+    for how in found([_beside(v, sign) for v in values] for sign in (1, -1)):
+        if how is None:
+            break
     if how is None and far and here.escapes.lines:
         how = next(filter(None, found([(factor * v).astype(v.dtype) for v in values] for factor in FAR)), None)
     return how and f"{how}, because numbers leave the graph by {here.escapes}"

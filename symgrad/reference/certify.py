@@ -153,15 +153,15 @@ def number(x: Any) -> Any:
     return mpmath.mp.make_mpf(from_man_exp(int(mantissa), int(exponent)))
 
 
-def run_programs(programs: Any, trace: Callable[[int], Any], values: Sequence[Any], bits: int, alone: bool = False) -> Any:
+def run_programs(programs: Any, trace: Callable[[int], Any], values: Sequence[Any], bits: int, part: str = "") -> Any:
     """The outputs of the program of a point, and whether it is at a kink; None if there is no program. Raises Undecided for too few bits.
 
-    With `alone`, the only output is the value. `trace(bits)` traces the program of the point.
+    The `part` "value" has the value as its only output, the part "rules" the numbers by rules. `trace(bits)` traces the program of the point.
     """
     module = enclosed()
     for program in [*programs.found]:
         try:
-            out, kink = (program.value if alone else program).evaluate(values, bits)
+            out, kink = (getattr(program, part) if part else program).evaluate(values, bits)
         except module.Changed:
             continue
         except (ArithmeticError, ValueError) as error:
@@ -179,7 +179,7 @@ def run_programs(programs: Any, trace: Callable[[int], Any], values: Sequence[An
         return None
     except (Undefined, ArithmeticError, ValueError, RuntimeError):
         return None
-    return run_programs(programs, trace, values, bits, alone)
+    return run_programs(programs, trace, values, bits, part)
 
 
 def _real(x: Any) -> Any:
@@ -200,7 +200,8 @@ def moved(exact: Any, values: Sequence[Any], digits: int, alone: bool = False) -
     inputs = [module.exact_ball(x) for v in values for x in v.ravel().tolist()]
     bits, goal = max(FIRST, math.ceil(digits * 3.33) + 64), 3.32 * digits - GUARD
     try:
-        found = run_programs(exact.programs, exact.trace, [*inputs, *map(module.arb, exact.direction.tolist())], bits, alone)
+        found = run_programs(exact.programs, exact.trace, [*inputs, *map(module.arb, exact.direction.tolist())], bits,
+                             "value" if alone else "rules")
     except Undecided:
         return None
     if found is None or not all(_is_narrow(x, goal) for x in found[0]):

@@ -23,7 +23,7 @@ from symgrad.carriers.digits import Undefined
 from symgrad.carriers.lapack import reads_hermitian_parts
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.derivative import DerivativeNode
-from symgrad.graph.node import CALLS, Leaf, Node
+from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import REGISTRY
 from symgrad.graph.order import upstream
 from symgrad.reference.elementary import ElementaryFunction, placeholder
@@ -280,7 +280,7 @@ def programs_of(run: Run, order: int, full: int) -> Programs | None:
     nodes = upstream([run.root])
     if any([type(node.value) is Batched for node in nodes]) or any([leaf.value.dtype.kind != "f" for leaf in run.nodes]):
         return None
-    key = None if any([node.flags & CALLS for node in nodes]) else _signature(run, nodes, order, full)
+    key = None if any(map(_calls_code, nodes)) else _signature(run, nodes, order, full)
     if key is None:
         return Programs()
     found = _programs.pop(key, None)
@@ -290,6 +290,11 @@ def programs_of(run: Run, order: int, full: int) -> Programs | None:
     while len(_programs) > KEPT or len(_programs) > 1 and sum([programs.size for programs in _programs.values()]) > STEPS:
         _programs.popitem(last=False)
     return found
+
+
+def _calls_code(node: Node) -> bool:
+    """Whether the rules of a node may call a user's code."""
+    return type(node).outside and getattr((node.args or (None,))[-1], "content", None) is None
 
 
 def _signature(run: Run, nodes: Sequence[Node], order: int, full: int) -> Any:
@@ -334,6 +339,7 @@ def trace(run: Run, oracle: Oracle | None, rules: Callable[..., list[Any]], orde
         program = tape.program(2 * len(point), outputs)
         if oracle is None:
             program.value = tape.program(2 * len(point), outputs[:1])
+        program.rules = program if oracle is None else tape.program(2 * len(point), outputs[len(references):])
         return program, recorder
 
 

@@ -253,6 +253,7 @@ class Program:
     """The steps for some outputs of a tape."""
 
     value: Program  # that of the first output, if the numbers are compared with its differences
+    rules: Program  # that of the outputs by rules alone
 
     def __init__(self, tape: Tape, inputs: int, outputs: Sequence[int]):
         self.outputs, self.inputs, self.kinks = outputs, inputs, [x.place for x in tape.kinks]

@@ -33,7 +33,7 @@ def real_imaginary_parts(e: Any, known: dict[Any, Pair] | None = None) -> Pair:
     """
     known = {} if known is None else known
     if e not in known:
-        known[e] = (e, ZERO) if e.is_extended_real or isinstance(e, sympy.Symbol) else _parts(e, known)
+        known[e] = (e, ZERO) if isinstance(e, sympy.Symbol) or not (e.is_Add or e.is_Mul) and e.is_extended_real else _parts(e, known)
     return known[e]
 
 
@@ -170,7 +170,9 @@ def _key(x: Any) -> Any:
         return tuple(map(_key, x))
     if isinstance(x, slice):
         return slice, _key(x.start), _key(x.stop), _key(x.step)
-    return (x.dtype.str, x.shape, x.tobytes()) if isinstance(x, (np.ndarray, np.generic)) else (type(x), x)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.dtype.str, x.shape, x.tobytes()
+    return getattr(x, "content", None) or (type(x), x)
 
 
 def _exact(value: Any) -> Any:
