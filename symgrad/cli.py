@@ -42,7 +42,7 @@ from symgrad.sampling.domain_reader import parse_domains
 from symgrad.system.limits import CHECKED, TooLarge, check_length, within
 
 if TYPE_CHECKING:
-    from symgrad.checks.measuring import Tolerances
+    from symgrad.checks.tolerances import Tolerances
 
 __all__ = ["main"]
 
@@ -180,7 +180,7 @@ def _check_length(text: str, option: str) -> None:
 
 def _read_tolerances(options: argparse.Namespace) -> Tolerances:
     """The tolerances for floats and the range of the inputs."""
-    from symgrad.checks.measuring import Tolerances  # imports SymPy, which takes a third of a second
+    from symgrad.checks.tolerances import Tolerances  # imports SymPy, which takes a third of a second
 
     _check_length(options.range or "", "--range")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,9 +11,7 @@ from symgrad.carriers.digits import precision_restored
 from symgrad.carriers.lapack import hermitian_parts
 from symgrad.checks.aborting import aborted
 from symgrad.checks.checker import Checker
-from symgrad.checks.cross import compare_floats, cross_check
-from symgrad.checks.measuring import DEFAULT, Tolerances
-from symgrad.compiled import function as compiled
+from symgrad.checks.tolerances import DEFAULT, Tolerances
 from symgrad.frameworks.calling import examples_of
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable
 from symgrad.frameworks.naming import is_foreign, name_of
@@ -90,8 +89,12 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     ('imprecise', 'df/dx', ' all of 16, by sub')
     """
     given = inputs or examples_of(function) or ()
-    if compile or isinstance(function, compiled.CompiledFunction):
-        function = function if isinstance(function, compiled.CompiledFunction) else compiled.compile(function)
+    if compile or "symgrad.compiled.function" in sys.modules:
+        from symgrad.compiled import function as compiled  # on first use, as the comparison with other frameworks below
+
+        function = compiled.compile(function) if compile and not isinstance(function, compiled.CompiledFunction) else function
+        compile = isinstance(function, compiled.CompiledFunction)
+    if compile:
         ulp = 1000 if ulp is None and not (atol or rtol or range) else ulp  # so that the floats are compared
     if formula is None and domain is None and framework in (None, "symgrad") and returns is None and not is_foreign(function):
         return check_named(function, given, order, wrt, points, effort, seconds, seed, progress, rigorous,
@@ -99,6 +102,8 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     _order(order)
     if rigorous:
         raise ValueError("check: rigorous is for functions of symgrad without formula=, domain= and framework=")
+    from symgrad.checks.cross import cross_check
+
     return cross_check(function, given, formula=formula, order=order, domain=domain, framework=framework, returns=returns, wrt=wrt, points=points,
                        ulp=ulp, atol=atol, rtol=rtol, range=range, effort=effort, seconds=seconds, seed=seed, progress=progress)
 
@@ -123,6 +128,8 @@ def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
         with aborted(report, seconds):
             checker.run()
             if report.ok and tolerances != DEFAULT:
+                from symgrad.checks.cross import compare_floats
+
                 report.add(compare_floats(problem, order, tolerances, list(checker.visited.values()), points, effort, seed, tell))
     report.seconds = time.perf_counter() - start
     if read:

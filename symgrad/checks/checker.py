@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import mpmath
@@ -14,10 +14,11 @@ from symgrad.algebra.limits import poll
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.digits import Undefined
 from symgrad.checks.comparing import BY_DEFINITION, BY_SYMPY, Comparison, Index, compare_at, has_own_rules
-from symgrad.checks.definition import UNDECIDED, Limit
-from symgrad.checks.measuring import DEFAULT, Tolerances, find_wrong_op
+from symgrad.checks.definition import Limit, exceptions
 from symgrad.checks.repeating import require_no_chance, require_same
 from symgrad.checks.saturated import saturated_points, wrong_in_floats
+from symgrad.checks.tolerances import DEFAULT, Tolerances
+from symgrad.checks.wrong_op import find_wrong_op, wrong_in_graph
 from symgrad.diagnose.kinks.kinks import note
 from symgrad.engine.graph_breaks import SELECTING, difference
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, silence
@@ -28,7 +29,6 @@ from symgrad.reference.accuracy import Accuracy, is_worse, worst_errors
 from symgrad.reference.exact import FULL, ComparedNumber, OracleComparison
 from symgrad.reference.rigorous import carrier, enclosures
 from symgrad.reference.run import Run
-from symgrad.reference.sources import differences
 from symgrad.reference.template import NoFormula
 from symgrad.reports.base import IMPRECISE, NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, at, first_line, label, message_of, pair, ulp_text
 from symgrad.reports.report import Counterexample, Report
@@ -40,7 +40,6 @@ MAX_HESSIAN_INPUTS, MAX_THIRD_INPUTS = 64, 6  # inputs up to which all second, a
 MAX_CONDITION_INPUTS = 8  # inputs up to which conditions are solved, and inputs that are set to the constants one at a time
 MAX_CONDITION_POINTS = 96, 24, 12  # points derived from conditions; fewer where there is no formula, and for many inputs
 MAX_DRAWS = 6  # random points that are drawn for each one that is wanted, where some are outside the domain
-SHOWN = 6  # conventions that the verdict names
 SHRINKING = 200  # points that are tried to simplify a counterexample
 MAX_CONSTANTS = 16  # constants of the source
 SHORT_NUMBERS = (12.0, 3.0, -2.0, 0.5)  # numbers with few bits, with which equalities between inputs can hold exactly
@@ -315,51 +314,23 @@ class Checker:
             report.verdict = VERIFIED
             report.reason = f"the rules agree with {self.by} to {points.digits:.0f} digits at {where}{measured}"
             report.notes.append(f"not proved: {failure}")
-        report.reason += self._exceptions()
+        report.reason += exceptions(self.conventions, self.names, self.order)
+        if self.given and not self.conventions:
+            report.reason += f"; the derivatives at the given point were not compared: {self.given}"
         if self.raised:
             report.notes.append(f"the function raises at {len(self.raised)} of {points.planned} points, as at {self.raised[0]}")
         if self.lost:
             report.notes.append(f"but for its floats it is {report.verdict}: {report.reason}")
             report.verdict, report.reason = IMPRECISE, f"at the given point digits are lost: {'; '.join(self.lost)}"
 
-    def _exceptions(self) -> str:
-        """The derivatives at the given point that are conventions, or were not compared, in words."""
-        limits = {index: limit for index, limit in self.conventions.items() if limit.kind != UNDECIDED}
-        undecided = [label(len(index), index, self.names) for index in self.conventions if index not in limits]
-        names = [f"{label(len(index), index, self.names)} (it is {limit.text})" for index, limit in limits.items()]
-        many, out = len(names) > 1, ""
-        if names:
-            out = (f"; at the given point {_listed(names)} {'are conventions' if many else 'is a convention'}"
-                   + (f", and so are {'their' if many else 'its'} derivatives" if self.order > min(map(len, limits)) else ""))
-        if undecided:
-            out += f"; at the given point {_listed(undecided)} could not be decided"
-        if self.given and not self.conventions:
-            out += f"; the derivatives at the given point were not compared: {self.given}"
-        return out
-
     def _refute_graph(self, point: Point, how: str) -> None:
         """Compare the derivatives of a graph that is not the function with difference quotients of the function."""
-        report, problem = self.report, self.problem
-        run = problem.run(point)
-        claims = [(1, lambda x: problem.run(as_point(problem.point, x)).result.value, run.gradient)]
-        if 2 <= self.order and len(self.names) <= MAX_HESSIAN_INPUTS:
-            claims.append((2, lambda x: problem.run(as_point(problem.point, x)).gradient(), lambda: run.derivatives(2)))
-        with silence():
-            for order, below, claim in claims:
-                claimed = claim()
-                quotients, bounds = differences(below, flat(point))
-                wrong = np.argwhere(np.isfinite(bounds) & ~(abs(claimed - quotients) <= 4 * bounds + 1e-6 * abs(quotients)))
-                if not wrong.size:
-                    continue
-                index = tuple(map(int, wrong[0]))
-                where = label(order, index, self.names, False)
-                graph, function = float(claimed[index]), float(quotients[index])
-                report.verdict = REFUTED
-                report.counterexample = Counterexample({i.name: v for i, v in zip(problem.inputs, point)}, where, graph, function)
-                report.reason = (f"the recorded graph is not the function: {how}. The graph gives {where} = {graph:.12g}, difference quotients "
-                                 f"of the function give {function:.6g}")
-                return
-        raise NotCheckable(f"the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")
+        found = wrong_in_graph(self.problem, point, 2 if 2 <= self.order and len(self.names) <= MAX_HESSIAN_INPUTS else 1)
+        if found is None:
+            raise NotCheckable(f"the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")
+        self.report.verdict, self.report.counterexample = REFUTED, found
+        self.report.reason = (f"the recorded graph is not the function: {how}. The graph gives {found.where} = {found.rule:.12g}, "
+                              f"difference quotients of the function give {found.truth:.6g}")
 
     def _refute(self, point: Point, compared: Comparison) -> None:
         """Simplify the refuting point, and report the wrong derivative and op."""
@@ -419,10 +390,6 @@ def _differ_as_floats(e: ComparedNumber) -> bool:
     """Whether the two values of an entry differ as floats; NaN differs from everything."""
     rule, truth = float(e.rule), float(e.reference)
     return not abs(rule - truth) <= 1e-12 * abs(truth)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join([*names[:SHOWN], *["..."] * (len(names) > SHOWN)])
 
 
 def _loss_text(e: Accuracy) -> str:

@@ -17,7 +17,7 @@ from symgrad.carriers import symbolic
 from symgrad.carriers.digits import precision_restored
 from symgrad.checks.aborting import aborted
 from symgrad.checks.cross_checker import CrossChecker
-from symgrad.checks.measuring import Tolerances
+from symgrad.checks.tolerances import Tolerances
 from symgrad.frameworks.adapter import Adapter, AdapterOptions
 from symgrad.frameworks.calling import call_of, declared_parameters, flat_names
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, silence

@@ -18,7 +18,7 @@ import sympy
 
 from symgrad.algebra.limits import poll
 from symgrad.carriers.digits import Undefined
-from symgrad.reports.base import number
+from symgrad.reports.base import label, number
 from symgrad.system.restoring import workdps
 
 LEVELS = 60, 90, 120  # the bits of the outer step t
@@ -28,6 +28,7 @@ GUARD = 200  # the bits of a quotient beyond the first
 NOISE = 60  # of these, bits that the rounding of a long program may change
 SLOWEST = mpmath.mpf(2) ** -2  # the convergence from one t to the next, at least: of order 1/15
 EQUAL = mpmath.mpf(2) ** -34  # limits from two sides that differ by less are the same
+SHOWN = 6  # derivatives that a verdict names
 BIG = 10**4  # the largest number of evaluations of a program for the second derivatives at a point
 
 EXISTS, ONE_SIDED, KINK, INFINITE, JUMP, NONE, UNDECIDED = "exists", "one-sided", "kink", "infinite", "jump", "none", "undecided"
@@ -54,6 +55,22 @@ class Limit(NamedTuple):
         if not mpmath.isfinite(claimed):
             return self.kind == INFINITE and mpmath.isinf(claimed) and mpmath.sign(claimed) == mpmath.sign(self.value)
         return bool(abs(claimed - self.value) <= EQUAL * abs(self.value) + 4 * self.error)
+
+
+def exceptions(limits: dict[tuple[int, ...], Limit], names: Sequence[str], order: int) -> str:
+    """What the verdict about a point says of derivatives that do not exist there, by their indices, and of those that could not be decided."""
+    missing = {label(len(index), index, names): limit.text for index, limit in limits.items() if limit.kind != UNDECIDED}
+    undecided = [label(len(index), index, names) for index, limit in limits.items() if limit.kind == UNDECIDED]
+    many, out = len(missing) > 1, ""
+    if missing:
+        above = order > min(len(index) for index, limit in limits.items() if limit.kind != UNDECIDED)
+        out = (f"; at the given point {_listed([f'{name} (it is {text})' for name, text in missing.items()])} "
+               f"{'are conventions' if many else 'is a convention'}" + f", and so are {'their' if many else 'its'} derivatives" * above)
+    return out + f"; at the given point {_listed(undecided)} could not be decided" * bool(undecided)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join([*names[:SHOWN], *["..."] * (len(names) > SHOWN)])
 
 
 class _Side(NamedTuple):

@@ -6,8 +6,6 @@ import contextlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import mpmath
@@ -16,29 +14,16 @@ import sympy
 
 from symgrad.algebra.ladder import condition
 from symgrad.carriers.digits import Undefined
-from symgrad.checks.declared import declares_another_formula
-from symgrad.checks.saturated import wrong_in_floats
+from symgrad.checks.tolerances import Tolerances
 from symgrad.dtypes.ulp import Ulp, ulp_of
-from symgrad.engine.recording import core
-from symgrad.factories.creation import tensor
 from symgrad.frameworks.calling import flat_names
-from symgrad.frameworks.differentiation_task import silence
 from symgrad.frameworks.levels import Levels, ShadowDerivatives
-from symgrad.graph.derivative import DerivativeNode
-from symgrad.graph.domains import Domain, Interval
-from symgrad.graph.node import Leaf, Node
-from symgrad.graph.order import upstream
 from symgrad.reference.accuracy import FACTOR, RoundedEvaluation
-from symgrad.reference.exact import OracleComparison, agreement
-from symgrad.reference.run import Run, flat
 from symgrad.reference.sources import MARGIN, VAGUE, ReferenceNumber, ReferenceValues
 from symgrad.reports.base import first_line, label, message_of
 from symgrad.reports.report import Agreement, Finding
-from symgrad.sampling.domain_reader import domain_text
 from symgrad.symbolic.conversion import from_sympy
 from symgrad.system.restoring import workdps
-
-DEFAULT_ULP = 1000.0
 
 
 def is_worse(a: Finding, b: Finding) -> bool:
@@ -49,68 +34,6 @@ def is_worse(a: Finding, b: Finding) -> bool:
     if a.agrees and b.agrees:
         return a.ulp / a.bound > b.ulp / b.bound
     return (a.wrong, not a.agrees, a.kind == "raises", a.ulp) > (b.wrong, not b.agrees, b.kind == "raises", b.ulp)
-
-
-def _is_real(x: Any) -> bool:
-    return isinstance(x, Real) and not isinstance(x, bool)
-
-
-@dataclass(frozen=True)
-class Tolerances:
-    """The allowed error of a number, in ULP (1000 by default) and as `atol` + `rtol` times its size; `range` has the least and the largest size of
-    an input. Raises ValueError for invalid numbers.
-    """
-
-    ulp: float | None = None
-    atol: float = 0.0
-    rtol: float = 0.0
-    range: tuple[float, float] | None = None
-
-    def __post_init__(self) -> None:
-        expected = {"ulp": "a positive number, how many units in the last place an error may have",
-                    "atol": "a number that is not negative, the absolute error that is allowed besides",
-                    "rtol": "a number that is not negative, the error relative to the truth that is allowed besides"}
-        for name, what in expected.items():
-            value = getattr(self, name)
-            if not (value is None and name == "ulp" or _is_real(value) and (0 <= value if name != "ulp" else 0 < value) and value < np.inf):
-                raise ValueError(f"check: {name} is {value!r}; expected {what}")
-        ends = self.range
-        if ends is not None and not (isinstance(ends, (tuple, list)) and len(ends) == 2 and all(map(_is_real, ends)) and 0 <= ends[0] < ends[1]):
-            raise ValueError(f"check: range is {ends!r}; expected (least, largest), the sizes that the numbers of a point may have, "
-                             f"such as (1e-100, 1e100)")
-
-    @property
-    def units(self) -> float:
-        """The allowed error in units in the last place."""
-        return DEFAULT_ULP if self.ulp is None else self.ulp
-
-    def inside(self, vector: np.ndarray) -> np.ndarray:
-        """The point clipped to the range."""
-        return vector if self.range is None else np.where(vector == 0, vector, np.copysign(np.clip(np.abs(vector), *self.range), vector))
-
-    def refuse(self, name: str, value: np.ndarray) -> None:
-        """Raise ValueError for an input that is not finite or outside the range."""
-        if not np.isfinite(value).all():
-            raise ValueError(f"check: the input {name} is {value[~np.isfinite(value)].flat[0]}, where no function has a derivative; give a number")
-        outside = value[value != self.inside(value)]
-        if outside.size:
-            raise ValueError(f"check: the input {name} = {float(outside[0]):g} lies outside range={self.range!r}; give one inside, or a wider range")
-
-    def domain(self, domain: Domain) -> Domain:
-        """The part of a domain inside the range. Raises ValueError if it is empty."""
-        if self.range is None:
-            return domain
-        low, high = self.range
-        bands = [Interval(-high, -low), Interval(0.0, 0.0), Interval(low, high)] if low else [Interval(-high, high)]
-        meets = [(i, max(i.low, b.low), min(i.high, b.high)) for i in domain.intervals for b in bands]
-        parts = [Interval(a, b, i.open_low and a == i.low, i.open_high and b == i.high) for i, a, b in meets if a <= b]
-        parts = [p for p in parts if p.low < p.high or p.low in p and p.low not in domain.excluded]
-        if not parts:
-            raise ValueError(f"check: range is {self.range!r}, in which the domain {domain_text(domain)} has no number; give a wider one")
-        return Domain(domain.name, tuple(parts), domain.excluded, domain.integer)
-
-
-DEFAULT = Tolerances()
 
 
 class Measure:
@@ -335,53 +258,3 @@ def _likely_cause(framework: str) -> str:
     if framework in ("jax", "autograd"):
         return "the rule takes something for a constant, as stop_gradient does"
     return "the gradient takes something for a constant"
-
-
-MAX_CALLS = 3  # of one op that are checked
-
-
-def find_wrong_op(run: Run, order: int) -> tuple[str, int] | None:
-    """The first op whose derivative differs from SymPy's, with exact numbers or in floats, and the order; None if all are right where called.
-
-    Order 0 is for a Function whose declared formula has another value than its forward. An op that is right at order 1 and wrong at
-    order 2 has a rule that calls another op, and that one is wrong.
-    """
-    for node in upstream([run.root]):
-        if not isinstance(node, (Leaf, DerivativeNode)) and declares_another_formula(node):
-            return str(node.op.name), 0
-    for k in range(1, order + 1):
-        seen: dict[Any, int] = {}
-        for node in upstream([run.root]):
-            if isinstance(node, (Leaf, DerivativeNode)):
-                continue
-            seen[node.op] = seen.get(node.op, 0) + 1
-            if seen[node.op] <= MAX_CALLS and _is_wrong(node, k):
-                return str(node.op.name), k
-    return None
-
-
-def _is_wrong(node: Node, order: int) -> bool:
-    try:
-        with silence():
-            alone = _run_alone(node)
-            exact = OracleComparison(alone, order, np.arange(1.0, 1 + sum(t.numel() for t in alone.leaves)), replay=True)
-            culprit = agreement(exact)[1] or wrong_in_floats(flat(alone.leaves), alone, exact)
-    except Exception:  # an op that cannot be checked alone is skipped
-        return False
-    return culprit is not None and culprit.order == order
-
-
-def _run_alone(node: Node) -> Run:
-    """A run of this op alone, with its float arguments as leaves."""
-    args, count = node.args or (), len(node.parents)
-    leaves: list[Any] = []
-    operands: list[Any] = []
-    for a, p in zip(args, node.parents):
-        if p is not None and a.dtype.kind not in "biu":
-            leaves.append(tensor(np.array(a), dtype=a.dtype, requires_grad=True))
-            operands.append(leaves[-1])
-        else:
-            operands.append(tensor(a) if isinstance(a, (np.ndarray, np.generic)) else a)
-    y = core(node.op)(*((operands,) if node.op.arity is None else operands), *args[count:])
-    weights = np.arange(1, y.numel() + 1, dtype=y.value.dtype).reshape(y.shape)
-    return Run(leaves, (y * tensor(weights)).sum(), None)

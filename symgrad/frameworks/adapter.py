@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from symgrad.frameworks.calling import parts_of
 from symgrad.frameworks.naming import import_path
 from symgrad.frameworks.shadow import NoShadow, PerturbedCarrier, Shadow
 from symgrad.reference.tensors import is_active as is_active  # for all that call adapters
@@ -71,17 +72,6 @@ def count_text(count: int, what: str) -> str:
     ('1 value', '2 values')
     """
     return f"{count} {what}{'s' * (count != 1)}"
-
-
-def parts_of(result: Any) -> Iterator[Any]:
-    """The numbers and arrays in a result, through tuples, lists and mappings."""
-    if isinstance(result, Mapping):
-        result = list(result.values())
-    if isinstance(result, (list, tuple)):
-        for part in result:
-            yield from parts_of(part)
-    elif result is not None:
-        yield result
 
 
 def not_applicable(what: str, error: Exception) -> NotApplicable:

@@ -22,7 +22,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.errors import FREED
 from symgrad.factories.creation import tensor
 from symgrad.factories.generators import fork_rng, manual_seed
-from symgrad.frameworks.adapter import parts_of
+from symgrad.frameworks.calling import parts_of
 from symgrad.frameworks.naming import name_of
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf

@@ -13,7 +13,8 @@ from symgrad.algebra.ladder import condition
 from symgrad.algebra.limits import poll
 from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.cross_checker import CrossChecker
-from symgrad.checks.measuring import GROSS_ERROR, Tolerances, is_ordinary
+from symgrad.checks.measuring import GROSS_ERROR, is_ordinary
+from symgrad.checks.tolerances import Tolerances
 from symgrad.graph.domains import Domain
 from symgrad.reference.accuracy import BOUNDS
 from symgrad.reference.certify import MOST

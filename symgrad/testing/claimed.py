@@ -18,8 +18,9 @@ from symgrad.checks.cross import names_of
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.formulas.parsing import parse
 from symgrad.frameworks.adapter import Adapter, AdapterOptions, NotApplicable, is_active
-from symgrad.frameworks.levels import OpAdapter, adapter_of
+from symgrad.frameworks.levels import adapter_of
 from symgrad.frameworks.naming import argument_names, name_of, owner_of
+from symgrad.frameworks.own import OpAdapter
 from symgrad.frameworks.torch import TorchAdapter
 from symgrad.graph.domains import BOOLEAN, COMPLEX, REAL, Domain
 from symgrad.graph.op import REGISTRY, Op

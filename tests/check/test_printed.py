@@ -1,10 +1,15 @@
 """What a positive verdict prints at the given point is right: branches that floats alone take, lost digits, conventions, inputs without a value."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+import scipy.sparse
 
 import symgrad
 from symgrad.autograd import Function
+from symgrad.reference import enclosed
 
 S = symgrad
 SATURATED = {  # the function, a rule whose branch holds in floats alone, and a point there
@@ -149,3 +154,22 @@ def test_a_gradient_that_is_wrong_by_chance_is_called_random(seed):
 def test_a_pair_with_a_branch_that_floats_alone_take_is_refuted(value, slope, formula):
     report = check((value, slope), formula=formula, order=1)
     assert report.verdict == "refuted", report.reason
+
+
+def test_a_check_of_a_function_of_ones_own_loads_no_other_framework():
+    code = ("import sys, symgrad; symgrad.check(lambda x: x * x / 3, 1.0); print(*[m for m in sys.modules if m.startswith(('symgrad.frameworks.', "
+            "'symgrad.compiled', 'torch', 'jax', 'autograd'))])")
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout.split()
+    assert {m.rpartition(".")[2] for m in found} == {"calling", "differentiation_task", "naming"}
+
+
+def test_programs_of_sparse_products_are_traced_once(monkeypatch):
+    matrix, other = (scipy.sparse.csr_array(np.array([[2.0, 0.1], [1 / 3, k]])) for k in (4.0, 5.0))
+    traced = []
+    monkeypatch.setattr(enclosed, "trace", lambda *args, trace=enclosed.trace: traced.append(args) or trace(*args))
+    quadratic = [lambda x, a=a: x @ (a @ x) for a in (matrix, other)]
+    for function, hessian in zip(quadratic, ([[4, 0.1 + 1 / 3], [0.1 + 1 / 3, 8]], [[4, 0.1 + 1 / 3], [0.1 + 1 / 3, 10]])):
+        report = check(function, [1.0, 2.0])
+        assert report.verdict == "proved"
+        np.testing.assert_allclose(report.hessian, hessian)
+    assert len(traced) == 2
