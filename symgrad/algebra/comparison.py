@@ -24,7 +24,7 @@ from symgrad.algebra.simplification import FAILURES, expanded_terms, tractable
 from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample
 from symgrad.algebra.zero_test import PAIRS, simpler_differences, vanishes
 from symgrad.carriers.digits import Undecided
-from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, BaseReport, Formula, Line, Part
+from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, BaseReport, Formula, Line, Part, pair
 from symgrad.sampling.conditions import boundaries
 from symgrad.sampling.points import shrink_values
 
@@ -71,20 +71,10 @@ class Identity(BaseReport):
         """The refuting point with both values, the difference, and the notes."""
         if self.verdict == REFUTED and self.values is not None:
             where = ", ".join(f"{s} = {x}" for s, x in (self.point or {}).items())
-            yield Line((f"at {where}: " if where else "") + " and ".join(_shown(self.values)))
+            yield Line((f"at {where}: " if where else "") + " and ".join(pair(*self.values, 15)))
             if self.difference is not None:
                 yield Formula("difference", self.difference)
         yield from (Line(f"note: {note}") for note in self.notes)
-
-
-def _shown(values: Sequence[Any]) -> list[str]:
-    """Numbers with enough digits to show that they differ."""
-    texts = [str(x) for x in values]
-    for digits in (15, 30, 50, 75, 100):
-        rounded = [str(x if isinstance(x, (bool, sympy.Rational)) or not isinstance(x, sympy.Expr) else sympy.N(x, digits)) for x in values]
-        if rounded[0] != rounded[1]:
-            return rounded
-    return texts
 
 
 @dataclass

@@ -15,6 +15,7 @@ ALGEBRA = 400  # the largest number of operations for SymPy's own methods
 PIECES = 6  # the most `Piecewise`s of an expression that are folded into one
 SMALL = 30  # operations of an expression that SymPy's `simplify` takes some tenths of a second for
 EXPANDED, FACTORED = 4000, 80  # the most terms of an expression that is expanded, and of a numerator that is factored
+BITS = 400  # of the numbers in an expression that is factored: SymPy looks for primes of their size
 LITERAL = 2**10  # a denominator from which on a rational is no number that a formula has by itself
 
 # Exceptions that SymPy raises for expressions it cannot handle; they count as "not decided", which is always a correct answer.
@@ -28,6 +29,11 @@ def tractable(e: Any) -> bool:
     """
     exponents = [x for power in e.atoms(sympy.Pow, sympy.exp) for x in power.as_base_exp()[1].atoms(sympy.Rational)]
     return e.count_ops() <= ALGEBRA and all(abs(x.p) <= DEGREE and x.q <= DEGREE for x in exponents)
+
+
+def has_long_numbers(e: Any) -> bool:
+    """Whether a number of an expression has too many bits for SymPy's factorization, and so for `simplify`."""
+    return any(max(abs(x.p), x.q).bit_length() > BITS for x in e.atoms(sympy.Rational))
 
 
 def expanded_terms(e: Any) -> tuple[int, int]:
@@ -53,7 +59,7 @@ def expanded_terms(e: Any) -> tuple[int, int]:
 
 def shortest_form(e: Any) -> Any:
     """The shortest of an expression and what SymPy makes of it in a few steps. The steps depend on its size, which bounds their time."""
-    if not tractable(e):
+    if not tractable(e) or has_long_numbers(e):
         return e
     best = e
     try:

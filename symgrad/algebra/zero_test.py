@@ -18,7 +18,7 @@ from symgrad.algebra.field_extension import Frac
 from symgrad.algebra.normal import NoNormalForm, Normal
 from symgrad.algebra.ranges import Range
 from symgrad.algebra.signs import NotRegular, Split
-from symgrad.algebra.simplification import EXPANDED, FAILURES, SMALL, expanded_terms, tractable
+from symgrad.algebra.simplification import EXPANDED, FAILURES, SMALL, expanded_terms, has_long_numbers, tractable
 
 DEPTH = 9  # the depth of nested splits
 REGION = 50  # the work that a region counts by itself
@@ -312,6 +312,6 @@ def _by_sympy(difference: Any) -> bool:
         if expanded_terms(difference)[0] <= EXPANDED and sympy.expand(difference) == 0:
             return True
         mixed = difference.has(HyperbolicFunction) and difference.has(TrigonometricFunction)
-        return not mixed and difference.count_ops() <= SMALL and bool(sympy.simplify(difference) == 0)
+        return not mixed and difference.count_ops() <= SMALL and not has_long_numbers(difference) and bool(sympy.simplify(difference) == 0)
     except FAILURES:
         return False

@@ -30,7 +30,7 @@ from symgrad.reference.exact import FULL, ComparedNumber, OracleComparison
 from symgrad.reference.rigorous import carrier, enclosures
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
-from symgrad.reports.base import IMPRECISE, NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, at, first_line, label, message_of, pair, ulp_text
+from symgrad.reports.base import IMPRECISE, NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, at, first_line, label, message_of, not_rigorous, pair, ulp_text
 from symgrad.reports.report import Counterexample, Report
 from symgrad.sampling.conditions import boundary_points, constants_of_code, constants_of_graph, numbers_around
 from symgrad.sampling.points import Point, as_point, flat, random_direction, random_points, shrink_values, special_points
@@ -52,8 +52,7 @@ class Checker:
     def __init__(self, problem: DifferentiationTask, order: int, points: int, effort: float, seed: int, progress: Progress,
                  rigorous: bool = False, tolerances: Tolerances = DEFAULT):
         self.problem, self.order, self.requested, self.progress, self.tolerances = problem, order, points, progress, tolerances
-        self.effort, self.seed = effort, seed
-        self.names = problem.names
+        self.effort, self.seed, self.names = effort, seed, problem.names
         self.report = Report(problem.name, NOT_CHECKABLE, "", order, {i.name: i.value for i in problem.inputs}, self.names)
         self.errors: dict[int, Accuracy] = {}
         self.refuted: tuple[Point, Comparison] | None = None
@@ -67,7 +66,7 @@ class Checker:
         self.local_reason: str | None = None  # the reason why the formula holds near the given point only
         self.compared: list[np.ndarray] = []
         self.visited: dict[bytes, np.ndarray] = {}  # points inside the range of the tolerances
-        self.rigorous = rigorous
+        self.rigorous, self.in_digits = rigorous, 0  # points at which many digits were compared, and not enclosures
         if rigorous:
             carrier()  # raises early if its dependency is missing
 
@@ -80,6 +79,7 @@ class Checker:
         except (NotCheckable, NoFormula, Refused) as error:
             report.verdict, report.reason = NOT_CHECKABLE, str(error)
         report.errors = [self.errors[order] for order in sorted(self.errors)]
+        report.notes += not_rigorous(self.in_digits, report.points.random + report.points.special)
         report.notes += [f"the library loses accuracy at order {e.order}: {_loss_text(e)}" for e in report.errors if not e.within]
         return report
 
@@ -175,6 +175,7 @@ class Checker:
             return False
         if run is not self.base and self.selects and run.escapes.truths == self.base.escapes.truths:
             self.local_reason = self.local_reason or difference(self.base, run, True)
+        self.in_digits += not compared.exact.rigorous
         if random:
             found.random += 1
         else:
@@ -329,8 +330,9 @@ class Checker:
         if found is None:
             raise NotCheckable(f"the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")
         self.report.verdict, self.report.counterexample = REFUTED, found
-        self.report.reason = (f"the recorded graph is not the function: {how}. The graph gives {found.where} = {found.rule:.12g}, "
-                              f"difference quotients of the function give {found.truth:.6g}")
+        graph, function = pair(found.rule, found.truth, 6)
+        self.report.reason = (f"the recorded graph is not the function: {how}. The graph gives {found.where} = {graph}, "
+                              f"difference quotients of the function give {function}")
 
     def _refute(self, point: Point, compared: Comparison) -> None:
         """Simplify the refuting point, and report the wrong derivative and op."""
@@ -365,15 +367,16 @@ class Checker:
         where = label(found.order, found.index, self.names, found.directional)
         with workdps(mpmath.mp, 50):
             rule, truth = float(found.rule), float(found.reference)
+        texts = pair(found.rule, found.reference, 12)
         wrong = find_wrong_op(run, found.order)
         report.verdict = REFUTED
         report.counterexample = Counterexample({i.name: v for i, v in zip(problem.inputs, simple)}, where, rule, truth, wrong and wrong[0],
-                                               formulas.difference(run, self.names, found))
+                                               formulas.difference(run, self.names, found), pair(found.rule, found.reference, 15))
         if not found.order:
-            report.reason = f"the function gives {where} = {rule:.12g}, its formula {truth:.12g}"
+            report.reason = f"the function gives {where} = {texts[0]}, its formula {texts[1]}"
         else:
-            report.reason = f"the rules{' in the branch that floats take' * compared.in_floats} give {where} = {rule:.12g}, " + (
-                "but the value jumps there, so that there is no derivative" if np.isnan(truth) else f"{by} gives {truth:.12g}")
+            report.reason = f"the rules{' in the branch that floats take' * compared.in_floats} give {where} = {texts[0]}, " + (
+                "but the value jumps there, so that there is no derivative" if np.isnan(truth) else f"{by} gives {texts[1]}")
         if wrong is not None and not wrong[1]:
             report.reason += f"; {wrong[0]} declares a formula with another value than its forward computes"
         elif wrong is not None:
@@ -388,11 +391,9 @@ class Checker:
 
 def _differ_as_floats(e: ComparedNumber) -> bool:
     """Whether the two values of an entry differ as floats; NaN differs from everything."""
-    rule, truth = float(e.rule), float(e.reference)
-    return not abs(rule - truth) <= 1e-12 * abs(truth)
+    return not abs(float(e.rule) - float(e.reference)) <= 1e-12 * abs(float(e.reference))
 
 
 def _loss_text(e: Accuracy) -> str:
     digits = "all digits" if not np.isfinite(e.ulp) or e.ulp >= 2.0**52 else f"{e.ulp:.3g} ULP, {np.log10(max(e.ulp, 1)):.0f} of 16 digits,"
-    where = ", ".join(np.array2string(v, precision=6, threshold=6) for v in e.point)
-    return f"{digits} of {e.where} at ({where})"
+    return f"{digits} of {e.where} at ({', '.join(np.array2string(v, precision=6, threshold=6) for v in e.point)})"

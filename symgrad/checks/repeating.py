@@ -11,6 +11,7 @@ import numpy as np
 
 from symgrad.factories.generators import get_rng_state
 from symgrad.frameworks.differentiation_task import NotCheckable, generators_restored, seed_generators
+from symgrad.reports.base import pair
 
 SEEDS = 400  # the seeds with which a function is called that draws random numbers: a chance of one in a hundred is seen by almost all of them
 Call = Callable[[], Any]  # the numbers of a call of the function at a point
@@ -52,7 +53,8 @@ def _sentence(first: Any, again: Any, name: str, what: str, by_chance: bool) -> 
              if by_chance else "keeps a state that its calls change; pass it as an argument, or make it anew in every call")
     one, other = np.ravel(first), np.ravel(again)
     place = np.flatnonzero(one != other)[0] if one.shape == other.shape else 0
-    return f"two calls at the same point gave the {what} {one[place]:.10g} and {other[place]:.10g}: {name} {cause}"
+    texts = pair(one[place], other[place], 10)
+    return f"two calls at the same point gave the {what} {texts[0]} and {texts[1]}: {name} {cause}"
 
 
 def are_equal(a: Any, b: Any) -> bool:

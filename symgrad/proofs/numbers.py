@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,12 +25,14 @@ from symgrad.proofs.matrices import fitted, has_matrices, is_inside
 from symgrad.proofs.one_sided import JUMP, Limits
 from symgrad.proofs.regions import Region, Switch, constants, zero_switches
 from symgrad.proofs.tape import Tape
+from symgrad.reference.certify import Certified
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.sampling.points import shrink_values
 
 FIRST, LAST = 70, 400  # the digits of the first and of the last rung
 SIMPLIFIED = 3  # the number of refuted statements whose points are simplified
 TRIES = 60  # the most evaluations for the simplification of a point
+OUTSIDE = 30  # the most points that are drawn for one with a real value
 SINGULAR = 6  # the most points without a value of the reference where the limit is compared
 Result = tuple[str, Any, Any]  # the verdict at a point, and the numbers by the rule and by SymPy
 
@@ -54,7 +57,8 @@ class NumericResult:
 class NumericComparison:
     """The comparison of a case inside a region, at points, of the derivatives by the rules with the reference expressions on a tape.
 
-    `planned` and `compared` are numbers of points, `conventions` the points at which the function has a kink, with the kind of kink.
+    `planned` and `compared` are numbers of points, `outside` that of points where the forward rule has no real value, which are not in the domain,
+    and `conventions` has the points at which the function has a kink, with the kind of kink.
     """
 
     def __init__(self, case: Case, region: Region, tape: Tape, values: Sequence[Any], references: Mapping[Key, Sequence[Any]], order: int,
@@ -73,20 +77,21 @@ class NumericComparison:
         self.moves = [Fraction(self.rng.choice((-1, 1)) * self.rng.randint(1, 9)) for _ in self.directions]
         self.arithmetic = Arithmetic(FIRST)
         self.matrices = has_matrices(case)
-        self.planned = self.compared = self.singular = 0
+        self.planned = self.compared = self.singular = self.outside = self.in_digits = 0
         self.conventions: dict[str, None] = {}
 
     def compare(self, wanted: int, first: Iterable[Sequence[Exact]] = (), fewest: int = 0) -> dict[Key, NumericResult]:
         """Compare at the `first` points and at others, `wanted` in all and at least the `fewest`; each wrong statement gets a simple point."""
         inside = [inner for inner in first if self.contains(inner) and self._is_short(inner)]
         others = max(wanted - len(inside), fewest)
-        self.planned = len(inside) + others
         for inner in inside:
             self._compare(inner)
+        self.planned = len(inside) - self.outside + others
         goal, tries = {key: found.points + others for key, found in self.found.items()}, 0
         for inner in points_in(self.ranges, constants(self.case), self.rng) if others else ():
             tries += 1
-            if tries > 3 * others + 10 or all(f.points >= goal[key] or f.point is not None for key, f in self.found.items()):
+            if tries - self.outside > 3 * others + 10 or tries > OUTSIDE * others or all(
+                    f.points >= goal[key] or f.point is not None for key, f in self.found.items()):
                 break
             self._compare(inner)
         return self.found
@@ -127,6 +132,9 @@ class NumericComparison:
         inner = self._placed(free)
         if inner is None:
             return
+        if not self.is_real(inner):
+            self.outside += 1
+            return
         self.compared += 1
         for key, (verdict, claim, reference) in self._results(inner, tuple(self.found)).items():
             found = self.found[key]
@@ -136,6 +144,11 @@ class NumericComparison:
                 self._refute(key, free, claim, reference)
             elif verdict == JUMP and found.point is None:
                 self.found[key] = NumericResult(found.points, self.arguments(inner), simple=False, jump=True)
+
+    def is_real(self, inner: Sequence[Exact]) -> bool:
+        """Whether the forward rule of a real case has real values at a point."""
+        values = [] if self.case.complex else self.evaluate("values", self.values, [*inner, *self.moves], FIRST)
+        return not any(x is not None and abs(mpmath.im(x)) > mpmath.mpf(2) ** error for x, error in values)
 
     def _results(self, inner: Sequence[Exact], keys: tuple[Key, ...]) -> dict[Key, Result]:
         """The verdicts at a point: with the reference itself where it is a derivative, and otherwise with its limits from all sides."""
@@ -194,11 +207,17 @@ class NumericComparison:
 
     def _refutes(self, key: Key, free: Sequence[Exact]) -> bool:
         inner = self._placed(free) if self.contains(free) else None
-        return inner is not None and self._results(inner, (key,)).get(key, (OPEN,))[0] == DIFFERENT
+        return inner is not None and self.is_real(inner) and self._results(inner, (key,)).get(key, (OPEN,))[0] == DIFFERENT
 
     def _at(self, inner: Sequence[Exact], wanted: tuple[Key, ...]) -> dict[Key, Result]:
-        """Whether the rule and the reference agree, for each statement, with the values of an element."""
+        """Whether the rule and the reference agree, for each statement, with the values of an element: by balls, else with many digits."""
         point = [*inner, *self.moves]
+        found = self._program(("rules", *wanted), [e for key in wanted for e in self.references[key]],
+                              functools.partial(self._rules, wanted)).compared(point)
+        if found is not None and not found.kink:
+            places = iter(range(len(found.pairs)))
+            return {key: _certified_result(found, [next(places) for _ in self.references[key]]) for key in wanted}
+        self.in_digits += 1
         out: dict[Key, Result] = {}
         before: dict[Key, list[Any]] = {}
         for digits in rungs(FIRST, LAST):
@@ -222,16 +241,26 @@ class NumericComparison:
 
         An unknown number is None. Balls are tried first. `name` is that of the program in the cache.
         """
-        symbols = [*self.inner, *self.directions]
-        if name not in self.balls:
-            self.balls[name] = BallProgram(self.tape, expressions, symbols)
-        found = None if self.case.complex else self.balls[name].at(point, digits)  # type: ignore[arg-type]
+        found = self._program(name, expressions).at(point, digits)
         if found is not None:
             return list(found)
         if name not in self.programs:
-            self.programs[name] = Evaluator(expressions, symbols, self.tape.steps)
+            self.programs[name] = Evaluator(expressions, [*self.inner, *self.directions], self.tape.steps)
         self.arithmetic.set_digits(digits)
         return [self._value(x) for x in self.programs[name].at(point, self.arithmetic)]
+
+    def _program(self, name: Any, expressions: Sequence[Any], rules: Any = None) -> BallProgram:
+        if name not in self.balls:
+            self.balls[name] = BallProgram(self.tape, expressions, [*self.inner, *self.directions], rules, self.case.complex)
+        return self.balls[name]
+
+    def _rules(self, keys: tuple[Key, ...], recorder: RecordingCarrier, filled: Any) -> list[Any]:
+        """The numbers of some statements by the rules, in the carrier of a tape of balls."""
+        def supply(name: str, shape: tuple[int, ...]) -> Any:
+            return filled([sympy.sympify(self.region(s)) for s in self.case.supply(name, shape).ravel().tolist()], shape)
+
+        found = dict(self.case.claims(recorder, supply, max(key.order for key in keys)))
+        return [x for key in keys for x in found[key]]
 
     def _value(self, x: Any) -> Value | tuple[None, int]:
         if isinstance(x, ArithmeticError):
@@ -248,6 +277,15 @@ class NumericComparison:
 
         with precise.working_precision(digits):
             return dict(self.case.claims(recorder or RecordingCarrier(precise, precise.lift_value, self.case.complex), supply, order))
+
+
+def _certified_result(found: Certified, places: Sequence[int]) -> Result:
+    """The verdict on one statement by the places of its numbers in a comparison of balls."""
+    wrong = next((k for k in places if k in found.wrong), None)
+    if wrong is None:
+        return OPEN if found.wide & {*places} else SAME, None, None
+    reference, claim = found.pairs[wrong]
+    return DIFFERENT, claim, reference
 
 
 def _statement_result(pairs: Sequence[tuple[Any, Any, int]], before: Sequence[tuple[Any, Any, int]] | None) -> tuple[str, Any, Any]:

@@ -19,7 +19,7 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.proofs.case import Case
 from symgrad.proofs.complex import complex_cases
 from symgrad.proofs.statements import OF_OP, CaseProof
-from symgrad.reports.base import NOT_CHECKABLE
+from symgrad.reports.base import NOT_CHECKABLE, not_rigorous
 from symgrad.reports.proof import Proof, Statement
 from symgrad.reports.streams import progress_bar
 
@@ -150,6 +150,10 @@ def prove(op: Any, order: int = 3, *, complex: bool | None = None, points: int =
                 reason = f"aborted after {seconds:g} seconds: {sum(n.compared for n in begun)} of {planned} planned points were compared"
                 proof.statements.append(Statement(order, "all", "", "", NOT_CHECKABLE, reason=reason))
         proof.conventions = list(dict.fromkeys(what for p in proofs for numbers in p.comparisons for what in numbers.conventions))
+        outside = sum(numbers.outside for p in proofs for numbers in p.comparisons)
+        if outside:
+            proof.notes.append(f"at {outside} further point{'s' * (outside > 1)} the forward rule has no real value: they are outside the domain")
+        proof.notes += not_rigorous(sum(n.in_digits for p in proofs for n in p.comparisons), sum(n.compared for p in proofs for n in p.comparisons))
         if not proof.statements:
             proof.reason = "none of its arguments has a derivative" if not complex else (
                 proof.notes[0] if proof.notes else "it takes no complex numbers")

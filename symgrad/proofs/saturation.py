@@ -43,7 +43,7 @@ def compare_saturated(numbers: NumericComparison, known: set[Key]) -> dict[Key, 
             continue
         if not recorder.decided:
             return out  # the rule has no conditions
-        if not recorder.departed or zero_switches(numbers.switches, numbers.at(inner)):
+        if not recorder.departed or zero_switches(numbers.switches, numbers.at(inner)) or not numbers.is_real(inner):
             continue
         keys = tuple(key for key in numbers.references if key not in known and key not in out)
         references = numbers.reference_values(keys, [*inner, *numbers.moves], 2 * FIRST)

@@ -245,19 +245,14 @@ class Comparison:
             except ERRORS as error:
                 out.reason = f"the formulas were not compared: {error}"
                 return
-        if answer is not None and answer.verdict == REFUTED and answer.point is not None and (at or _persists(away, reference, answer.point)):
-            known = {s: _first(sympy.sympify(x).xreplace(dict(answer.point))) for s, x in at.items()} | dict(answer.point)
-            whole = {x: region(x).xreplace(known) for x in case.variables}
-            if all(float(known[s]) in d for s, d in region.domains.items() if s in known) and is_inside(case, whole):
-                out.verdict, out.reason = REFUTED, "the formula of the rule is not that of the derivative"
-                out.difference = self.difference([away], [reference])
-                out.point = {str(x): v for x, v in whole.items()}
-                others = {} if region.mapping else {s: v for s, v in known.items() if s not in {*case.variables, *region.domains} and not s.is_Dummy}
-                out.point |= {str(s): v for s, v in others.items()}
-                out.claim, out.truth = answer.values or (None, None)
-                return
+        if answer is not None and answer.verdict == REFUTED and answer.point is not None and self._refutes(out, answer, away, reference, at):
+            return
         if answer is not None and answer.verdict != PROVED:
-            out.reason = "the formulas were not brought to the same one" if answer else f"the formulas were not compared: {answer.reason}"
+            out.reason = "the formulas were not brought to the same one"
+            if answer.verdict == REFUTED:
+                out.reason = "the formulas differ at a kink alone, or outside the domain, so that only numbers were compared"
+            elif answer.verdict == NOT_CHECKABLE:
+                out.reason = f"the formulas were not compared: {answer.reason}"
             if at:
                 out.reason += f" where {', '.join(f'{s} = {x}' for s, x in at.items())}"
             if numbers is None:
@@ -280,6 +275,33 @@ class Comparison:
                               {s: x.xreplace(inserted) for s, x in at.items()} | inserted)
                 if out.verdict != VERIFIED or out.reason:
                     return
+
+    def _refutes(self, out: Statement, answer: Identity, claim: Any, reference: Any, at: Mapping[Any, Any]) -> bool:
+        """Refute a statement by a point at which two formulas differ, unless it is at a kink of the function alone, where a rule has a convention."""
+        region, case, point = self.region, self.case, dict(answer.point or {})
+        if not at and zero_switches(self.switches, point) and not self._persists(claim, reference, point):
+            return False
+        known = {s: _first(sympy.sympify(x).xreplace(point)) for s, x in at.items()} | point
+        whole = {x: region(x).xreplace(known) for x in case.variables}
+        if not all(float(known[s]) in d for s, d in region.domains.items() if s in known) or not is_inside(case, whole):
+            return False
+        if not case.complex and any(sympy.im(sympy.sympify(x)) != 0 for x in answer.values or ()):
+            return False  # outside the domain of a real function
+        out.verdict, out.reason = REFUTED, "the formula of the rule is not that of the derivative"
+        out.difference = self.difference([claim], [reference])
+        out.point = {str(x): v for x, v in whole.items()}
+        others = {} if region.mapping else {s: v for s, v in known.items() if s not in {*case.variables, *region.domains} and not s.is_Dummy}
+        out.point |= {str(s): v for s, v in others.items()}
+        out.claim, out.truth = answer.values or (None, None)
+        return True
+
+    def _persists(self, claim: Any, reference: Any, point: Mapping[Any, Any]) -> bool:
+        """Whether two formulas differ beside a point, too."""
+        for step in (sympy.Rational(1, 2**40), sympy.Rational(-3, 2**42)):
+            moved = {s: x + step * (7 + k) / 8 * (abs(x) or 1) for k, (s, x) in enumerate(point.items())}
+            if identical(claim.xreplace(moved), reference.xreplace(moved), effort=self.effort, points=1).verdict == REFUTED:
+                return True
+        return False
 
     def _identity(self, claim: Any, reference: Any, numbers: NumericResult | None) -> Identity | None:
         """The answer of `identical`, None for the same function. The numbers of long formulas are not compared once more."""
@@ -309,16 +331,3 @@ class Comparison:
 def _first(x: Any) -> Any:
     """The first one of the numbers that contain any integer."""
     return x.xreplace(dict.fromkeys(x.atoms(sympy.Dummy), sympy.S.Zero))
-
-
-def _persists(claim: Any, reference: Any, point: Mapping[Any, Any]) -> bool:
-    """Whether two formulas differ beside a point, too; a difference at a kink alone is a convention."""
-    for step in (sympy.Rational(1, 2**40), sympy.Rational(-3, 2**42)):
-        moved = {s: x + step * (7 + k) / 8 * (abs(x) or 1) for k, (s, x) in enumerate(point.items())}
-        try:
-            a, b = (e.xreplace(moved).evalf(100) for e in (claim, reference))
-            if a.is_number and b.is_number and abs(a - b) > sympy.Float(10, 100) ** -70 * (abs(a) + abs(b)):
-                return True
-        except ERRORS:
-            continue
-    return False

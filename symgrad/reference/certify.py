@@ -30,23 +30,15 @@ INFINITE = 1024  # the bits up to which a number that is not finite may still be
 
 
 @dataclass(frozen=True)
-class ComparedNumber:
-    """One number of the comparison: its order, its indices among the inputs, whether it is directional, and the values by SymPy and by the rules."""
-
-    order: int
-    index: tuple[int, ...]
-    directional: bool
-    reference: Any
-    rule: Any
-
-
-@dataclass(frozen=True)
 class Certified:
-    """A certain comparison: all numbers, the digits to which they agree, the wrong one of lowest order, and whether the point is at a kink."""
+    """A certain comparison: the pairs of numbers, the digits to which they agree, the places of those that differ and of those that are not decided
+    beside them, and whether the point is at a kink, where nothing is compared.
+    """
 
-    entries: list[ComparedNumber]
+    pairs: list[tuple[Any, Any]]
     digits: float
-    culprit: ComparedNumber | None
+    wrong: set[int]
+    wide: set[int]
     kink: bool
     bits: int
 
@@ -92,35 +84,32 @@ def certify(evaluate: Callable[[int], tuple[list[Any], bool] | None],
     raise Undecided(f"more than {MOST} bits")
 
 
-def compare(exact: Any) -> Certified | None:
-    """The oracle and the rules at the point of an `OracleComparison`, compared by balls; None if they do not decide, or a number does not exist.
+def compare(evaluate: Callable[[int], tuple[list[Any], bool] | None]) -> Certified | None:
+    """Numbers by two ways, the references and then the others, compared by balls; None if they do not decide, or a number does not exist.
 
-    Raises Undecided where the most bits do not decide.
+    `evaluate` is as in `certify`. Raises Undecided where the most bits do not decide.
     """
-    module, places = enclosed(), slots(exact.count, exact.order, exact.full)
-    values = [*module.inputs_of(exact.run), *map(module.arb, exact.direction.tolist())]
-    fewest, wrong = SHOWN, set[int]()
+    fewest, wrong, wide = SHOWN, set[int](), set[int]()
 
     def judge(numbers: list[Any], kink: bool) -> float:
-        nonlocal fewest, wrong
+        nonlocal fewest, wrong, wide
         if kink:
             return 0
         if not all(x.is_finite() for x in numbers):
             return math.inf
-        missing, fewest, wrong = 0.0, SHOWN, set()
-        for k, (a, b) in enumerate(zip(numbers, numbers[len(places):])):
+        missing, fewest, wrong, wide = 0.0, SHOWN, set(), set()
+        for k, (a, b) in enumerate(zip(numbers, numbers[len(numbers) // 2:])):
             lacking, agreeing = _compare_balls(a, b)
             missing, fewest = max(missing, lacking), min(fewest, agreeing)
-            if lacking < 0:
-                wrong.add(k)
+            if lacking:
+                (wrong if lacking < 0 else wide).add(k)
         return 0 if wrong else missing
 
-    found = certify(lambda bits: run_programs(exact.programs, exact.trace, values, bits), judge)
+    found = certify(evaluate, judge)
     if found is None:
         return None
     numbers, kink, bits = found
-    entries = [ComparedNumber(*slot, number(a), number(b)) for slot, a, b in zip(places, numbers, numbers[len(places):])]
-    return Certified(entries, fewest, min((entries[k] for k in sorted(wrong)), key=lambda e: e.order, default=None), kink, bits)
+    return Certified([(number(a), number(b)) for a, b in zip(numbers, numbers[len(numbers) // 2:])], fewest, wrong, wide, kink, bits)
 
 
 def _compare_balls(a: Any, b: Any) -> tuple[float, float]:
@@ -130,7 +119,7 @@ def _compare_balls(a: Any, b: Any) -> tuple[float, float]:
     if width.is_zero():
         return 0, math.inf
     size = abs(a).max(abs(b)).abs_lower()
-    if not a.overlaps(b):
+    if not apart.contains(0):
         return -1, max(0.0, float(-mpmath.log10(number(apart) / number(abs(a).max(abs(b))))))
     wide = exponent_of(width)
     if wide < NEGLIGIBLE:
@@ -149,6 +138,8 @@ def number(x: Any) -> Any:
     """The midpoint of a ball as a number of mpmath."""
     if not x.is_finite():
         return mpmath.nan
+    if not hasattr(x, "mid_rad_10exp"):
+        return mpmath.mp.make_mpc((number(x.real)._mpf_, number(x.imag)._mpf_))
     mantissa, exponent = x.mid().man_exp()
     return mpmath.mp.make_mpf(from_man_exp(int(mantissa), int(exponent)))
 
@@ -166,7 +157,7 @@ def run_programs(programs: Any, trace: Callable[[int], Any], values: Sequence[An
             continue
         except (ArithmeticError, ValueError) as error:
             raise error if isinstance(error, Undecided) else Undecided(str(error)) from None
-        numbers = [_real(x) for x in out]
+        numbers = out if programs.complex else [_real(x) for x in out]
         return None if any(x is None for x in numbers) else (numbers, kink)
     if programs.refused:
         return None

@@ -146,6 +146,8 @@ def _steps(e: sympy.Basic) -> tuple[list[tuple[Any, tuple[Operand, ...], bool]],
             return exact_ball(e)
         if e in CONSTANTS:
             return add(CONSTANTS[e])
+        if e is sympy.I:
+            return acb(0, 1)
         if e.is_Add:
             return add(total, *map(build, e.args))
         if e.is_Mul:
@@ -250,7 +252,8 @@ class Programs:
 
     MOST = 8  # branches
 
-    def __init__(self) -> None:
+    def __init__(self, complex: bool = False) -> None:
+        self.complex = complex  # whether the numbers are complex
         self.found: list[Program] = []
         self.refused = False  # whether a function has no enclosure
         self.used: dict[str, Any] = {}  # the ops that the rules call by name
@@ -359,17 +362,24 @@ def _inputs(tape: Tape, values: Sequence[Any], direction: np.ndarray) -> tuple[l
 
 
 def trace_expressions(definitions: Mapping[sympy.Symbol, Any], expressions: Sequence[Any], symbols: Sequence[sympy.Symbol], values: Sequence[Any],
-                      bits: int) -> Program:
-    """The program of expressions of some symbols, and of symbols that are defined by earlier expressions; its inputs are the symbols."""
+                      bits: int, rules: Callable[..., list[Any]] | None = None, complex: bool = False) -> tuple[Program, RecordingCarrier]:
+    """The program of expressions of some symbols, and of symbols that are defined by earlier expressions, and the recorder of rules; its inputs are
+    the symbols. The numbers of `rules(recorder, filled)` are further outputs, where `filled(expressions, shape)` are values of the carrier.
+    """
     with tracing(bits) as tape:
         at = {s: tape.input(x) for s, x in zip(symbols, values)}
         for s, e in definitions.items():
             at[s] = value_of(e, at)
-        return tape.program(len(values), [value_of(e, at) for e in expressions])
+        recorder = RecordingCarrier(Traced.carrier, lift_value, complex)
+        found = [value_of(e, at) for e in expressions]
+        found += rules(recorder, lambda cells, shape: Traced.fill([value_of(e, at) for e in cells], shape)) if rules else []
+        return tape.program(len(values), [arb(x) if isinstance(x, int) else x for x in found]), recorder
 
 
 def exact_number(x: Any) -> Any:
-    """A float or a rational number as a ball."""
+    """A float or a rational number, perhaps complex, as a ball."""
+    if hasattr(x, "imag") and x.imag:
+        return acb(exact_number(x.real), exact_number(x.imag))
     return arb(x) if isinstance(x, float) else arb(int(x.numerator)) / arb(int(x.denominator))
 
 

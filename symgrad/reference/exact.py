@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import mpmath
@@ -27,7 +28,6 @@ from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.reference import certify
 from symgrad.reference.certify import SHOWN
-from symgrad.reference.certify import ComparedNumber as ComparedNumber
 from symgrad.reference.oracle import Oracle, slots
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
@@ -135,6 +135,17 @@ def _is_special(node: Any) -> bool:
     return any(len(point) == len(xs) and np.any(np.logical_and.reduce([np.equal(x, c) for x, c in zip(xs, point)])) for point in op.docs.special)
 
 
+@dataclass(frozen=True)
+class ComparedNumber:
+    """One number of the comparison: its order, its indices among the inputs, whether it is directional, and the values by SymPy and by the rules."""
+
+    order: int
+    index: tuple[int, ...]
+    directional: bool
+    reference: Any
+    rule: Any
+
+
 FULL = 8  # the most inputs for which every second derivative is compared at every point
 
 
@@ -180,7 +191,9 @@ class OracleComparison:
         """The comparison of balls; None if they do not decide it."""
         if not self.programs or self.programs.refused or self.replayed:
             return None
-        return certify.compare(self)
+        module = certify.enclosed()
+        values = [*module.inputs_of(self.run), *map(module.arb, self.direction.tolist())]
+        return certify.compare(lambda bits: certify.run_programs(self.programs, self.trace, values, bits))
 
     @property
     def rigorous(self) -> bool:
@@ -190,14 +203,16 @@ class OracleComparison:
     def entries(self, digits: int = DIGITS) -> list[ComparedNumber]:
         """All numbers by both ways. Raises Undefined where a derivative does not exist: at a pole, or outside the domain."""
         if digits == DIGITS and self.certified is not None:
-            return self.certified.entries
+            return self._entries(self.certified.pairs)
         if digits not in self.known:
             references, rules = self.evaluation(digits).derivatives(self.order, self.full, self.direction), self.rules(digits)
             if rules[0] != rules[0]:  # of 1**inf, which SymPy writes as 1 before the exponent has a value
                 raise Undefined("the value")
-            self.known[digits] = [ComparedNumber(*slot, reference, rule) for slot, reference, rule in zip(
-                slots(self.count, self.order, self.full), references, rules, strict=True)]
+            self.known[digits] = self._entries(list(zip(references, rules, strict=True)))
         return self.known[digits]
+
+    def _entries(self, pairs: Sequence[tuple[Any, Any]]) -> list[ComparedNumber]:
+        return [ComparedNumber(*slot, *pair) for slot, pair in zip(slots(self.count, self.order, self.full), pairs, strict=True)]
 
     def evaluation(self, digits: int) -> Any:
         """The oracle's values to that many digits."""
@@ -258,7 +273,8 @@ def agreement(exact: OracleComparison) -> tuple[float, ComparedNumber | None]:
     Raises Undefined where there is nothing to compare, and Undecided if the digits of the last rung do not suffice.
     """
     if exact.certified is not None:
-        return exact.certified.digits, exact.certified.culprit
+        wrong = [exact.entries()[k] for k in sorted(exact.certified.wrong)]
+        return exact.certified.digits, min(wrong, key=lambda e: e.order, default=None)
     before: list[ComparedNumber] | None = None
     due, fewest = list(range(len(exact.entries()))), SHOWN
     for digits in rungs():

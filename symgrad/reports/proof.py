@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from symgrad.reports.base import PROVED, REFUTED, BaseReport, Formula, Line, Part, Table, weakest
+from symgrad.reports.base import PROVED, REFUTED, BaseReport, Formula, Line, Part, Table, pair, weakest, with_digits
 
 SHOWN = 8  # coordinates of a point that are shown
+DIGITS = 15
 LISTED = 3  # conventions that the first line lists
 
 
@@ -69,11 +70,12 @@ class Proof(BaseReport):
 
     def parts(self) -> Iterator[Part]:
         for s in self.refuted[:3]:
-            values = [f"{name} = {_number(value)}" for name, value in (s.point or {}).items()]
+            values = [f"{name} = {with_digits(value, DIGITS)}" for name, value in (s.point or {}).items()]
             at = ", ".join([*values[:SHOWN], *(["..."] if len(values) > SHOWN else [])])
             yield Line(f"{s.what} (order {s.order}){' of ' + s.case if s.case else ''}: {s.reason}")
             if s.claim is not None:
-                yield Line(f"at {at}: the rule gives {_number(s.claim)}, sympy.diff gives {_number(s.truth)}")
+                claim, truth = pair(s.claim, s.truth, DIGITS)
+                yield Line(f"at {at}: the rule gives {claim}, sympy.diff gives {truth}")
             if s.difference is not None:
                 yield Formula("difference", s.difference)
         if self.statements:
@@ -84,12 +86,3 @@ class Proof(BaseReport):
 
 def _points(s: Statement) -> str:
     return str(s.points) if s.points >= s.planned else f"{s.points} of {s.planned}"
-
-
-def _number(x: Any) -> str:
-    import mpmath
-    import sympy
-
-    if isinstance(x, sympy.Basic):
-        return f"{float(x):.15g}" if isinstance(x, sympy.Float) or isinstance(x, sympy.Rational) and x.q > 1000 else str(x)
-    return str(mpmath.nstr(x.real if isinstance(x, mpmath.mpc) and not x.imag else x, 15))

@@ -58,7 +58,7 @@ class Counterexample:
 
     `rule` is what the library's rules give and `truth` what SymPy gives, both rounded from fifty digits; `op` names the op whose rule is
     wrong where that is known, and `difference` is the simplified difference of the formulas where there is one. Of a comparison of the floats,
-    `rule` is the float and `op` the operation that loses the digits.
+    `rule` is the float and `op` the operation that loses the digits. `texts` are the two numbers with as many digits as distinguish them.
     """
 
     point: dict[str, Any]
@@ -67,6 +67,7 @@ class Counterexample:
     truth: float
     op: str | None = None
     difference: Any = None
+    texts: tuple[str, str] | None = None
 
 
 @dataclass(repr=False)
@@ -145,7 +146,7 @@ class Report(BaseReport):
         elif self.counterexample is not None:
             found = self.counterexample
             yield Table("Counterexample", ("at", "derivative", "by the rules", "by SymPy"),
-                        [(at(found.point, len(found.point)), found.where, f"{found.rule:.15g}", f"{found.truth:.15g}")])
+                        [(at(found.point, len(found.point)), found.where, *(found.texts or pair(found.rule, found.truth, 15)))])
             if found.difference is not None:
                 yield Formula("difference", found.difference)
         yield from self._formula()

@@ -37,6 +37,7 @@ AROUND = 13  # numbers at and around a constant
 TOGETHER = 4  # boundaries of each coordinate that are combined
 TOUCHING = 1e-9  # of the values beside it, a value that is 0 but for rounding
 PARTS, VARIANTS, ZEROS = 40, 24, 8  # the most parts of a formula, variants of a part with steps, and zeros of a variant in one coordinate
+QUARTERS = np.arange(-8, 9) * math.pi / 2
 GRID = np.unique([s * x for x in (*np.geomspace(1e-8, 1e8, 161), *np.linspace(0, 50, 101)) for s in (1, -1)])
 
 
@@ -106,29 +107,37 @@ def _multiples_at(u: sympy.Expr, numbers: Sequence[float]) -> Iterator[int]:
 
 
 def zeros(e: sympy.Expr, x: sympy.Symbol) -> list[float]:
-    """Real zeros of an expression of one symbol: all zeros of a polynomial of degree at most two, otherwise the sign changes on a grid, and zeros
-    at which it only touches 0, as sin(x) - 1 does.
+    """Real zeros of an expression of one symbol: all zeros of a polynomial of degree at most two, otherwise the sign changes on a grid with the
+    extrema next to 0, and zeros at which it only touches 0, as sin(x) - 1 does.
 
     >>> x = sympy.Symbol("x", real=True)
     >>> zeros(x**2 - 9, x), round(zeros(sympy.exp(x) - 3, x)[0], 12)
     ([-3.0, 3.0], 1.098612288668)
-    >>> [round(float(y), 9) for y in zeros(sympy.sin(x) - 1, x)][:2]
-    [1.570796327, -4.71238898]
+    >>> [[round(float(y), 9) for y in zeros(sympy.sin(x) - 1 + gap, x)][:2] for gap in (0, 1e-9)]
+    [[1.570796327, -4.71238898], [1.570751605, 1.570841048]]
     """
     if e.is_polynomial(x) and sympy.degree(e, x) <= 2:
         coefficients = [float(c) for c in sympy.Poly(e, x).all_coeffs() if c.is_real]
         return [float(r.real) + 0.0 for r in np.roots(coefficients) if r.imag == 0] if all(map(math.isfinite, coefficients)) else []
-    f = _in_floats(e, x)
-    values = f(GRID)
-    found, sizes = np.sign(values), np.abs(values)
-    crossed = _changes(f, np.flatnonzero(found[:-1] * found[1:] < 0))
-    if not len(crossed):
-        with np.errstate(all="ignore"):
-            least = np.flatnonzero((sizes[1:-1] <= np.minimum(sizes[:-2], sizes[2:])) & (sizes[1:-1] < np.maximum(sizes[:-2], sizes[2:]) / 2))
-        slope = _in_floats(sympy.diff(e, x), x) if least.size else f
-        turning = _changes(slope, np.concatenate([least, least + 1]))
-        crossed = turning[np.abs(f(turning)) <= TOUCHING * np.max(sizes[least + 1], initial=0.0)] if least.size else crossed
-    return [*map(float, crossed), *map(float, GRID[found == 0][:ZEROS] if (found != 0).any() else ())]
+    f, grid = _in_floats(e, x), np.unique([*GRID, *_quarters(e, x)])
+    sizes = np.abs(f(grid))
+    with np.errstate(all="ignore"):
+        least = np.flatnonzero((sizes[1:-1] <= np.minimum(sizes[:-2], sizes[2:])) & (sizes[1:-1] < np.maximum(sizes[:-2], sizes[2:])))
+    turning = _changes(_in_floats(sympy.diff(e, x), x), grid, np.concatenate([least, least + 1]), 4 * ZEROS) if least.size else grid[:0]
+    touching = turning[np.abs(f(turning)) <= TOUCHING * np.max(sizes[least + 1], initial=0.0)]
+    grid = np.unique([*grid, *turning])
+    found = np.sign(f(grid))
+    crossed = _changes(f, grid, np.flatnonzero(found[:-1] * found[1:] < 0), ZEROS)
+    exact = grid[found == 0] if (found != 0).any() else grid[:0]
+    return list(dict.fromkeys(map(float, [*crossed, *touching[:ZEROS], *exact[np.argsort(np.abs(exact), kind="stable")][:ZEROS]])))
+
+
+def _quarters(e: sympy.Expr, x: sympy.Symbol) -> Iterator[float]:
+    """The multiples of a quarter of the periods of the sines and cosines in an expression: their zeros and extrema."""
+    for f in sorted(e.atoms(sympy.sin, sympy.cos), key=sympy.default_sort_key):
+        slope, start = sympy.diff(f.args[0], x), f.args[0].xreplace({x: sympy.S.Zero})
+        if slope.is_real and slope.is_number and slope != 0 and start.is_real and start.is_number:
+            yield from ((QUARTERS - float(start)) / float(slope)).tolist()
 
 
 def _in_floats(e: sympy.Expr, x: sympy.Symbol) -> Callable[[np.ndarray], np.ndarray]:
@@ -146,12 +155,12 @@ def _in_floats(e: sympy.Expr, x: sympy.Symbol) -> Callable[[np.ndarray], np.ndar
     return call
 
 
-def _changes(f: Callable[[np.ndarray], np.ndarray], places: np.ndarray) -> np.ndarray:
-    """The floats at which the sign of a function changes, after some places of the grid; those nearest to 0."""
+def _changes(f: Callable[[np.ndarray], np.ndarray], grid: np.ndarray, places: np.ndarray, most: int) -> np.ndarray:
+    """The floats at which the sign of a function changes, after some places of a grid; those nearest to 0."""
     floats, signs = Floats("float64"), lambda at: np.sign(f(at))
-    places = places[signs(GRID[places]) * signs(GRID[places + 1]) < 0]
-    places = places[np.argsort(np.abs(GRID[places]), kind="stable")][:ZEROS]
-    return floats.at(floats.changes(signs, GRID[places], GRID[places + 1]))
+    places = places[signs(grid[places]) * signs(grid[places + 1]) < 0]
+    places = places[np.argsort(np.abs(grid[places]), kind="stable")][:most]
+    return floats.at(floats.changes(signs, grid[places], grid[places + 1]))
 
 
 def _all_zeros(u: sympy.Expr, x: sympy.Symbol, numbers: Sequence[float] = ()) -> list[float]:

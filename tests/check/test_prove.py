@@ -269,3 +269,18 @@ def test_progress_is_reported():
     told = []
     prove("clamp_number", 1, complex=False, progress=lambda what, done, total: told.append((done, total)))
     assert told == [(0, 3), (1, 3), (2, 3)]
+
+
+@pytest.mark.parametrize("name", ["tanh", "mul", "exp", "softmax", "det"])
+def test_a_proof_by_enclosures_has_no_note_on_rigor(name, monkeypatch):
+    proof = prove(name if name != "det" else "determinant", 1, complex=False)
+    assert proof.verdict == "proved" and "not rigorous" not in str(proof)
+    monkeypatch.setattr("symgrad.proofs.balls.enclosed", lambda: None)  # as without python-flint
+    found = prove(name if name != "det" else "determinant", 1, complex=False)
+    assert found.verdict == "proved" and "note: not rigorous at" in str(found)
+
+
+@pytest.mark.parametrize("name", ["tanh", "sin", "multiply", "square", "sinh"])
+def test_complex_numbers_are_compared_by_enclosures(name):
+    proof = prove(name if name != "multiply" else "mul", 2, complex=True)
+    assert proof.verdict == "proved" and "not rigorous" not in str(proof)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import symgrad
 from symgrad.carriers import numeric
 from symgrad.graph import op as constructors
 from symgrad.graph.domains import UNIT_OPEN
@@ -149,3 +150,92 @@ def test_a_statement_says_how_many_of_its_points_were_compared():
     proof = prove("relu", 1, complex=False, points=7)
     assert {(s.points, s.planned) for s in proof.statements} and all(s.points <= s.planned for s in proof.statements)
     assert prove("exp", 1, complex=False, points=11).statements[0].planned == 11
+
+
+NARROW = {  # a condition that holds on short intervals around an extremum
+    "sin beyond 0.999999": lambda xp, y, x: xp.gt(xp.sin(x), 0.999999),
+    "sin of 3 x": lambda xp, y, x: xp.lt(2 * xp.sin(3 * x), -1.999999),
+    "cos of a third": lambda xp, y, x: xp.ge(xp.cos(x / 3 + 0.7), 0.9999999),
+    "a bell at pi": lambda xp, y, x: xp.gt(xp.exp(-xp.square(x - np.pi)), 0.999999),
+    "a pole that is not reached": lambda xp, y, x: xp.gt(1 / (1 + xp.square(x - 1 / 3)), 0.9999999),
+    "a fast wave": lambda xp, y, x: xp.lt(xp.sin(50 * x) + xp.square(xp.cos(50 * x)), -0.9999),
+}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("what", NARROW)
+def test_the_extremum_of_what_is_compared_is_visited(what):
+    op = wrong_where(NARROW[what], lambda x: 0 * x, lambda xp, x: x**3, lambda xp, x: 3 * x**2)
+    assert prove(op, 1, complex=False).verdict == "refuted"
+
+
+def test_the_extremum_of_an_argument_of_a_maximum_is_visited():
+    op = made(lambda xp, x: x**3, lambda xp, y, x: 3 * x**2 + xp.maximum(0 * x, xp.sin(x / 3) - 0.999999))
+    assert prove(op, 1, complex=False).verdict == "refuted"
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("low, high, wrong", [
+    (lambda xp, x: xp.le(x * x, 2), lambda xp, x: xp.ge(x * x, 2), True),
+    (lambda xp, x: xp.le(x**3, 5), lambda xp, x: xp.ge(x**3, 5), True),
+    (lambda xp, x: xp.le(xp.exp(x), 3), lambda xp, x: xp.le(3, xp.exp(x)), True),
+    (lambda xp, x: xp.le(3 * x, 1), lambda xp, x: xp.ge(3 * x, 1), True),
+    (lambda xp, x: xp.le(x * x, 0.7), lambda xp, x: xp.ge(2 * x * x, 1.4), True),
+    (lambda xp, x: xp.lt(x * x, 2), lambda xp, x: xp.ge(x * x, 2), False),
+])
+def test_two_conditions_that_touch_are_visited(low, high, wrong):
+    op = made(lambda xp, x: x**3, lambda xp, y, x: xp.where(low(xp, x), xp.where(high(xp, x), 0 * x, 3 * x**2), 3 * x**2))
+    assert (prove(op, 1, complex=False).verdict == "refuted") == wrong
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("forward, partial", [
+    (lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) + 1e-300), (lambda xp, x: x * x, lambda xp, y, x: 2 * x - 1e-200),
+    (lambda xp, x: xp.exp(x), lambda xp, y, x: y + 1e-250 * x),
+    (lambda xp, x: xp.tanh(x / 3), lambda xp, y, x: xp.square(xp.sech(x / 3)) / 3 + 3e-290),
+    (lambda xp, x: xp.log1p(x * x), lambda xp, y, x: 2 * x / (1 + x * x) - 7e-180 * x * x),
+])
+def test_a_literal_difference_is_refuted_however_small(forward, partial):
+    proof = prove(made(forward, partial), 1, complex=False)
+    assert proof.verdict == "refuted"
+    claim, truth = (line.partition(", sympy.diff gives ")[::2] for line in str(proof).splitlines() if "sympy.diff gives" in line).__next__()
+    assert claim.rpartition(" ")[2] != truth and len(truth) < 40
+
+
+IN_REALS = {  # functions with a real value on a part of the line, with a right and a wrong rule
+    "sqrt": (lambda xp, x: xp.sqrt(x), lambda xp, y, x: 0.5 / y, lambda xp, y, x: 0.5 / y + 0 * x + 1e-12),
+    "x log x": (lambda xp, x: x * xp.log(x), lambda xp, y, x: xp.log(x) + 1, lambda xp, y, x: xp.log(x) + 1 + 1e-12),
+    "circle": (lambda xp, x: xp.sqrt(1 - x * x), lambda xp, y, x: -x / y, lambda xp, y, x: -x / y * (1 + 1e-12)),
+    "asin": (lambda xp, x: xp.asin(x / 3), lambda xp, y, x: 1 / (3 * xp.cos(y)), lambda xp, y, x: 0.333 / xp.cos(y)),
+    "acosh": (lambda xp, x: xp.acosh(x), lambda xp, y, x: 1 / xp.sinh(y), lambda xp, y, x: 1 / xp.sinh(y) + 1e-9),
+    "a power of a third": (lambda xp, x: (x - 0.7) ** 1.25, lambda xp, y, x: 1.25 * y / (x - 0.7), lambda xp, y, x: 1.24 * y / (x - 0.7)),
+}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("what", IN_REALS)
+def test_without_a_domain_points_are_those_where_the_forward_rule_is_real(what):
+    forward, right, wrong = IN_REALS[what]
+    proof = prove(made(forward, right), 2, complex=False)
+    assert proof.verdict == "proved" and "outside the domain" in str(proof)
+    assert all(s.points >= 15 for s in proof.statements)
+    assert prove(made(forward, wrong), 1, complex=False).verdict == "refuted"
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("forward, partial", [
+    (lambda xp, x: xp.erf(x), lambda xp, y, x: 1.1283791670955126 * xp.exp(-x * x)),
+    (lambda xp, x: xp.sign(x) * xp.abs(x) ** (1 / 3), lambda xp, y, x: xp.abs(x) ** (-2 / 3) / 3),
+    (lambda xp, x: xp.exp(xp.log(xp.square(x) + 1) / 3), lambda xp, y, x: (2 / 3) * x * y / (x * x + 1)),
+    (lambda xp, x: xp.sin(x / 7), lambda xp, y, x: (1 / 7) * xp.cos(x / 7)), (lambda xp, x: x * np.pi, lambda xp, y, x: 3.14159265358979 + 0 * x),
+])
+def test_two_numbers_of_a_refutation_are_seen_to_differ(forward, partial):
+    proof = prove(made(forward, partial), 1, complex=False)
+    lines = [line.partition("the rule gives ")[2].split(", sympy.diff gives ") for line in str(proof).splitlines() if "sympy.diff gives" in line]
+    assert proof.verdict == "refuted" and lines and all(claim != truth for claim, truth in lines)
+    function = symgrad.elementwise("made_for_a_check", forward, partial)
+    REGISTRY.pop("made_for_a_check")
+    report = symgrad.check(function, 1.3, order=1)
+    assert report.verdict == "refuted"
+    found = report.counterexample.texts
+    assert found[0] != found[1] and all(text[:12] in str(report) for text in found)

@@ -28,6 +28,7 @@ from symgrad.diagnose.kinks.switches import ROUND, NotEvaluable, PreciseEvaluati
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
+from symgrad.reports.base import pair
 
 STEP = precise.context.mpf(10) ** -40  # the distance of the points at which gradients are evaluated
 ACTIVE = precise.context.mpf(10) ** -36  # a switch that is closer to zero is active
@@ -173,8 +174,8 @@ class _Search:
         size = max([mpf(1), *(abs(g) for g in cell.gradient)])
         value, closer = cell.result(self, STEP / FINER)
         if abs(value - self.value) > max(abs(cell.value - self.value) / 2, mpf(10) ** -15 * (1 + abs(self.value))):
-            low, high = sorted((float(self.value), float(cell.value)))
-            self.found.blocked = f"the value jumps between {low:.10g} and {high:.10g}, so that there is no Clarke subdifferential"
+            low, high = pair(*sorted((self.value, cell.value)), 10)
+            self.found.blocked = f"the value jumps between {low} and {high}, so that there is no Clarke subdifferential"
             return False
         if any(abs(b) > 2 * abs(a) + mpf(10) ** -6 for a, b in zip(cell.gradient, closer)):
             self.found.blocked = f"gradients near the point grow without bound (to {float(size):.3g} at a distance of 1e-40)"
@@ -183,7 +184,8 @@ class _Search:
         rise = (farther - cell.value) / (STEP * self.scale)
         slope = sum((g * mpf(float(d)) for g, d in zip(cell.gradient, direction)), mpf(0))
         if abs(rise - slope) > mpf(10) ** -9 * (size * self.count):
-            self.found.blocked = (f"near the point the rules give a slope of {float(slope):.10g} where the values have {float(rise):.10g}: a rule "
+            by_rules, by_values = pair(slope, rise, 10)
+            self.found.blocked = (f"near the point the rules give a slope of {by_rules} where the values have {by_values}: a rule "
                                   f"is wrong there, or a part of the computation was detached")
             return False
         cell.gradient = np.array([b if a == b else mpf(0) if abs(b) < abs(a) / 100 else b - (a - b) / (FINER - 1)
