@@ -15,6 +15,7 @@ from symgrad.algebra.values import accurate_value, value
 from symgrad.carriers.digits import context
 from symgrad.dtypes.ulp import ulp_of
 from symgrad.graph.domains import Domain
+from symgrad.sampling.points import draw_points
 from symgrad.symbolic.generating import Code
 from symgrad.symbolic.support import Patch, horner
 
@@ -29,25 +30,6 @@ GOOD, HOPELESS = 3.0, 1e7  # errors below GOOD are not divided by the condition 
 DISTANCES = [*(2.0 ** -(j / 2) for j in range(-4, 27)), *(1.2 * 2.0 ** -(j / 2) for j in range(-3, 6)),
              *(2.0**-j for j in (15, 18, 22, 27, 34, 45, 60, 90, 140, 260, 520, 1000))]
 COUNT, JITTERED, SURE = 60, 3, 1e-27
-
-
-def sample(domain: Domain, rng: np.random.Generator, count: int) -> list[float]:
-    """Floats of a domain, of every size and next to its ends."""
-    out: list[float] = []
-    while len(out) < count:
-        interval = domain.intervals[rng.integers(len(domain.intervals))]
-        low, high, size = interval.low, interval.high, 10 ** (rng.uniform(-5, 1.6) if rng.integers(5) else rng.uniform(1.6, 3))
-        if math.isfinite(low) and math.isfinite(high):
-            near = (high - low) * (rng.uniform(0, 1) if rng.integers(2) else 10 ** rng.uniform(-5, -0.5))
-            x = low + near if rng.integers(2) else high - near
-        elif math.isfinite(low):
-            x = low + size
-        else:
-            x = high - size if math.isfinite(high) else size * rng.choice((-1, 1))
-        x = float(np.rint(x)) if domain.integer else float(x)
-        if x in domain:
-            out.append(x)
-    return out
 
 
 def _series_value(series: Laurent, u: Any) -> Any:
@@ -69,8 +51,7 @@ class ErrorSampling:
 
     def __init__(self, exact: Any, symbols: Sequence[Any], domains: Sequence[Domain]):
         self.reference, self.domains, self.kinked = accurate_value(exact, symbols), domains, _is_kinked(exact)
-        rng = np.random.default_rng(0)
-        self.points: list[tuple[float, ...]] = list(zip(*(sample(d, rng, COUNT) for d in domains)))
+        self.points: list[tuple[float, ...]] = [tuple(v.tolist()) for v in draw_points(domains, COUNT, 0)]
         self.references = [self.reference(p) for p in self.points]
         self.conditions: dict[tuple[float, ...], float] = {}
         self.ordinary = 10**9  # the index of the first point with very large or small numbers
