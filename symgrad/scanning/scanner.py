@@ -9,91 +9,16 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.algebra.ladder import condition
-from symgrad.algebra.limits import poll
-from symgrad.carriers.digits import Undecided, Undefined
-from symgrad.checks.cross_checker import CrossChecker
-from symgrad.checks.measuring import GROSS_ERROR, is_ordinary
-from symgrad.checks.tolerances import Tolerances
 from symgrad.graph.domains import Domain
 from symgrad.reference.accuracy import BOUNDS
 from symgrad.reference.certify import MOST
-from symgrad.reference.sources import RecordedSource, ReferenceValues, Source
-from symgrad.reports.base import NOT_CHECKABLE, label
-from symgrad.reports.report import CrossReport
+from symgrad.reference.sources import Source
+from symgrad.reports.base import label
 from symgrad.sampling.conditions import boundary_numbers, constants_of_code, numbers_around
 from symgrad.sampling.floats import NEAR, Floats, Region, is_inside, ordinary_floats, regions_beside, regions_of
+from symgrad.scanning.references import References
 from symgrad.scanning.report import LOST, THRESHOLDS, AccuracyReport, Sample, Worst
 from symgrad.scanning.subject import Index, Subject, Unsuitable, derivative_indices
-
-FIRST = 60  # digits of the fewest bits
-COSTLY = 154  # digits, from which on a number costs more than in proportion to the operations: 512 bits
-
-
-class References:
-    """The reference values of a function at floats, by the problem of `check`. `undecided` and `missing` count the numbers without one, which are not
-    decided, or do not exist; `digits` is the largest number of digits used, and `work` counts the numbers, each by the cost of its digits.
-    """
-
-    def __init__(self, subject: Subject, source: Source, domains: Sequence[Domain], dtype: Any, order: int):
-        report = CrossReport(subject.name, subject.framework, NOT_CHECKABLE, "", order, names=subject.names)
-        base = {name: np.zeros((), dtype) for name in subject.names}
-        self.problem = CrossChecker(subject.derivatives(order), source, report, base, domains, Tolerances(), 1, 1.0, 0, lambda *progress: None)
-        self.own = isinstance(source, RecordedSource) and source.run == subject.run
-        self.source, self.order, self.indices = source, order, derivative_indices(subject.count, order)
-        self.digits, self.undecided, self.missing, self.unfollowed, self.work = FIRST, 0, 0, 0, 0.0
-
-    def values(self, point: np.ndarray) -> ReferenceValues:
-        """The reference values at a point. Raises Undefined where there is no value, and Undecided."""
-        found = self.source.reference_values(list(point), self.order, self.order, self.problem.derivatives.direction)
-        if found.kink or found.order < self.order:
-            return self.problem.compared(point.astype(np.float64), self.order)[1]
-        return found
-
-    def at(self, points: np.ndarray) -> dict[Index, list[Any]]:
-        """Every derivative at the points, NaN where there is none or where it is undecided."""
-        out: dict[Index, list[Any]] = {index: [mpmath.nan] * points.shape[1] for index in self.indices}
-        for k, point in enumerate(points.T):
-            poll()
-            self.work += len(self.indices)
-            try:
-                found = self.values(point)
-            except Undecided:
-                self.undecided += len(self.indices)
-                continue
-            except Undefined:
-                continue
-            digits = getattr(found, "digits", FIRST)
-            self.digits = max(self.digits, digits)
-            self.work += len(self.indices) * (1 + digits / COSTLY) ** 1.5
-            known = {e.index: e.value for e in found.entries if e.index in out}
-            self.missing += len(out) - len(known)
-            for index, number in known.items():
-                out[index][k] = number
-        return out
-
-    def condition(self, point: np.ndarray, index: Index) -> float:
-        """The condition number of a derivative at a point, as defined by `symgrad.algebra.ladder`."""
-        found = self.values(point)
-        return next((condition(e.value, moved) for e, moved in zip(found.entries, found.absolute_condition()) if e.index == index), 1.0)
-
-    def is_wrong(self, point: np.ndarray, order: int) -> bool:
-        """Whether a derivative of an order differs from its reference value at a point by more than the rounding of its steps explains.
-
-        Of a program that cannot be followed only gross errors at ordinary points are known to be none of rounding.
-        """
-        try:
-            found = self.problem.compared(point.astype(np.float64), order)[0].get(order)
-        except Undefined:
-            return False
-        if found is None or not found.wrong or found.kind == "raises":
-            return False
-        if next(self.problem.shadow_values(point.astype(np.float64), order)) is None:
-            gross = abs(found.value - found.truth) > GROSS_ERROR * abs(found.truth) and is_ordinary(point)
-            self.unfollowed += not gross
-            return gross
-        return True
-
 
 PILOT = 8  # points of a region that are measured first, to count the work per point
 POINTS = 64  # points of a region, fewer if they need more than the work for an effort of 1

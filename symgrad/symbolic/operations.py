@@ -28,6 +28,7 @@ from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded_
 from symgrad.symbolic.parameters import parse_formula
 from symgrad.system.limits import GENERATED, SHORT, TooLarge, within
 
+DOMAINS = {"positive": POSITIVE, "negative": NEGATIVE, "nonnegative": NONNEGATIVE, "nonzero": NONZERO}  # by the assumptions of a symbol
 EFFORT = 0.1  # of the comparison of a stable form with the formula
 
 
@@ -203,19 +204,14 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
         names = argument_names(formula.names)
         function = extending.elementwise(
             name, with_signature(lambda xp, *xs: formula.read(formula.zero, xp, dict(enumerate(xs))), names), *rules,
-            domain=domains, vjp=formula.pullback(rules), saved=(" ".join(("result", *names)),) * len(names), special=_special(formula),
-            doc=doc or f"{expr}, an op from a formula.")
+            domain=domains, vjp=formula.pullback(rules), saved=(" ".join(("result", *names)),) * len(names),
+            special=tuple((float(c),) for c in formula.centres if float(c) in domains[0]), doc=doc or f"{expr}, an op from a formula.")
     except Unknown as error:
         raise TypeError(f"{name}: {error}") from None
     except (OverflowError, RecursionError) as error:
         raise ValueError(f"{name}: the formula is too large for floats or too deeply nested: {error}") from None
     out = _ops[name] = FormulaOp(formula, function, expr, report)
     return out
-
-
-def _special(formula: OpFormula) -> tuple[tuple[float, ...], ...]:
-    """The special points of the op."""
-    return tuple((float(c),) for c in formula.centres if float(c) in formula.domains[0])
 
 
 def _report(formula: OpFormula, check: bool) -> FormulaReport:
@@ -269,7 +265,10 @@ def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tu
         _check_size(formula, len(names))
         arguments = names if arguments is None else arguments
     elif callable(formula) and not isinstance(formula, sympy.Basic):
-        formula, arguments = _formula_of_function(formula, arguments)
+        if arguments is None:
+            arguments = [p.name for p in inspect.signature(formula).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        arguments = [s if isinstance(s, sympy.Symbol) else sympy.Symbol(s, real=True) for s in arguments]
+        formula = formula(*arguments)
     if not isinstance(formula, (sympy.Expr, int, float)) or isinstance(formula, bool):
         raise TypeError(f"{name}: a formula is a SymPy expression, a function of symbols or text, not {type(formula).__name__}")
     formula = sympy.sympify(formula)
@@ -302,14 +301,6 @@ def _check_size(formula: Any, count: int) -> None:
         raise TooLarge(f"{error}; a formula of this size is given as a SymPy expression, not as text") from None
 
 
-def _formula_of_function(function: Callable[..., Any], arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:
-    """The formula that a Python function of symbols returns."""
-    if arguments is None:
-        arguments = tuple(p.name for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD)
-    symbols = tuple(s if isinstance(s, sympy.Symbol) else sympy.Symbol(s, real=True) for s in arguments)
-    return function(*symbols), symbols
-
-
 def _symbols(name: str, arguments: Sequence[Any], free: Sequence[Any]) -> list[Any]:
     if isinstance(arguments, (str, sympy.Symbol)):
         arguments = (arguments,)
@@ -332,13 +323,7 @@ def domains_of_symbols(name: str, symbols: Sequence[Any], domain: Any) -> tuple[
             raise ValueError(f"{name}: {len(domain)} domains are given for {len(symbols)} arguments")
         domain = {s.name: d for s, d in zip(symbols, domain)}
     try:
-        return tuple(domains_of(domain, [s.name for s in symbols], [_domain_by_assumptions(s) for s in symbols]).values())
+        known = [next((d for word, d in DOMAINS.items() if getattr(s, f"is_{word}")), REAL) for s in symbols]
+        return tuple(domains_of(domain, [s.name for s in symbols], known).values())
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from None
-
-
-def _domain_by_assumptions(symbol: Any) -> Domain:
-    for word, domain in (("positive", POSITIVE), ("negative", NEGATIVE), ("nonnegative", NONNEGATIVE), ("nonzero", NONZERO)):
-        if getattr(symbol, f"is_{word}"):
-            return domain
-    return REAL

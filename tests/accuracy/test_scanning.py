@@ -13,7 +13,7 @@ from symgrad import log
 from symgrad.graph.domains import POSITIVE
 from symgrad.reference.sources import RecordedSource
 from symgrad.scanning import accuracy
-from symgrad.scanning.scanner import References
+from symgrad.scanning.references import References
 from symgrad.scanning.subject import Subject
 from tests.support.lines import lines
 
