@@ -15,7 +15,7 @@ from sympy.core.function import AppliedUndef
 
 from symgrad.algebra.condition_coverage import Boundary, ConditionCoverage
 from symgrad.algebra.effort import Effort
-from symgrad.algebra.evaluating import Evaluator, Unknown, exact_float, undefined_functions
+from symgrad.algebra.evaluating import Evaluator, Unknown, Unresolved, exact_float, undefined_functions
 from symgrad.algebra.held import HELD, resolve
 from symgrad.algebra.ladder import rungs
 from symgrad.algebra.limits import poll
@@ -90,7 +90,7 @@ class Comparison:
                  depth: int = 0):
         self.seed, self.depth = seed, depth
         self.effort, self.wanted, self.rng = effort, points, Random(seed)
-        self.compared, self.digits, self.lost = 0, inf, 0
+        self.compared, self.digits, self.lost, self.unresolved = 0, inf, 0, ""
         self.agreed: list[list[Exact]] = []
         self.floats = bool(a.atoms(sympy.Float) | b.atoms(sympy.Float))
         if self.floats:
@@ -179,6 +179,8 @@ class Comparison:
         return f"the values are exactly equal {where}" if self.digits == inf else f"{self.digits:.0f} digits agree {where}"
 
     def _why_nothing_compared(self) -> str:
+        if self.unresolved:
+            return f"there is {self.unresolved}"
         if self.notes:
             return "the two are never defined at the same point"
         if self.lost:
@@ -273,7 +275,9 @@ class Comparison:
             a, b, *terms = self._evaluate(point, digits)
             conditions, terms = terms[:len(self.coverage.conditions)], terms[len(self.coverage.conditions):]
             if isinstance(a, Undecided) or isinstance(b, Undecided):
-                if digits < 4 * FIRST:
+                if any(isinstance(x, Unresolved) for x in (a, b)):
+                    self.unresolved = next(str(x) for x in (a, b) if isinstance(x, Unresolved))
+                elif digits < 4 * FIRST:
                     continue
                 return self._compare_exactly(point)
             if isinstance(a, ArithmeticError) or isinstance(b, ArithmeticError):

@@ -28,6 +28,10 @@ class Unknown(TypeError):
     """A part of an expression that cannot be evaluated: an undefined function, an unevaluated integral, an object that is not a number."""
 
 
+class Unresolved(Undecided):
+    """The error for a number of which no certain value was found, also with more digits."""
+
+
 def exact_float(x: sympy.Float) -> Fraction:
     """The exact value of a SymPy float."""
     sign, mantissa, exponent, _ = x._mpf_
@@ -95,6 +99,8 @@ class Evaluator:
             return self._sum_or_product(e)
         if isinstance(e, sympy.Integral):
             return _integral(e)
+        if isinstance(e, sympy.Limit):
+            raise Unknown(f"no certain value was found of {e}")
         if kind.__name__ in REFUSED:
             raise Unknown(f"{e} has no value: {REFUSED[kind.__name__]}")
         if isinstance(e, sympy.Function):
@@ -108,7 +114,7 @@ class Evaluator:
         """A sum or a product of finitely many terms, by Karr's convention where the upper bound is below the lower one."""
         *inner, (k, low, high) = e.limits if all(len(limit) == 3 for limit in e.limits) else ((None, sympy.oo, sympy.oo),)
         if low.is_infinite or high.is_infinite:
-            raise Unknown(f"{type(e).__name__} has no value: {e}")
+            raise Unknown(f"no certain value was found of {e}")
         body = e.func(e.function, *inner) if inner else e.function
         others = sorted(body.free_symbols - {k}, key=str)
         term = type(self)([body], [k, *others])
@@ -156,11 +162,11 @@ def _integral(e: Any) -> tuple[Step, tuple[Any, ...]]:
     try:
         from symgrad.algebra.quadrature import NotEnclosed, integral_step
     except ImportError:
-        raise Unknown(f"{type(e).__name__} has no value without python-flint: {e}") from None
+        raise Unknown(f"without python-flint no certain value was found of {e}") from None
     try:
         return integral_step(e)
     except NotEnclosed:
-        raise Unknown(f"{type(e).__name__} has no value: {e}") from None
+        raise Unknown(f"no certain value was found of {e}") from None
 
 
 def _whole(x: Any) -> int:

@@ -54,8 +54,8 @@ def resolve(e: Any, ranges: Mapping[Any, Range]) -> Any:
             for limit in e.limits:
                 found = _sum(e.func, found, limit, ranges) if found is not None else None
         else:
-            expression, x, end, _ = e.args
-            found = _limit(expression, x, end, ranges)
+            expression, x, end, direction = e.args
+            found = _limit(expression, x, end, str(direction), ranges)
     except FAILURES:
         return e
     return e if found is None else found
@@ -74,7 +74,7 @@ def _integral(f: Any, limit: Any, ranges: Mapping[Any, Range]) -> Any:
         return None if found is None or None in found else sympy.Add(*found)
     if f.has(*HELD, *JUMPS, *SWITCHES) or f.count_ops() > OPERATIONS:
         return None
-    for inside in _intervals(ends):
+    for inside in _intervals(f, x, ends):
         t = sympy.Dummy(x.name, **inside.assumptions)
         here = f.xreplace({x: t})
         found = t * here if t not in here.free_symbols else manualintegrate(here, t)
@@ -82,9 +82,43 @@ def _integral(f: Any, limit: Any, ranges: Mapping[Any, Range]) -> Any:
             continue
         known = {s: r for s, r in ranges.items() if s in f.free_symbols} | {t: inside}
         if is_regular(found, known, Effort(WORK)) and _is_confirmed(sympy.diff(found, t), here, known):
-            values = [_at(found, t, end) for end in ends or (x,)]
+            values = [_beside(found, t, end, side, known) for end, side in zip(ends, (1, -1))] if _is_open(inside, ends) else \
+                [_at(found, t, end) for end in ends]
+            values = values or [found.xreplace({t: x})]
             return None if None in values else values[-1] - (values[0] if ends else 0)
     return None
+
+
+def _is_open(inside: Range, ends: list[Any]) -> bool:
+    """Whether the ends of an integral are the open ends of a range, where the antiderivative may have no value but a limit."""
+    [piece] = inside.pieces
+    return bool(ends) and [sympy.sympify(v) for v in (piece.low, piece.high)] == ends
+
+
+def _beside(e: Any, x: Any, end: Any, side: int, ranges: Mapping[Any, Range]) -> Any:
+    """The limit of an expression at a rational end from one side, as a sum of powers and logarithms of the distance times smooth factors."""
+    d = sympy.Dummy(positive=True)
+    near = {s: r for s, r in ranges.items() if s is not x} | {d: Range((Piece(-Fraction(MARGIN), Fraction(MARGIN), True, True),))}
+    e = sympy.expand(e.xreplace({x: end + side * d}))
+    limits = []
+    for term in sympy.Add.make_args(e):
+        power, rest, logarithms = sympy.S.Zero, sympy.S.One, 0
+        for f in sympy.Mul.make_args(term):
+            base, exponent = f.as_base_exp()
+            if base == d and d not in exponent.free_symbols:
+                power += exponent
+            elif base == sympy.log(d) and exponent.is_Integer and exponent > 0:
+                logarithms += 1
+            else:
+                rest *= f
+        smooth = sympy.Dummy(real=True)
+        rest = rest.xreplace({d: smooth})
+        if not (is_continuous(rest) or is_regular(rest, {smooth if s is d else s: r for s, r in near.items()}, Effort(WORK))):
+            return None
+        if not (power.is_positive or power == 0 and not logarithms):
+            return None
+        limits.append(sympy.S.Zero if power != 0 else rest.xreplace({smooth: sympy.S.Zero}))
+    return sympy.Add(*limits)
 
 
 def _split(f: Any, x: Any, low: Any, high: Any) -> list[tuple[Any, tuple[Any, Any]]] | None:
@@ -109,23 +143,48 @@ def _split(f: Any, x: Any, low: Any, high: Any) -> list[tuple[Any, tuple[Any, An
     return [(_without_switches(f, x, sympy.Rational((float(a) + float(b)) / 2)), (a, b)) for a, b in pairwise(points)]
 
 
+def _on_side(e: Any, x: Any, end: Any, side: int) -> Any:
+    """The function with the pieces that are selected next to a number on one side; None if these are not known."""
+    switched = switching_functions(e)
+    known = [solutions(sympy.Eq(u, 0, evaluate=False), {}) if u.free_symbols == {x} and is_continuous(u) and not step else None
+             for u, step in switched]
+    if None in known:
+        return None
+    apart = [abs(at[x] - end) for found in known for at in found or () if at[x] != end]
+    return _without_switches(e, x, sympy.Rational(float(end + side * min([MARGIN, *apart], key=float) / 2)))
+
+
 def _without_switches(f: Any, x: Any, at: Any) -> Any:
     """The function with the cases that are selected at a point."""
     def number(e: Any) -> Any:
         return e.xreplace({x: at}).evalf(30)
 
-    return f.replace(lambda e: isinstance(e, SWITCHES), lambda e: max(e.args, key=number) if isinstance(e, sympy.Max) else min(e.args, key=number)
-                     if isinstance(e, sympy.Min) else e.args[0] * (1 if number(e.args[0]) > 0 else -1))
+    def chosen(e: Any) -> Any:
+        if isinstance(e, (sympy.Max, sympy.Min)):
+            return (max if isinstance(e, sympy.Max) else min)(e.args, key=number)
+        if isinstance(e, sympy.Piecewise):
+            return next(value for value, condition in e.args if condition.xreplace({x: at}) == True)  # noqa: E712  a SymPy condition
+        sign = sympy.Integer(1 if number(e.args[0]) > 0 else -1)
+        return e.args[0] * sign if isinstance(e, sympy.Abs) else (sign + 1) / 2 if isinstance(e, sympy.Heaviside) else sign
+
+    return f.replace(lambda e: isinstance(e, (*SWITCHES, sympy.sign, sympy.Heaviside, sympy.Piecewise)), chosen)
 
 
-def _intervals(ends: list[Any]) -> list[Range]:
-    """Ranges that contain the interval of an integral and its ends: the real numbers, or less where the ends are numbers or positive."""
+def _intervals(f: Any, x: Any, ends: list[Any]) -> list[Range]:
+    """Ranges that contain the interval of an integral and its ends: the real numbers, or less where the ends are numbers or positive.
+
+    The last one is without the ends if the function may be infinite there.
+    """
     out = [Range()]
     if ends and all(end.is_positive for end in ends):
         out.append(Range((Piece(Fraction(0), None, True),)))
     if ends and all(end.is_number and end.is_finite for end in ends):
         low, high = (Fraction(float(v)) for v in (min(ends, key=float) - MARGIN, max(ends, key=float) + MARGIN))
         out.append(Range((Piece(low, high, True, True),)))
+        bases = {p.base for p in f.atoms(sympy.Pow) if not (p.exp.is_Integer and p.exp > 0)} | {g.args[0] for g in f.atoms(sympy.log)}
+        singular = any(base.xreplace({x: end}) == 0 for base in bases for end in ends)
+        if singular and all(end.is_Rational for end in ends) and ends[0] < ends[1]:
+            out.append(Range((Piece(*(Fraction(int(end.p), int(end.q)) for end in ends), True, True),)))
     return out
 
 
@@ -147,6 +206,8 @@ def _sum(kind: Any, f: Any, limit: Any, ranges: Mapping[Any, Range]) -> Any:
         start, stop = int(low), int(high) + 1
         found = add(*(f.xreplace({k: sympy.Integer(i)}) for i in range(min(start, stop), max(start, stop))))
         return found if start <= stop else -found if kind is sympy.Sum else 1 / found
+    if kind is sympy.Sum and high is sympy.oo and low.is_Integer:
+        return _infinite_sum(f, k, low, ranges)
     n = sympy.Dummy("n", integer=True)
     if high.is_infinite or low.free_symbols & {k} or f.has(*HELD) or f.count_ops() > SUMMED:
         return None
@@ -160,9 +221,55 @@ def _sum(kind: Any, f: Any, limit: Any, ranges: Mapping[Any, Range]) -> Any:
     return closed.xreplace({n: high}) if _is_confirmed(*step, known) and _is_confirmed(*first, known) else None
 
 
-def _limit(e: Any, x: Any, end: Any, ranges: Mapping[Any, Range]) -> Any:
-    """A limit at a number by continuity, or of 0/0 by derivatives; None otherwise."""
-    if e.has(*JUMPS, *SWITCHES) or not end.is_Rational:
+def _infinite_sum(f: Any, k: Any, low: Any, ranges: Mapping[Any, Range]) -> Any:
+    """The sum of a polynomial times a geometric sequence, or of a fraction with rational poles; None for another one, or where it diverges."""
+    if f.count_ops() > SUMMED:
+        return None
+    ratio = sympy.powsimp(sympy.Mul(*(p.base ** sympy.diff(p.exp, k) for p in sympy.Mul.make_args(f) if p.is_Pow and k in p.exp.free_symbols)))
+    if ratio != 1:
+        rest = sympy.powsimp(sympy.expand(f / ratio**k))
+        if k in ratio.free_symbols or not rest.is_polynomial(k) or not _is_below_1(ratio, ranges):
+            return None
+        differences, total = rest, sympy.S.Zero  # Σ p(low + j) rʲ = Σ Δⁱp(low) rⁱ / (1 - r)ⁱ⁺¹
+        for i in range(sympy.degree(rest, k) + 1):
+            total += differences.xreplace({k: low}) * ratio**i / (1 - ratio) ** (i + 1)
+            differences = sympy.expand(differences.xreplace({k: k + 1}) - differences)
+        return ratio**low * total
+    if not f.is_rational_function(k) or f.free_symbols != {k}:
+        return None
+    total, residues = sympy.S.Zero, sympy.S.Zero
+    for term in sympy.Add.make_args(sympy.apart(f, k)):
+        c, rest = term.as_independent(k)
+        base, power = rest.as_base_exp()
+        if not (power.is_Integer and power < 0 and sympy.degree(base, k) == 1 and all(v.is_Rational for v in sympy.Poly(base, k).all_coeffs())):
+            return None
+        slope, shift = sympy.diff(base, k), low + base.xreplace({k: sympy.S.Zero}) / sympy.diff(base, k)
+        if shift.is_Integer and shift <= 0:
+            return None  # a term has no value
+        c *= slope**power
+        residues += c if power == -1 else 0
+        total += c * sympy.zeta(-power, shift) if power < -1 else -c * sympy.digamma(shift)
+    return total if residues == 0 else None
+
+
+def _is_below_1(ratio: Any, ranges: Mapping[Any, Range]) -> bool:
+    """Whether the absolute value of a number or of a symbol is less than 1."""
+    if ratio.is_number:
+        size = abs(ratio).evalf(30)
+        return bool(size.is_Float and size < 1 - MARGIN)
+    pieces = ranges[ratio].pieces if ratio in ranges and not ranges[ratio].complex else ()
+    return bool(pieces) and all(None not in (p.low, p.high) and (p & Piece(Fraction(-1), Fraction(1), True, True)) == p for p in pieces)
+
+
+def _limit(e: Any, x: Any, end: Any, direction: str, ranges: Mapping[Any, Range]) -> Any:
+    """A limit at a number by continuity, or of 0/0 by derivatives, after the choice of the pieces on its side; None otherwise."""
+    if not end.is_Rational:
+        return None
+    if e.has(*SWITCHES, sympy.sign, sympy.Heaviside, sympy.Piecewise):
+        sides = [_on_side(e, x, end, side) for side in ((1, -1) if direction == "+-" else (1 if direction == "+" else -1,))]
+        found = [None if part is None else _limit(part, x, end, "+-", ranges) for part in sides]
+        return found[0] if None not in found and _is_confirmed(found[0], found[-1], ranges) else None
+    if e.has(*JUMPS):
         return None
     low, high = (Fraction(int(v.p), int(v.q)) for v in (end - MARGIN, end + MARGIN))
     t = sympy.Dummy(x.name, real=True)

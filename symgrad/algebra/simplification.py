@@ -8,6 +8,7 @@ from typing import Any
 import sympy
 from sympy.functions.elementary.hyperbolic import HyperbolicFunction
 from sympy.functions.elementary.piecewise import piecewise_simplify
+from sympy.polys.polyerrors import BasePolynomialError
 
 from symgrad.algebra.polynomials import DEGREE
 
@@ -19,7 +20,7 @@ BITS = 400  # of the numbers in an expression that is factored: SymPy looks for 
 LITERAL = 2**10  # a denominator from which on a rational is no number that a formula has by itself
 
 # Exceptions that SymPy raises for expressions it cannot handle; they count as "not decided", which is always a correct answer.
-FAILURES = (NotImplementedError, sympy.PolynomialError, RecursionError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
+FAILURES = (NotImplementedError, BasePolynomialError, RecursionError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
 
 
 def tractable(e: Any) -> bool:

@@ -69,6 +69,8 @@ def _zeros(u: Any, inside: Mapping[Any, Any], families: bool, depth: int) -> Sol
     if squares is not None:
         return squares
     u = sympy.together(u).as_numer_denom()[0]
+    if not u.free_symbols:
+        return [] if _sign(u) else None
     if u.is_polynomial(*u.free_symbols):
         if expanded_terms(u)[0] > TERMS or sympy.Poly(u, *u.free_symbols).total_degree() > DEGREE:
             return None

@@ -11,6 +11,7 @@ from typing import Any
 import sympy
 from sympy.functions.elementary.hyperbolic import HyperbolicFunction
 from sympy.functions.elementary.trigonometric import TrigonometricFunction
+from sympy.polys.polyerrors import BasePolynomialError
 
 from symgrad.algebra import functions  # noqa: F401  registers the rules
 from symgrad.algebra.effort import Effort, TooLarge
@@ -156,7 +157,7 @@ def literally_zero(region: Region, effort: Effort, split: bool) -> bool:
         parts, edge, known = region.split(unknown_sign)
     except ZeroDivisionError:
         return True  # the region is empty
-    except (TooLarge, NoNormalForm, RecursionError, NotImplementedError, sympy.PolynomialError):
+    except (TooLarge, NoNormalForm, RecursionError, NotImplementedError, BasePolynomialError):
         return False
     jumps = region.a.has(*JUMPS) or region.b.has(*JUMPS)
     if not known and jumps and not _is_undefined_at(region, unknown_sign, effort):
@@ -172,7 +173,7 @@ def _is_undefined_at(region: Region, u: Any, effort: Effort) -> bool:
         try:
             forms = Normal(effort, {}, False)
             _, shared, factors = forms.pieces(forms.product([forms.of(v), forms.inverse(forms.of(u))]))
-        except (Split, ZeroDivisionError, NoNormalForm, NotImplementedError, sympy.PolynomialError):
+        except (Split, ZeroDivisionError, NoNormalForm, NotImplementedError, BasePolynomialError):
             continue
         if all(n > 0 for n in factors.values()) and all(e > 0 or forms.generators[g].kind in ("i", "turn", "exp") for g, e in shared):
             return True

@@ -93,8 +93,11 @@ def ulp_text(ulp: float) -> str:
 
 
 def short(e: Any) -> str:
-    """An expression as text that fits in a line."""
-    return _cut(str(e), WIDE)
+    """An expression as text that fits in a line, its terms unordered where SymPy would evaluate integrals to order them."""
+    import sympy
+
+    unordered = isinstance(e, sympy.Basic) and e.has(sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit)
+    return _cut(sympy.sstr(e, order="none") if unordered else str(e), WIDE)
 
 
 def first_line(text: Any, longest: int = 120) -> str:
