@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.autograd import forward_ad
 from symgrad.autograd.engine import grad
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
@@ -30,6 +31,7 @@ class SymgradAdapter(RecordingAdapter):
 
     framework = "symgrad"
     dtypes = ("float64", "float32", "float16", "bfloat16")
+    forward_ad = forward_ad
     layouts = tuple(layout for layout in RecordingAdapter.layouts if layout != "byte-swapped")  # tensors have the processor's order of bytes
 
     def leaf(self, x: Array, differentiated: bool = True) -> Tensor:
@@ -73,16 +75,6 @@ class SymgradAdapter(RecordingAdapter):
             return jvp(function, tuple(leaves[i] for i in places), tuple(tangents[i] for i in places))[1]
         except NotImplementedError as error:  # a Function without jvp, a custom_vjp
             raise not_applicable("no forward mode", error) from error
-
-    def pullback_of_jvp(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> tuple[list[Array | None], list[Array | None]]:
-        """`symgrad.autograd.grad` of `symgrad.func.jvp`."""
-        leaves = [self.leaf(x) for x in xs]
-        tangents = [None if t is None else self.leaf(t) for t in ts]
-        asked = [*(x for x in leaves if x.requires_grad), *(t for t in tangents if t is not None)]
-        found = iter(self.grad([self._jvp(leaves, tangents)], asked, [self.leaf(cotangent, False)], False))
-        every = [next(found) if t is not None and t.requires_grad else None for t in (*leaves, *tangents)]
-        out = self.place(every, range(len(every)), len(every))
-        return out[:len(xs)], out[len(xs):]
 
     def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None], levels: int = 1) -> Any:
         """`symgrad.vmap`. Raises NotApplicable if the function depends on concrete values, or a Function has no rule for it."""

@@ -196,12 +196,14 @@ class TorchAdapter(RecordingAdapter):
     """A function of torch, differentiated by nested `torch.autograd.grad`, forward by dual tensors, mapped by `torch.func.vmap`."""
 
     framework = "torch"
+    seeded = True
     dtypes = ("float64", "float32", "float16", "bfloat16")
     layouts = ("strided", "by columns", "unaligned", "overlapping")  # torch has no negative strides, no read-only memory, and one order of bytes
 
     def __init__(self, function: Callable[..., Any], name: str, options: AdapterOptions):
         super().__init__(function, name, options)
         self.torch = self.numpy = import_extra("torch", name)
+        self.forward_ad = self.torch.autograd.forward_ad
 
     def module_dtypes(self) -> tuple[str, ...] | None:
         """The floating-point type of a module's parameters and buffers; None for a function, and if there are none or several."""
@@ -253,13 +255,14 @@ class TorchAdapter(RecordingAdapter):
         return value.numpy(force=True)  # also of a conjugate, a negative view and the zeros of forward mode, which have no memory
 
     def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
-        """`torch.autograd.grad`. With `again` the cotangents require grad, too: only then a once-differentiable backward raises."""
+        """`torch.autograd.grad`. With `again` the cotangents require grad if they are `seeded`: only then a once-differentiable backward raises."""
         kept = [(v, g if g.dtype == v.dtype else g.to(v.dtype)) for v, g in zip(values, cotangents) if v.requires_grad]
         if not kept:
             return [None] * len(leaves)
         if any(is_once_differentiable(v) for v, _ in kept):
             raise RuntimeError(f"trying to {ONCE}")
-        seeds = [g.detach().requires_grad_() if again and not g.requires_grad and (g.is_floating_point() or g.is_complex()) else g for _, g in kept]
+        seeded = again and self.seeded
+        seeds = [g.detach().requires_grad_() if seeded and not g.requires_grad and (g.is_floating_point() or g.is_complex()) else g for _, g in kept]
         try:
             return self.torch.autograd.grad([v for v, _ in kept], list(leaves), seeds, create_graph=again, retain_graph=True, allow_unused=True)
         except RuntimeError as error:
@@ -278,6 +281,15 @@ class TorchAdapter(RecordingAdapter):
                 _raise_missing(error, NO_FORWARD, "no forward mode")
                 raise
             return self.torch.zeros_like(value) if tangent is None else tangent
+
+    def _pushed_pullback(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None], places: Sequence[int]) -> list[Any]:
+        """As in the base class. Raises NotApplicable if a Function has no jvp."""
+        try:
+            with LOCK:
+                return super()._pushed_pullback(xs, cotangent, ts, places)
+        except (RuntimeError, NotImplementedError) as error:
+            _raise_missing(error, NO_FORWARD, "no forward mode")
+            raise
 
     def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None], levels: int = 1) -> Any:
         """`torch.func.vmap`. Raises NotApplicable if a Function has no rule for it."""

@@ -212,41 +212,34 @@ def _recorded(attack: Attack) -> str:
 
 @check("mixed", when=_recorded, most=12)
 def check_mixed(attack: Attack, example: Example) -> None:
-    """∂⟨t, vjp(g)⟩/∂g is jvp(t), ∂⟨g, jvp(t)⟩/∂x is the second derivative H t, and ∂⟨g, jvp(t)⟩/∂t is vjp(g).
+    """Every way to differentiate twice gives the same: ∂⟨t, vjp(g)⟩/∂g is jvp(t), ∂⟨g, jvp(t)⟩/∂t is vjp(g), and all others give H t.
 
-    A rule that treats its cotangent, its tangent or an argument as a constant has right first derivatives and wrong second ones, at least in
-    compositions with other ops.
-    Without a pushforward the first identity is checked along the cotangent: ⟨g, ∂⟨t, vjp(g)⟩/∂g⟩ = ⟨vjp(g), t⟩.
-    Sides agree as those of the adjoint do, at places up to 1e±50.
+    These are the pullback of the pullback, of the pushforward, and the pushforward of the pullback, with cotangents and tangents that require grad,
+    as in compositions with other ops, and that do not. A rule that treats its cotangent, its tangent or an argument as a constant has right first
+    derivatives and wrong second ones. Sides agree as those of the adjoint do, at places up to 1e±50.
 
     The check does not apply to ops without a second derivative.
     """
-    subject = attack.subject
-    active = [i for i, x in enumerate(example.xs) if is_active(x) and example.tangents[0][i] is not None]
+    subject, ts = attack.subject, example.tangents[0]
+    active = [i for i, x in enumerate(example.xs) if is_active(x) and ts[i] is not None]
     if not active:
         raise NotApplicable("no argument is differentiated")
     each = per_element(attack, example.xs, example.cotangent.shape)
 
     def sides(xs: Arrays, g: Array, ts: Sequence[Array | None]) -> list[Sides]:
-        pulled = subject.gradient(xs, g)
-        found = subject.cotangent_derivative(xs, g, ts)
-        left, size = sum_terms([product(g, found, g)], each)
-        right, more = sum_terms([product(pulled[i], ts[i], xs[i]) for i in active], each)
-        out = [Sides("the pullback, differentiated by its cotangent, is not the pushforward", left, right, size + more, 2)]
-        through: tuple[Any, Any] | None = None
-        if subject.forward:
-            with contextlib.suppress(NotApplicable):
-                through = subject.pullback_of_jvp(xs, g, ts)
-        if through is not None:
-            (by_argument, by_tangent), second = through, subject.gradient(xs, g, ts)
+        known = {"first": subject.gradient(xs, g), "second": subject.gradient(xs, g, ts)}
+        right, more = sum_terms([product(known["first"][i], ts[i], xs[i]) for i in active], each)
+        out = []
+        for what, found, same in subject.second_routes(xs, g, ts):
+            if same == "tangent":
+                left, size = sum_terms([product(g, found[0], g)], each)
+                out.append(Sides(f"{what} is not the pushforward", left, right, size + more, 2))
+                continue
             for i in active:
-                for what, one, other in (("the pushforward, pulled back, is not the second derivative", by_argument[i], second[i]),
-                                         ("the pushforward, pulled back by its tangent, is not the pullback", by_tangent[i], pulled[i])):
-                    a, b = (np.zeros(xs[i].shape) if c is None else as_double(c) for c in (one, other))
-                    size = np.abs(a) + np.abs(b)
-                    out.append(Sides(what, a, b, size if each else np.full(a.shape, np.max(size, initial=0.0)), 2, (i,)))
+                a, b = (np.zeros(xs[i].shape) if c is None else as_double(c) for c in (found[i], known[same][i]))
+                size = np.abs(a) + np.abs(b)
+                out.append(Sides(f"{what} is not the {'pullback' if same == 'first' else 'second derivative'}", a, b,
+                                 size if each else np.full(a.shape, np.max(size, initial=0.0)), 2, (i,)))
         return moderate_sides(out, attack, each, xs, g, ts)
 
     agree_at(example, sides, 1)
-
-

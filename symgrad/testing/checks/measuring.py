@@ -51,13 +51,15 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
             if true[at] is not None and true[at] != int(got[at]):
                 raise Wrong(f"{what} is wrong", got[at], true[at], index=at, **details)
         return
-    kind, bar = ulp_of(got.dtype.name), attack.ulp(got.dtype, order)
+    kind, allowed = ulp_of(got.dtype.name), attack.ulp(got.dtype, order)
     numbers = got.astype(np.float64)
     largest = (lambda: of.largest(xs, cotangent, *tangents)) if i is not None and hasattr(of, "largest") else None
-    for at in (tuple(map(int, row)) for row in np.argwhere(~_clearly_right(numbers, true, kind, bar))):
+    for at in (tuple(map(int, row)) for row in np.argwhere(~_clearly_right(numbers, true, kind, allowed))):
         value, truth, point = float(numbers[at]), true[at], _point_of_element(attack, xs, at, true.shape)
-        if truth is None or len(point) > 1 and any(0 < abs(x) < kind.tiny for x in point):
-            continue  # no reference; or several arguments, one of them subnormal and so with few digits
+        few = max((float(kind.tiny / abs(x)) for x in point if 0 < abs(x) < kind.tiny), default=1.0) if len(point) > 1 else 1.0
+        if truth is None or few > 1 and not np.isfinite(value):
+            continue  # no reference; or several arguments, one of them subnormal, of which a quotient overflows
+        bar = allowed * few  # a subnormal number has few digits
         condition: Any = functools.partial(of.condition, xs, at, i, cotangent, *tangents)
         nearby = functools.partial(of.nearby, xs, at, i, cotangent, *tangents) if order and point and hasattr(of, "nearby") else None
         measure = _ErrorMeasure(attack, kind, got.dtype, order, bar, point, condition, largest, nearby)
@@ -151,7 +153,7 @@ class _ErrorMeasure:
         if 0 < abs(true) < tiny:
             if order == 0 and len(point) == 1 and 0 < abs(point[0]) < tiny and value == 0 and abs(true) >= self.kind.least:
                 return np.inf  # a subnormal number is flushed to zero
-            if abs(value) <= 4 * tiny or not in_range:
+            if abs(value) <= 4 * tiny or not in_range and not np.isfinite(value):
                 return 0.0
         if not np.isfinite(value):
             if order and abs(true) > largest / MARGIN and value * mpmath.sign(true) > 0:
