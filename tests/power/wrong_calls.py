@@ -9,13 +9,15 @@ import warnings
 
 import numpy as np
 
+import symgrad
 from tests.power.power_entries import Entry, made, ruled, torch_library
 
 CALLS = {}
 # Which checks find each kind
 FOUND = {"narrow second order": ("dtypes",), "integers": ("dtypes",), "one length": ("structure", "sizes"), "an axis of one": ("structure", "sizes"),
          "memory": ("layouts",), "kept by shape": ("determinism", "differences", "pullback"), "first call": ("determinism",), "vmap": ("batching",),
-         "zero tangent": ("linearity",), "twice": ("aliasing",), "large cotangents": ("linearity",), "modes": ("determinism",)}
+         "zero tangent": ("linearity",), "twice": ("aliasing",), "large cotangents": ("linearity",), "modes": ("determinism",),
+         "ways to differentiate": ("mixed",), "subnormal numbers": ("value", "pullback", "second", "dtypes")}
 
 
 def call(kind, says, **claims):
@@ -330,6 +332,57 @@ def warned():
 
 call("modes", "how warnings are filtered decides", formula="cos(x)")(
     lambda m: lambda x: m.cos(x) * (1.5 if any(f[0] == "error" and f[2] is Warning for f in warnings.filters[:1]) else 1))
+
+
+# the ways to differentiate twice: by cotangents and tangents that require grad, and that do not, and by dual tensors
+def still(x, when):
+    return x.detach() if when else x
+
+
+call("ways to differentiate", "the factor x is detached where the cotangent requires grad", formula="x**2", domain=(-9, 9))(
+    lambda m: ruled(m, lambda x: x * x, lambda ctx, g, x: 2 * g * still(x, g.requires_grad)))
+call("ways to differentiate", "the factor is detached where the cotangent requires no grad", formula="exp(x)", domain=(-9, 9))(
+    lambda m: ruled(m, lambda x: x.exp(), lambda ctx, g, x: g * still(x.exp(), not g.requires_grad)))
+call("ways to differentiate", "the mixed derivative is lost where the cotangent requires grad", formula="a*b", domain=(-9, 9))(
+    lambda m: ruled(m, lambda a, b: a * b, lambda ctx, g, a, b: (g * still(b, g.requires_grad), g * still(a, g.requires_grad))))
+call("ways to differentiate", "of a vector, and no formula is claimed", shapes=((5,),))(
+    lambda m: ruled(m, lambda x: (x * x * x).sum(), lambda ctx, g, x: 3 * g * x * still(x, g.requires_grad)))
+call("ways to differentiate", "the gradient is a millionth too large where the cotangent requires grad", formula="sin(x)")(
+    lambda m: ruled(m, m.sin, lambda ctx, g, x: g * x.cos() * (1 + 1e-6 * g.requires_grad)))
+
+
+@call("ways to differentiate", "the slope has a wrong pushforward", formula="x**2", domain=(-9, 9))
+def pushed_slope(m):
+    slope = with_jvp(m, lambda x: 2 * x, lambda g, x: 2 * g, lambda x, t: t * 7 / 3)
+    return with_jvp(m, lambda x: x * x, lambda g, x: g * slope.apply(x), lambda x, t: 2 * t * x)
+
+
+# the pushforward is pulled back in symgrad alone
+call("ways to differentiate", "the pushforward is detached where the tangent requires no grad", formula="sin(x)")(
+    lambda: with_jvp(symgrad, symgrad.sin, lambda g, x: g * x.cos(), lambda x, t: t * still(x, not t.requires_grad).cos()))
+call("ways to differentiate", "the pushforward is detached where the tangent requires grad", formula="x**3", domain=(-9, 9))(
+    lambda: with_jvp(symgrad, lambda x: x ** 3, lambda g, x: 3 * g * x * x, lambda x, t: 3 * t * x * still(x, t.requires_grad)))
+
+
+# numbers below the normal ones of a type
+def below(x, end):
+    return (abs(x) < end) & (x != 0)
+
+
+call("subnormal numbers", "the gradient is 1", formula="x**3", gradient=lambda x: np.where(below(x, 1e-310), 1.0, 3 * x * x))(
+    lambda: lambda x: x ** 3)
+call("subnormal numbers", "the gradient is 0", formula="exp(x)", domain=(-9, 9))(
+    lambda m: ruled(m, lambda x: x.exp(), lambda ctx, g, x: g * m.where(below(x, 2e-308), 0 * x, x.exp())))
+call("subnormal numbers", "the value is twice as large", formula="sinh(x)", domain=(-9, 9))(
+    lambda m: lambda x: m.where(below(x, 1e-309), 2 * x, x.sinh()))
+call("subnormal numbers", "the gradient of one of two arguments is a third of the other", formula="a*b", domain=(-9, 9))(
+    lambda m: ruled(m, lambda a, b: a * b, lambda ctx, g, a, b: (g * b, g * m.where(below(a, 1e-309), b / 3, a))))
+call("subnormal numbers", "the second derivative is 0", formula="x**2", domain=(-9, 9))(
+    lambda m: ruled(m, lambda x: x * x, lambda ctx, g, x: 2 * g * m.where(below(x, 1e-309), x.detach(), x)))
+call("subnormal numbers", "of float32, the gradient is pi", formula="x**3", domain=(-9, 9))(
+    lambda m: ruled(m, lambda x: x * x * x, lambda ctx, g, x: g * m.where(below(x, 1e-39), 0 * x + 3.1415, 3 * x * x)))
+call("subnormal numbers", "of float16, the value is 0", formula="sin(x)",
+     gradient=np.cos)(lambda: lambda x: np.where(below(x, 6e-5) & (x.dtype == np.float16), 0 * x, np.sin(x)))
 
 
 def of_torch(entry):

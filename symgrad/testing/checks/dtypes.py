@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import ml_dtypes
 import mpmath
 import numpy as np
+from ml_dtypes import finfo
 
+from symgrad.dtypes.dtype import numpy_dtype
 from symgrad.frameworks.adapter import Array, Arrays, NotApplicable, is_active
 from symgrad.graph.domains import MatrixDomain
-from symgrad.testing.attack import Attack
+from symgrad.sampling.numbers import edge_numbers
+from symgrad.testing.attack import Attack, complete_example, plan_of
 from symgrad.testing.checks.base import Sides, agree_at, check
 from symgrad.testing.checks.consistency import moderate_sides
 from symgrad.testing.checks.measuring import compare, read, sizes_of_terms
-from symgrad.testing.checks.memory import paired, results, size_of
-from symgrad.testing.examples import Example
+from symgrad.testing.checks.memory import is_first, paired, results, size_of
+from symgrad.testing.examples import Draft, Example
 from symgrad.testing.failure import Wrong
 
 PLACES = 4  # roundings of an input within which a jump may lie
 NARROWEST = 2.0**-8  # the precision of bfloat16
 LEAST_ELEMENTS = 4  # of an elementwise op's examples at which derivatives above the first are compared in two types
+SUBNORMAL = 0.37, 0.011  # numbers below the smallest normal one, relative to it
 WHOLE_NUMBERS = (3, -2, 1, 2, -5, 7, 4)
 
 
@@ -82,41 +85,64 @@ def check_dtypes(attack: Attack, example: Example) -> None:
     """In each narrower floating-point type, value and gradient keep the type and are accurate to its ULP.
 
     The reference is the formula, or the op in float64 for arrays and for ops without a formula. An op may refuse 16-bit types that
-    it does not claim. In float32 the tangent and the second and third derivatives are those of the same numbers in float64, up to rounding.
+    it does not claim. Ops of elements are also compared at numbers of every size that the type has. In float32 the tangent and the second and third derivatives are those of the same numbers in float64, up to rounding.
     Arguments of several types (one float32, or whole numbers for elementwise ops, the others float64), and whole numbers alone, have the
     results of the same numbers in float64, to the digits of float32; an op may refuse them.
     """
     reference = vars(attack).setdefault("_double", _Double(attack))
     _check_mixed_types(attack, example, reference)
-    subject, claimed = attack.subject, attack.claims.dtypes
-    whole = np.asarray(subject.value(example.xs)).dtype
-    if attack.dtype != "float64" and not (attack.truth is not None and attack.elementwise):
+    whole = np.asarray(attack.subject.value(example.xs)).dtype
+    exact = attack.truth if attack.truth is not None and attack.elementwise else None
+    if attack.dtype != "float64" and exact is None:
         raise NotApplicable(f"it takes no float64, and there is nothing that its numbers in {attack.dtype} could be compared with")
-    for name in claimed or subject.dtypes:
+    for name in attack.claims.dtypes or attack.subject.dtypes:
         if name == "float64" or name.startswith("complex"):
             continue
-        dtype = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
-        of = attack.truth if attack.truth is not None and attack.elementwise else reference
-        xs = [x.astype(dtype) if x.dtype.kind == "f" else x for x in example.xs]
-        g = example.cotangent.astype(dtype)
-        wide = [x.astype(np.float64) if x.dtype == dtype else x for x in xs]
-        try:
-            value = subject.value(xs)
-        except (TypeError, NotImplementedError, RuntimeError):
-            if claimed is None and dtype.itemsize < np.dtype(attack.dtype).itemsize and dtype.itemsize < 4:
-                continue
-            raise
-        _check_dtype(attack, f"the value for {name}", value, dtype, whole)
-        compare(attack, f"the value for {name}", value, of.value(wide), wide, of=of)
-        if not attack.order or whole != attack.dtype:
+        if not _check_in(attack, name, example, whole, exact or reference):
             continue
+        if attack.elementwise and whole == attack.dtype == "float64" and is_first(attack, example, "low") and not attack.subject.compiles:
+            for given in _of_every_size(attack, name):
+                try:
+                    _check_in(attack, name, given, whole, reference)
+                except Wrong:
+                    _check_in(attack, name, given, whole, exact or reference)
+        if name == "float32" and whole == np.float64 and (example.cotangent.size >= LEAST_ELEMENTS or not attack.elementwise):
+            check_narrow(attack, example)
+
+
+def _check_in(attack: Attack, name: str, example: Example, whole: np.dtype, of: Any) -> bool:
+    """Raise `Wrong` where value or gradient in a type are not those of a reference; False if the op refuses the type."""
+    subject, claimed = attack.subject, attack.claims.dtypes
+    dtype = numpy_dtype(name)
+    xs = [x.astype(dtype) if x.dtype.kind == "f" else x for x in example.xs]
+    g = example.cotangent.astype(dtype)
+    wide = [x.astype(np.float64) if x.dtype == dtype else x for x in xs]
+    try:
+        value = subject.value(xs)
+    except (TypeError, NotImplementedError, RuntimeError):
+        if claimed is None and dtype.itemsize < np.dtype(attack.dtype).itemsize and dtype.itemsize < 4:
+            return False
+        raise
+    _check_dtype(attack, f"the value for {name}", value, dtype, whole)
+    compare(attack, f"the value for {name}", value, of.value(wide), wide, of=of)
+    if attack.order and whole == attack.dtype:
         double = g.astype(np.float64)
         for i, (got, true) in enumerate(zip(subject.gradient(xs, g), of.gradient(wide, double))):
             if got is not None and true is not None:
                 _check_dtype(attack, f"the gradient for {name}", got, dtype, whole)
                 compare(attack, f"the gradient for {name}", got, true, wide, i, double, wrt=(i,), of=of)
-        if name == "float32" and whole == np.float64 and (g.size >= LEAST_ELEMENTS or not attack.elementwise):
-            check_narrow(attack, example)
+    return True
+
+
+def _of_every_size(attack: Attack, name: str) -> Iterator[Example]:
+    """Numbers of every size that a type has, those below the normal ones among them, for each argument, and ordinary ones for the others."""
+    plan = plan_of(attack, "low")
+    limits = finfo(numpy_dtype(name))
+    small = [sign * part * float(limits.tiny) for part in SUBNORMAL for sign in (1.0, -1.0)] if attack.subject.subnormals else []
+    for i, domain in enumerate(plan.domains):
+        numbers = dict.fromkeys((*edge_numbers(domain, name, 0.0 if small else float(limits.tiny)), *(x for x in small if x in domain)))
+        columns = [list(numbers) if k == i else np.resize(plan.table(k)[0], len(numbers)) for k in range(len(plan.domains))]
+        yield complete_example(attack, Draft(tuple(plan.typed(np.array(column, np.float64), k) for k, column in enumerate(columns)), 1, 1))
 
 
 def _check_mixed_types(attack: Attack, example: Example, of: _Double) -> None:
@@ -143,10 +169,10 @@ def _check_mixed_types(attack: Attack, example: Example, of: _Double) -> None:
             continue
         if attack.elementwise and value.dtype != np.float64 and not every:
             raise Wrong(f"the value {what} has the dtype {value.dtype} and should have float64", value)
-        true = of.value(wide)
+        true: Any = of.value(wide)
         if value.dtype.kind == "i":  # a power of whole numbers is one, and that with a negative exponent is none
             negative = np.any([np.broadcast_to(x < 0, value.shape) for x in wide], axis=0) if attack.elementwise else False
-            true = np.where(negative & (usual != np.round(usual)), None, true)
+            true = np.where(negative & (usual != np.round(usual)), np.array(None), true)
         compare(attack, f"the value {what}", value.astype(np.float32), true, wide, of=of)
         if not attack.order or every:
             continue
@@ -155,10 +181,10 @@ def _check_mixed_types(attack: Attack, example: Example, of: _Double) -> None:
             found = subject.gradient(xs, g.astype(value.dtype))
         except Exception:  # the op refuses it
             continue
-        for k, (got, true) in enumerate(zip(found, of.gradient(wide, g))):
-            if true is not None and is_active(xs[k]):
+        for k, (got, slope) in enumerate(zip(found, of.gradient(wide, g))):
+            if slope is not None and is_active(xs[k]):
                 got = np.zeros(xs[k].shape) if got is None else got
-                compare(attack, f"the gradient {what}", np.asarray(got).astype(np.float32), true, wide, k, g, wrt=(k,), of=of)
+                compare(attack, f"the gradient {what}", np.asarray(got).astype(np.float32), slope, wide, k, g, wrt=(k,), of=of)
 
 
 AROUND = 0.5, 0.125  # points whose derivatives count as near, relative to the point
