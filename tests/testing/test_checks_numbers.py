@@ -105,7 +105,7 @@ def test_small_types_are_measured_by_their_own_last_place(declare):
 
 def test_a_rule_that_is_refuted(declare):
     op = declare(lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) + x / 1024)
-    profile = QUICK._replace(seconds=5.0)
+    profile = QUICK._replace(effort=1.0)
     result = run(CHECKS["proof"], Attack(op, profile=profile))
     assert result.verdict == "failed" and "refuted" in result.reason
     assert run(CHECKS["proof"], Attack(op)).verdict == "not applicable"

@@ -19,7 +19,7 @@ from symgrad.testing.checks.base import Sides, agree_at, check
 from symgrad.testing.checks.consistency import moderate_sides
 from symgrad.testing.checks.measuring import compare, read, sizes_of_terms
 from symgrad.testing.checks.memory import is_first, paired, results, size_of
-from symgrad.testing.examples import Draft, Example
+from symgrad.testing.examples import LARGEST, Draft, Example
 from symgrad.testing.failure import Wrong
 
 PLACES = 4  # roundings of an input within which a jump may lie
@@ -140,7 +140,8 @@ def _of_every_size(attack: Attack, name: str) -> Iterator[Example]:
     limits = finfo(numpy_dtype(name))
     small = [sign * part * float(limits.tiny) for part in SUBNORMAL for sign in (1.0, -1.0)] if attack.subject.subnormals else []
     for i, domain in enumerate(plan.domains):
-        numbers = dict.fromkeys((*edge_numbers(domain, name, 0.0 if small else float(limits.tiny)), *(x for x in small if x in domain)))
+        edges = (x for x in edge_numbers(domain, name, 0.0 if small else float(limits.tiny)) if abs(x) <= LARGEST.get(name, LARGEST["float32"]))
+        numbers = dict.fromkeys((*edges, *(x for x in small if x in domain)))
         columns = [list(numbers) if k == i else np.resize(plan.table(k)[0], len(numbers)) for k in range(len(plan.domains))]
         yield complete_example(attack, Draft(tuple(plan.typed(np.array(column, np.float64), k) for k, column in enumerate(columns)), 1, 1))
 
