@@ -84,10 +84,10 @@ def _numbers(x: np.ndarray) -> np.ndarray:
 def check_dtypes(attack: Attack, example: Example) -> None:
     """In each narrower floating-point type, value and gradient keep the type and are accurate to its ULP.
 
-    The reference is the formula, or the op in float64 for arrays and for ops without a formula. An op may refuse 16-bit types that
-    it does not claim. Ops of elements are also compared at numbers of every size that the type has. In float32 the tangent and the second and third derivatives are those of the same numbers in float64, up to rounding.
-    Arguments of several types (one float32, or whole numbers for elementwise ops, the others float64), and whole numbers alone, have the
-    results of the same numbers in float64, to the digits of float32; an op may refuse them.
+    The reference is the formula, or the op in float64 for arrays and for ops without a formula. An op may refuse 16-bit types that it does not claim.
+    Ops of elements are also compared at numbers of every size that the type has. In float32 the tangent and the second and third derivatives are
+    those of the same numbers in float64, up to rounding. Arguments of several types (one float32, or whole numbers for elementwise ops, the others
+    float64), and whole numbers alone, have the results of the same numbers in float64, to the digits of float32; an op may refuse them.
     """
     reference = vars(attack).setdefault("_double", _Double(attack))
     _check_mixed_types(attack, example, reference)
