@@ -25,7 +25,7 @@ from symgrad.testing.failure import Wrong
 PLACES = 4  # roundings of an input within which a jump may lie
 NARROWEST = 2.0**-8  # the precision of bfloat16
 LEAST_ELEMENTS = 4  # of an elementwise op's examples at which derivatives above the first are compared in two types
-SUBNORMAL = 0.37, 0.011  # numbers below the smallest normal one, relative to it
+SUBNORMAL = 0.37, 0.011, 2.0**-7  # numbers below the smallest normal one, relative to it
 WHOLE_NUMBERS = (3, -2, 1, 2, -5, 7, 4)
 
 
@@ -85,9 +85,10 @@ def check_dtypes(attack: Attack, example: Example) -> None:
     """In each narrower floating-point type, value and gradient keep the type and are accurate to its ULP.
 
     The reference is the formula, or the op in float64 for arrays and for ops without a formula. An op may refuse 16-bit types that it does not claim.
-    Ops of elements are also compared at numbers of every size that the type has. In float32 the tangent and the second and third derivatives are
-    those of the same numbers in float64, up to rounding. Arguments of several types (one float32, or whole numbers for elementwise ops, the others
-    float64), and whole numbers alone, have the results of the same numbers in float64, to the digits of float32; an op may refuse them.
+    Ops of elements are also compared at numbers below the normal ones, in float32 at numbers of every size.
+    In float32 the tangent and the second and third derivatives are those of the same numbers in float64, up to rounding. Arguments of several types
+    (one float32, or whole numbers for elementwise ops, the others float64), and whole numbers alone, have the results of the same numbers in float64,
+    to the digits of float32; an op may refuse them.
     """
     reference = vars(attack).setdefault("_double", _Double(attack))
     _check_mixed_types(attack, example, reference)
@@ -135,15 +136,18 @@ def _check_in(attack: Attack, name: str, example: Example, whole: np.dtype, of: 
 
 
 def _of_every_size(attack: Attack, name: str) -> Iterator[Example]:
-    """Numbers of every size that a type has, those below the normal ones among them, for each argument, and ordinary ones for the others."""
-    plan = plan_of(attack, "low")
-    limits = finfo(numpy_dtype(name))
-    small = [sign * part * float(limits.tiny) for part in SUBNORMAL for sign in (1.0, -1.0)] if attack.subject.subnormals else []
+    """Numbers below the normal ones of a type for each argument, with ordinary ones for the others; of one argument of float32 numbers of every size.
+
+    Ops of several arguments, and of half precision, may lose digits of other numbers where an intermediate result is large or small.
+    """
+    plan, tiny = plan_of(attack, "low"), float(finfo(numpy_dtype(name)).tiny)
+    small = [sign * part * tiny for part in SUBNORMAL for sign in (1.0, -1.0)] if attack.subject.subnormals else []
     for i, domain in enumerate(plan.domains):
-        edges = (x for x in edge_numbers(domain, name, 0.0 if small else float(limits.tiny)) if abs(x) <= LARGEST.get(name, LARGEST["float32"]))
-        numbers = dict.fromkeys((*edges, *(x for x in small if x in domain)))
-        columns = [list(numbers) if k == i else np.resize(plan.table(k)[0], len(numbers)) for k in range(len(plan.domains))]
-        yield complete_example(attack, Draft(tuple(plan.typed(np.array(column, np.float64), k) for k, column in enumerate(columns)), 1, 1))
+        further = edge_numbers(domain, name, 0.0 if small else tiny) if name == "float32" and len(plan.domains) == 1 else ()
+        numbers = [*(x for x in small if x in domain), *(x for x in further if abs(x) <= LARGEST[name])]
+        columns = [numbers if k == i else np.resize(plan.table(k)[0], len(numbers)) for k in range(len(plan.domains))]
+        if numbers:
+            yield complete_example(attack, Draft(tuple(plan.typed(np.array(column, np.float64), k) for k, column in enumerate(columns)), 1, 1))
 
 
 def _check_mixed_types(attack: Attack, example: Example, of: _Double) -> None:
