@@ -319,7 +319,8 @@ class CrossChecker:
         if f.kind == "not finite":
             return f"{quantity} is {f.value:g}, where the true one is {number(f.truth)}"
         value, truth = pair(f.value, f.truth)
-        return f"{quantity} is {value}, but the true one is {truth}: {ulp_text(f.ulp)} ULP away, where {ulp_text(f.bound)} are allowed"
+        distance = f": {ulp_text(f.ulp)} ULP away, where {ulp_text(f.bound)} are allowed" if np.isfinite(f.ulp) else ""
+        return f"{quantity} is {value}, but the true one is {truth}{distance}"
 
     def _finding_at(self, vector: np.ndarray, order: int) -> Finding | None:
         """The worst finding of an order at a point, without counting the point in the report."""

@@ -39,7 +39,7 @@ def adapter_of(function: Callable[..., Any], framework: str | None = None, name:
     framework = named_framework(framework) if framework else framework_of(function)
     module, *classes = ADAPTERS[framework or "symgrad"]
     home = importlib.import_module(f"symgrad.frameworks.{module if not options.given or classes[1] != 'NumpyAdapter' else 'supplied_derivatives'}")
-    return getattr(home, classes[options.given])(function, name or name_of(function), options)  # type: ignore[no-any-return]
+    return getattr(home, classes[options.given])(function, name or name_of(function), options)
 
 
 @dataclass
