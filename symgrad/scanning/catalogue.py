@@ -22,6 +22,7 @@ from symgrad.graph.order import upstream
 from symgrad.reference.accuracy import BOUNDS
 from symgrad.reference.sources import RecordedSource
 from symgrad.reports.base import first_line, number
+from symgrad.sampling.domain_reader import domain_text
 from symgrad.sampling.floats import Floats, ordinary_floats
 from symgrad.scanning.report import AccuracyReport
 from symgrad.scanning.scanner import ROUNDS, Scanner
@@ -61,7 +62,9 @@ def _kink_entry(op: Op, call: tuple[Any, ...]) -> KinkEntry:
     with np.errstate(all="ignore"):
         result = getattr(traced, op.name)(*args)
         y = (result if isinstance(result, Tensor) else next(r for r in result if r.requires_grad)).reshape(-1)[-1]
-        convention = _convention(op, y)
+        path = upstream([] if y._node is None else [y._node])
+        names = [getattr(getattr(node, "op", None), "name", "") for node in reversed(path)]  # the last op that has a convention
+        convention = next((CONVENTIONS[name] for name in (*names, op.name) if name in CONVENTIONS), "the limit, or the op's own formula")
         gradient = _gradient(y, leaves)
         try:
             rows = [_gradient(e, leaves) for g in gradient for e in g.reshape(-1)]
@@ -75,13 +78,6 @@ def _gradient(y: Tensor, leaves: list[Tensor]) -> tuple[Tensor, ...]:
     if not y.requires_grad:
         return tuple(wrap(np.zeros(x.shape)) for x in leaves)
     return grad(y, leaves, create_graph=True, allow_unused=True, materialize_grads=True)
-
-
-def _convention(op: Op, y: Tensor) -> str:
-    """The convention of the op, or of the first op that its value was computed with and that has one."""
-    path = upstream([] if y._node is None else [y._node])
-    names = [getattr(getattr(node, "op", None), "name", "") for node in reversed(path)]
-    return next((CONVENTIONS[name] for name in (*names, op.name) if name in CONVENTIONS), "the limit, or the op's own formula")
 
 
 def kink_table(names: Sequence[str] = ()) -> str:
@@ -169,8 +165,9 @@ def is_listed(op: Op) -> bool:
 def _entry(op: Op, points: int) -> OpEntry:
     formula, derivatives = _formulas(op)
     kind = op.kind if op.differentiable else "not differentiable"
-    entry = OpEntry(op.name, op.surface.aliases, kind, first_line(op.docs.doc, LONGEST), formula, derivatives, _domain(op), _kinks(op),
-                    given=_given(op))
+    special = dict.fromkeys(tuple(0.0 if x == 0 else x for x in point) for point in op.docs.special)  # kinks, poles, and where forms change
+    kinks = ", ".join(f"{p[0]:g}" if len(p) == 1 else f"({', '.join(f'{x:g}' for x in p)})" for p in special)
+    entry = OpEntry(op.name, op.surface.aliases, kind, first_line(op.docs.doc, LONGEST), formula, derivatives, _domain(op), kinks, given=_given(op))
     for parameters in scanned_calls(op) if points else ():
         _add(entry, scan(op, parameters, points))
     return entry
@@ -217,29 +214,15 @@ def _recorded_formulas(op: Op) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _domain(op: Op) -> str:
-    names = [f"{name} in {d}" for name, d in zip(op.argument_names, map(_interval_text, op.domain)) if d]
-    return ", ".join(names) if len(op.domain) > 1 else names[0].partition(" in ")[2] if names else ""
-
-
-def _interval_text(domain: Any) -> str:
-    """A domain as intervals; nothing for all real numbers."""
-    if domain in (REAL, FIXED) or domain is None or not hasattr(domain, "intervals"):
-        return ""
-    parts = [f"{'(' if i.open_low or math.isinf(i.low) else '['}{i.low:g}, {i.high:g}{')' if i.open_high or math.isinf(i.high) else ']'}"
-             for i in domain.intervals]
-    return " ∪ ".join(parts) + (f" without {', '.join(f'{x:g}' for x in domain.excluded)}" if domain.excluded else "")
+    """The domains of the arguments that are not all real numbers."""
+    texts = [domain_text(d).replace(" or ", " ∪ ") if d not in (REAL, FIXED) and hasattr(d, "intervals") else "" for d in op.domain]
+    return ", ".join(f"{name} in {text}" for name, text in zip(op.argument_names, texts) if text) if len(texts) > 1 else "".join(texts)
 
 
 def _given(op: Op) -> str:
     """The parameters of the first example, as text."""
     names = [name for name, d in zip(op.argument_names, op.domain) if d is FIXED] + [p.name for p in op.parameters]
     return ", ".join(f"{name} = {value}" for name, value in zip(names, op.docs.examples[0] if op.docs.examples else ()))
-
-
-def _kinks(op: Op) -> str:
-    """The points at which an op is declared to be special: kinks, poles, and where forms change."""
-    points = dict.fromkeys(tuple(0.0 if x == 0 else x for x in point) for point in op.docs.special)
-    return ", ".join(f"{p[0]:g}" if len(p) == 1 else f"({', '.join(f'{x:g}' for x in p)})" for p in points)
 
 
 def scan(op: Op, parameters: tuple[Any, ...], points: int | None = None, rounds: int = ROUNDS) -> AccuracyReport:
