@@ -71,7 +71,8 @@ class References:
         if self.own:
             run = self.source.run(list(point))  # type: ignore[attr-defined]
             try:
-                found = OracleComparison(run, self.order, self.direction, self.order).certified
+                comparison = OracleComparison(run, self.order, self.direction, self.order)
+                found = comparison.certified
             except (Undecided, NoFormula):
                 found = None
             if found is None:
@@ -79,10 +80,10 @@ class References:
             self.digits = max(self.digits, int(found.bits / 3.33))
             self.work += len(self.indices) * (1 + found.bits / 3.33 / COSTLY) ** 1.5
             if not found.kink:
-                return ReferenceValues([ReferenceNumber(e.order, e.index, False, e.reference) for e in found.entries])
+                return ReferenceValues([ReferenceNumber(e.order, e.index, False, e.reference) for e in comparison.entries()])
         else:
             exact = self.source.reference_values(list(point), self.order, self.order, self.direction)
-            self.digits = max(self.digits, exact.digits)
+            self.digits = max(self.digits, getattr(exact, "digits", 0))
             if not exact.kink and exact.order == self.order:
                 return exact
         return self.problem.compared(point.astype(np.float64), self.order)[1]

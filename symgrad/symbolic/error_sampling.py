@@ -32,25 +32,13 @@ DISTANCES = [*(2.0 ** -(j / 2) for j in range(-4, 27)), *(1.2 * 2.0 ** -(j / 2) 
 COUNT, JITTERED, SURE = 60, 3, 1e-27
 
 
-def _series_value(series: Laurent, u: Any) -> Any:
-    """The value of the series at a small many-digit number."""
-    out = context.zero
-    for c in reversed(series.coefficients):
-        out = out * u + c
-    return out * context.mpf(u) ** series.valuation
-
-
-def _is_kinked(expr: Any) -> bool:
-    """Whether an expression may be a different function on each side of a kink."""
-    conditions = {c for p in expr.atoms(sympy.Piecewise) for c in p.atoms(sympy.core.relational.Relational)}
-    return expr.has(*KINKS) or any(not isinstance(c, (sympy.Eq, sympy.Ne)) for c in conditions)
-
-
 class ErrorSampling:
     """The points at which forms are measured, with reference values and condition numbers."""
 
     def __init__(self, exact: Any, symbols: Sequence[Any], domains: Sequence[Domain]):
-        self.reference, self.domains, self.kinked = accurate_value(exact, symbols), domains, _is_kinked(exact)
+        conditions = {c for p in exact.atoms(sympy.Piecewise) for c in p.atoms(sympy.core.relational.Relational)}
+        self.reference, self.domains = accurate_value(exact, symbols), domains
+        self.kinked = exact.has(*KINKS) or any(not isinstance(c, (sympy.Eq, sympy.Ne)) for c in conditions)  # it may differ at the sides of a kink
         self.points: list[tuple[float, ...]] = [tuple(v.tolist()) for v in draw_points(domains, COUNT, 0)]
         self.references = [self.reference(p) for p in self.points]
         self.conditions: dict[tuple[float, ...], float] = {}
@@ -64,7 +52,7 @@ class ErrorSampling:
         for x in dict.fromkeys(middle + s * d for d in (0.0, *DISTANCES, *nearby) for s in (1, -1)):
             if x in self.domains[0] or x == middle:
                 u = context.fsub(x, at, exact=True)
-                true = _series_value(series, u)
+                true = context.polyval(series.coefficients[::-1], u) * context.mpf(u) ** series.valuation
                 known = abs(u) < 4 and max(abs(c) * abs(u) ** k for k, c in last) <= abs(true) * SURE
                 self.points.append((x,))
                 self.references.append(true if not self.kinked and (known or abs(u) < 2.0**-6) or x == middle else self.reference((x,)))

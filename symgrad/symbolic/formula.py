@@ -162,15 +162,17 @@ class OpFormula:
         xs = tuple([given[i] for i in form.places])
         if xp is numeric:
             return form.code.function(*xs)
-        return max(map(_evaluation_of, xs), key=lambda reading: reading[0])[1](self, k, xp, xs)
+        found = (next((EVALUATIONS[cls] for cls in type(x).__mro__ if cls in EVALUATIONS), OTHERS) for x in xs)
+        return max(found, key=lambda reading: reading[0])[1](self, k, xp, xs)
 
     def op(self, k: Order) -> Op:
         """The op of a derivative."""
         if k not in self._ops:
             form, partials = self.form(k), self.partials(k)
             names = tuple(argument_names([self.names[i] for i in form.places]))
+            node_name = "".join(part.capitalize() for part in self.name.split("_")) + "Backward0"
             self._ops[k] = Op.of(self.name, "elementwise", with_signature(lambda xp, *xs: self.read(k, xp, dict(zip(form.places, xs))), names),
-                              elementwise_vjp(partials, False), elementwise_jvp(partials), len(names), names, (), node_name=_node_name(self.name),
+                              elementwise_vjp(partials, False), elementwise_jvp(partials), len(names), names, (), node_name=node_name,
                               partials=partials, domain=tuple(self.domains[i] for i in form.places), saved=(" ".join(names),) * len(names),
                               method=False, public=False, doc=f"The derivative {k} of {self.name}.")
         return self._ops[k]
@@ -182,10 +184,6 @@ class OpFormula:
             found = sympy.limit(written_out(self.exact(k)), self.symbols[0], point) if point in self.centres else sympy.nan
             limits[point] = found if found.is_finite and found.is_real else None
         return limits[point]
-
-
-def _node_name(name: str) -> str:
-    return "".join(part.capitalize() for part in name.split("_")) + "Backward0"
 
 
 def argument_names(names: Sequence[str]) -> Sequence[str]:
@@ -220,20 +218,8 @@ def ratio_code(which: int, order: int) -> Code:
 # Evaluation by the type of the arguments
 
 
-def _numbers(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
-    return formula.form(k).code.function(*xs)
-
-
-def _tensors(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
-    return recorded_op(formula, k)(*xs)
-
-
 def _recorded(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     raise Unrecordable(f"the formula of {formula.name}, whose code chooses a form by the numbers")
-
-
-def _applied(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
-    return xp.apply(formula.op(k), xs, ())
 
 
 def _expressions(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
@@ -260,21 +246,17 @@ def _digits(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     return np.frompyfunc(one, len(xs), 1)(*xs)
 
 
-def _function_by_function(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
-    form = formula.form(k)
-    return evaluate_expression(form.stable, form.symbols, xp, xs)
+def _applied(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
+    return xp.apply(formula.op(k), xs, ())
 
 
 # For arguments of several types the last type in this order is used: a dual value may contain Tensors.
-KINDS = ((int, float, np.generic, np.ndarray, Batched), (precise.Digits,), (symbolic.Expressions,), (Tensor,), (Recorded,), (Dual,), (Series, Box))
-EVALUATIONS: dict[type, tuple[int, Callable[..., Any]]] = {
-    kind: (rank, reading)
-    for rank, (kinds, reading) in enumerate(zip(KINDS, (_numbers, _digits, _expressions, _tensors, _recorded, _applied, _applied))) for kind in kinds}
-OTHERS = len(KINDS), _function_by_function
-
-
-def _evaluation_of(x: Any) -> tuple[int, Callable[..., Any]]:
-    return next((EVALUATIONS[cls] for cls in type(x).__mro__ if cls in EVALUATIONS), OTHERS)
+EVALUATIONS: dict[type, tuple[int, Callable[..., Any]]] = {kind: (rank, reading) for rank, (kinds, reading) in enumerate((
+    ((int, float, np.generic, np.ndarray, Batched), lambda formula, k, xp, xs: formula.form(k).code.function(*xs)),
+    ((precise.Digits,), _digits), ((symbolic.Expressions,), _expressions),
+    ((Tensor,), lambda formula, k, xp, xs: recorded_op(formula, k)(*xs)),
+    ((Recorded,), _recorded), ((Dual, Series, Box), _applied))) for kind in kinds}
+OTHERS = len(EVALUATIONS), lambda formula, k, xp, xs: evaluate_expression(formula.form(k).stable, formula.form(k).symbols, xp, xs)
 
 
 @functools.cache

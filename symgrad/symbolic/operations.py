@@ -215,9 +215,16 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
 
 
 def _report(formula: OpFormula, check: bool) -> FormulaReport:
-    """The checks of the value and the first derivatives: whether the code computes the formula, and its errors."""
-    _real(formula)
-    lines = []
+    """The checks of the value and the first derivatives: whether the code computes the formula, and its errors. Raises ValueError for a formula that
+    has no real value at a point of its domain.
+    """
+    form, lines = formula.form(formula.zero), []
+    bad = next((point for point, value in zip(form.points, form.references) if value != value), None)
+    if bad is not None:
+        where = ", ".join(f"{s} = {x:g}" for s, x in zip(form.symbols, bad))
+        raise ValueError(f"{formula.name}: {written_out(formula.expr)} has no real value at {where}, in the domain "
+                         f"{', '.join(map(repr, formula.domains))}; give the domain of the arguments, as in domain=POSITIVE "
+                         f"(symgrad.graph.domains) or domain=(0, 1), or by assumptions of the symbols")
     for k in [formula.zero, *(formula.next(formula.zero, i) for i in range(len(formula.symbols)))]:
         form, found = formula.form(k), None
         if check:
@@ -240,17 +247,6 @@ def _by_sympy(formula: OpFormula, k: Order) -> Any:
     expr = written_out(formula.expr)
     found = expr if i is None else sympy.diff(expr, formula.symbols[i])
     return written_out(formula.exact(k)) if found.has(sympy.Derivative, sympy.Subs, sympy.DiracDelta) else found
-
-
-def _real(formula: OpFormula) -> None:
-    """Raise ValueError if the formula has no real value at a point of its domain."""
-    form = formula.form(formula.zero)
-    for point, value in zip(form.points, form.references):
-        if value != value:
-            where = ", ".join(f"{s} = {x:g}" for s, x in zip(form.symbols, point))
-            raise ValueError(f"{formula.name}: {written_out(formula.expr)} has no real value at {where}, in the domain "
-                             f"{', '.join(map(repr, formula.domains))}; give the domain of the arguments, as in domain=POSITIVE "
-                             f"(symgrad.graph.domains) or domain=(0, 1), or by assumptions of the symbols")
 
 
 def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:

@@ -18,6 +18,8 @@ from typing import Any
 import sympy
 
 from symgrad.algebra.stable import stable_form_to_differentiate
+from symgrad.algebra.stable_functions import DEFINITIONS
+from symgrad.algebra.stable_products import Mean, Ratio
 from symgrad.algebra.values import value
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.op import REGISTRY
@@ -108,4 +110,5 @@ def evaluate_expression(expr: Any, symbols: Sequence[Any], xp: Any, xs: Sequence
 
 @functools.lru_cache(256)
 def _program(expr: Any, symbols: tuple[Any, ...]) -> OpProgram:
-    return program_of([expr], symbols, stable=False)
+    whole = expr.replace(lambda e: isinstance(e, (Ratio, Mean)), lambda e: DEFINITIONS[e.func](*e.args)) if isinstance(expr, sympy.Expr) else expr
+    return program_of([whole], symbols, stable=False)
