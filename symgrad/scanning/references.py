@@ -64,6 +64,7 @@ class References:
         self.own = isinstance(source, RecordedSource) and source.run == subject.run
         self.source, self.order, self.indices = source, order, derivative_indices(subject.count, order)
         self.direction = self.problem.derivatives.direction
+        self.refuted: set[bytes] = set()  # points at which a rule differs from SymPy's derivative
         self.digits, self.undecided, self.missing, self.unfollowed, self.work = FIRST, 0, 0, 0, 0.0
 
     def values(self, point: np.ndarray) -> ReferenceValues:
@@ -79,6 +80,7 @@ class References:
                 return RuleValues(run, self.order, self.direction)
             self.digits = max(self.digits, int(found.bits / 3.33))
             self.work += len(self.indices) * (1 + found.bits / 3.33 / COSTLY) ** 1.5
+            self.refuted |= {point.tobytes()} if found.wrong else set()
             if not found.kink:
                 return ReferenceValues([ReferenceNumber(e.order, e.index, False, e.reference) for e in comparison.entries()])
         else:

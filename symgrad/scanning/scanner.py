@@ -311,8 +311,10 @@ class Scanner:
                  for part in self.columns[region] for index in self.indices if len(index) == order and self.conditions
                  for k in np.flatnonzero(part["errors"][index] > BOUNDS[order])]
         found.sort(key=lambda x: (-x[0], *x[1]))
-        entries = (self._entry(region, order, *found[k]) for k in np.unique(np.linspace(0, len(found) - 1, EXAMINED).astype(int))[1:] if found)
-        return [entry for entry in entries if entry.wrong][:1]
+        if self.truth.own:
+            found = [x for x in found if x[1].tobytes() in self.truth.refuted]
+        chosen = np.unique(np.linspace(0, len(found) - 1, EXAMINED).astype(int)) if found else ()
+        return [entry for entry in (self._entry(region, order, *found[k]) for k in chosen) if entry.wrong][:1]
 
 
 def _nearest_float(truth: Any) -> float:
