@@ -114,7 +114,8 @@ class Arithmetic:
             return x
         parts = [self.context.mpf(part.numerator) / part.denominator for part in _parts(x)]
         value = self.context.mpc(*parts) if parts[1] else parts[0]
-        short = all(p.denominator & (p.denominator - 1) == 0 and p.numerator.bit_length() <= self.bits for p in _parts(x))
+        short = all(p.denominator & (p.denominator - 1) == 0 and (p.numerator // (p.numerator & -p.numerator or 1)).bit_length() <= self.bits
+                    for p in _parts(x))
         return Sample(value, value) if short else self.rounded(value)
 
     def exact_or_sample(self, x: Exact) -> Number:
