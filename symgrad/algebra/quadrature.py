@@ -128,6 +128,19 @@ def enclosure(e: Any, symbols: Sequence[Any]) -> Callable[[Sequence[Any], bool],
     return lambda at, analytic: found(analytic, *(f(at, analytic) for f in parts))
 
 
+def between(e: Any, x: Any) -> Callable[[Fraction, Fraction], Any]:
+    """The function of two numbers to a real ball with the values of an expression of a symbol between them; NaN if they may not be real."""
+    values = enclosure(e, [] if x is None else [x])
+
+    def call(low: Fraction, high: Fraction) -> Any:
+        with precision(PRECISION):
+            ends = [arb(end.numerator) / end.denominator for end in (low, high)]
+            found = values([acb(ends[0].union(ends[1]))], False)
+            return found.real if found.imag.is_zero() else arb.nan()
+
+    return call
+
+
 def _power(analytic: bool, base: Any, power: Any) -> Any:
     if not analytic and base.contains(0) and power.real > 0:
         return acb(arb(0, 1), arb(0, 1)) * (base.abs_upper() ** power.real).upper()
