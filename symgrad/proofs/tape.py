@@ -40,12 +40,20 @@ class Tape:
         self.sizes: dict[Any, int] = {}
         self._cut: dict[Any, Any] = {}
         self._partials: dict[Any, Any] = {}
+        self._free: dict[Any, frozenset[Any]] = {}
+        self._addends: dict[Any, dict[Any, list[Any]]] = {}
         self._written: dict[Any, Any] = {}
         self._inputs: dict[Any, frozenset[Any]] = {}
 
     def size(self, e: Any) -> int:
         """The number of nodes of an expression, with its steps as symbols."""
         return tree_size(e, self.sizes)
+
+    def free(self, e: Any) -> frozenset[Any]:
+        """The symbols in an expression, steps and others."""
+        if e not in self._free:
+            self._free[e] = frozenset(e.free_symbols)
+        return self._free[e]
 
     def cut(self, e: Any) -> Any:
         """The expression in terms of steps, short unless it is a selection by a condition."""
@@ -75,7 +83,7 @@ class Tape:
         found: set[sympy.Symbol] = set()
         pending = [e]
         while pending:
-            new = {s for s in pending.pop().free_symbols if s in self.steps} - found
+            new = {s for s in self.free(pending.pop()) if s in self.steps} - found
             found |= new
             pending += [self.steps[s] for s in new]
         return sorted(found, key=self.index.__getitem__)
@@ -83,7 +91,7 @@ class Tape:
     def inputs(self, e: Any) -> frozenset[Any]:
         """The symbols in an expression that are no steps, also those of its steps."""
         out: set[Any] = set()
-        for s in e.free_symbols:
+        for s in self.free(e):
             if s not in self.steps:
                 out.add(s)
                 continue
@@ -116,15 +124,20 @@ class Tape:
 
     def partial(self, e: Any, s: sympy.Symbol) -> Any:
         """The derivative of a short expression by one symbol in it, its steps kept fixed: of its functions by `sympy.diff`."""
-        if s not in e.free_symbols:
+        if s not in self.free(e):
             return sympy.S.Zero
         if e == s:
             return sympy.S.One
         if (e, s) not in self._partials:
             if e.is_Add:
-                found = sympy.Add(*(self.partial(x, s) for x in e.args))
+                if e not in self._addends:
+                    parts = self._addends[e] = {}
+                    for x in e.args:
+                        for t in self.free(x):
+                            parts.setdefault(t, []).append(x)
+                found = sympy.Add(*(self.partial(x, s) for x in self._addends[e][s]))
             elif e.is_Mul:
-                found = sympy.Add(*(sympy.Mul(*e.args[:k], self.partial(x, s), *e.args[k + 1:]) for k, x in enumerate(e.args)))
+                found = sympy.Add(*(sympy.Mul(*e.args[:k], self.partial(x, s), *e.args[k + 1:]) for k, x in enumerate(e.args) if s in self.free(x)))
             elif e.is_Pow and e.exp.is_Rational:
                 found = e.exp * e.base ** (e.exp - 1) * self.partial(e.base, s)
             else:
@@ -140,11 +153,12 @@ class Tape:
         of = {self.index[s]: s for s in self.needed(e)}
 
         def spread(body: Any, factor: Any) -> None:
-            for s in sorted(body.free_symbols, key=lambda s: s.name):
+            for s in sorted(self.free(body), key=lambda s: s.name):
                 if s in wanted if s not in self.steps else self.inputs(s) & wanted:
                     if s not in terms and s in self.steps:
                         heapq.heappush(queue, -self.index[s])
-                    terms.setdefault(s, []).append(self.cut(self.partial(body, s) * factor))
+                    slope = self.partial(body, s)
+                    terms.setdefault(s, []).append(factor if slope == 1 else self.cut(slope * factor))
 
         spread(e, sympy.S.One)
         while queue:
