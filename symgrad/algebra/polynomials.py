@@ -111,12 +111,12 @@ def content(p: Poly) -> tuple[Any, Monomial, Poly]:
     """
     coefficients = list(p.values())
     common = Fraction(gcd(*(c.numerator for c in coefficients)), lcm(*(c.denominator for c in coefficients)))
-    lowest: dict[int, Any] = {}
-    for g in generators(p):
-        least = min(dict(m).get(g, 0) for m in p)
-        if least:
-            lowest[g] = least
-    shared = tuple(sorted(lowest.items()))
+    exponents: dict[int, list[Any]] = {}
+    for m in p:
+        for g, n in m:
+            exponents.setdefault(g, []).append(n)
+    lowest = {g: min(ns) if len(ns) == len(p) else min(0, *ns) for g, ns in exponents.items()}
+    shared = tuple(sorted((g, n) for g, n in lowest.items() if n))
     down = monomial_power(shared, -1)
     rest = {monomial_times(m, down): whole(Fraction(c) / common) for m, c in p.items()}
     if rest[min(rest)] < 0:
