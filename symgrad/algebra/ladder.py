@@ -129,6 +129,33 @@ def compare_numbers(a: Any, b: Any, earlier: tuple[Any, Any] | None, noise: Call
     return DIFFERENT if abs(difference - before) <= difference * STAYS and difference > noise() else OPEN
 
 
+def compare(evaluate: Callable[[int, Sequence[int]], Sequence[tuple[Any, Any, Callable[[], Any]] | None]], count: int,
+            ladder: Iterable[int]) -> list[tuple[str, Any, Any]]:
+    """The comparison of several numbers by two ways with more and more digits: for each the verdict, and both numbers.
+
+    `evaluate(digits, places)` gives the numbers a and b of some places and the bound `noise`, as for `compare_numbers`; None, twice, where there is
+    no number. The comparison ends with the first difference.
+    """
+    out: list[tuple[str, Any, Any]] = [(OPEN, None, None)] * count
+    due, before, missing = list(range(count)), dict[int, tuple[Any, Any]](), set[int]()
+    for digits in ladder:
+        left = []
+        for place, found in zip(due, evaluate(digits, due), strict=True):
+            if found is None:
+                out[place] = OPEN, None, None
+            else:
+                a, b, noise = found
+                out[place] = compare_numbers(a, b, before.get(place), noise), a, b
+                before[place] = a, b
+            if out[place][0] == OPEN and not (found is None and place in missing):
+                left.append(place)
+            missing |= {place} if found is None else set()
+        due = left
+        if not due or any(verdict == DIFFERENT for verdict, _, _ in out):
+            break
+    return out
+
+
 def random_shift(rng: np.random.Generator) -> Callable[[Any], Any]:
     """A function that moves each number in an array of the precise carrier by up to one part in 10²⁰, up or down; a 0 moves like a 1."""
     def shift(values: Any) -> Any:

@@ -64,7 +64,6 @@ class Checker:
         self.error: Exception | None = None  # the last one
         self.by = BY_SYMPY
         self.local_reason: str | None = None  # the reason why the formula holds near the given point only
-        self.compared: list[np.ndarray] = []
         self.visited: dict[bytes, np.ndarray] = {}  # points inside the range of the tolerances
         self.rigorous, self.in_digits = rigorous, 0  # points at which many digits were compared, and not enclosures
         if rigorous:
@@ -186,8 +185,6 @@ class Checker:
         found.measured += bool(compared.measured)
         if compared.digits is not None:
             found.digits = min(found.digits or compared.digits, compared.digits)
-            if not compared.measured:
-                self.compared.append(flat(point))
             if self._measure_floats(run, compared.exact, given, rng):
                 compared.culprit = wrong_in_floats(flat(point), run, compared.exact, self._run_beside)
                 compared.in_floats = compared.culprit is not None
@@ -306,7 +303,7 @@ class Checker:
         measured = f", of which {points.measured} by the limits of difference quotients (measured)" if points.measured else ""
         failure = (f"the formula is that near the given point: {self.local_reason}" + f", by {base.escapes}" * bool(base.escapes.lines)
                    if self.local_reason is not None else
-                   formulas.reason_unproved(base, self.names, self.order, self.compared, self.effort))
+                   formulas.reason_unproved(base, self.names, self.order, self.effort))
         if failure is None:
             report.verdict = PROVED
             report.reason = (f"the formulas of the rules minus sympy.diff of the formula reduce to 0 up to order {self.order}, and {where} agree "

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import mpmath
-import numpy as np
 import sympy
 
 from symgrad.algebra.identity import identical
-from symgrad.algebra.ladder import DIFFERENT, OPEN, compare_numbers, rungs
 from symgrad.algebra.simplification import FAILURES, shortest_difference, shortest_form
-from symgrad.carriers import precise, symbolic
-from symgrad.carriers.digits import Undefined
+from symgrad.carriers import symbolic
 from symgrad.carriers.sizes import tree_size
 from symgrad.formulas import expressions  # noqa: F401  gives Tensors their formulas
-from symgrad.reference.elementary import derivative, evaluator
+from symgrad.reference.elementary import derivative
 from symgrad.reference.exact import ComparedNumber
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.recorder import RecordingCarrier
@@ -51,42 +47,13 @@ class Formulas:
             self.references[index] = derivative(self.reference(index[:-1]), self.symbols[index[-1]])
         return self.references[index]
 
-    def unproved(self, points: Sequence[np.ndarray], effort: float = 1.0) -> tuple[int, ...] | None:
-        """The first derivative whose formulas are not proved to be identical, or differ in numbers at the points; None if there is none."""
+    def unproved(self, effort: float = 1.0) -> tuple[int, ...] | None:
+        """The first derivative whose formulas are not proved to be identical, also in numbers; None if there is none."""
         for index, by_rules in self.derivatives.items():
             reference = self.reference(index)
             if by_rules != reference and identical(by_rules, reference, points=POINTS, effort=effort).verdict != PROVED:
                 return index
-        return self._disagreement(points)
-
-    def _disagreement(self, points: Sequence[np.ndarray]) -> tuple[int, ...] | None:
-        """The first derivative that differs in numbers. SymPy may return a wrong 0, so that a symbolic zero test alone is not a proof."""
-        functions = {index: [evaluator(self.symbols, e) for e in (formula, self.reference(index))] for index, formula in self.derivatives.items()}
-        uncompared = set(functions)
-        for point in points:
-            for index, pair in functions.items():
-                try:
-                    if _numbers_differ(pair, [mpmath.mpf(float(x)) for x in point]):
-                        return index
-                except Undefined:
-                    continue
-                uncompared.discard(index)
-        return min(uncompared) if uncompared else None
-
-
-def _numbers_differ(pair: Sequence[Callable[..., Any]], xs: Sequence[Any]) -> bool:
-    """Whether two functions do not certainly agree at a point, up to the rounding of numbers near 1. Raises Undefined without values."""
-    before = None
-    for digits in rungs(80, 320):
-        with precise.working_precision(digits):
-            a, b = (function(*xs) for function in pair)
-            if abs(a - b) <= mpmath.mpf(10) ** (20 - digits):
-                return False
-            verdict = compare_numbers(a, b, before, lambda: 0)
-        if verdict != OPEN:
-            return verdict == DIFFERENT
-        before = a, b
-    return True
+        return None
 
 
 def size_of(e: Any) -> int:
@@ -144,7 +111,7 @@ def add_formulas(report: Report, base: Run, order: int) -> list[Any]:
     return rules
 
 
-def reason_unproved(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarray], effort: float = 1.0) -> str | None:
+def reason_unproved(base: Run, names: Sequence[str], order: int, effort: float = 1.0) -> str | None:
     """The reason why the derivatives up to an order are not proved, None if they are."""
     try:
         size = flat_size(Oracle(base.root, base.nodes))
@@ -153,7 +120,7 @@ def reason_unproved(base: Run, names: Sequence[str], order: int, points: Sequenc
     if size * len(names) ** order > LARGEST:
         return f"written out, the formula has {size:,.0f} operations and {len(names)} variables, too many for a proof"
     try:
-        failure = Formulas(base, names, order).unproved(points[:6], effort)
+        failure = Formulas(base, names, order).unproved(effort)
     except FAILURES as error:
         return f"SymPy could not compare the formulas ({type(error).__name__}: {error})"
     return None if failure is None else f"SymPy did not reduce the two formulas of {label(len(failure), failure, names)} to the same one"

@@ -14,7 +14,7 @@ import sympy
 from sympy.matrices.exceptions import NonInvertibleMatrixError
 
 from symgrad.algebra.evaluating import Evaluator
-from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, compare_numbers, rungs
+from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, compare, rungs
 from symgrad.algebra.limits import poll
 from symgrad.algebra.ranges import points_in, ranges_of
 from symgrad.algebra.stochastic import Arithmetic, Exact, Gaussian
@@ -25,7 +25,6 @@ from symgrad.proofs.matrices import fitted, has_matrices, is_inside
 from symgrad.proofs.one_sided import JUMP, Limits
 from symgrad.proofs.regions import Region, Switch, constants, zero_switches
 from symgrad.proofs.tape import Tape
-from symgrad.reference.certify import Certified
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.sampling.points import shrink_values
 
@@ -212,24 +211,23 @@ class NumericComparison:
     def _at(self, inner: Sequence[Exact], wanted: tuple[Key, ...]) -> dict[Key, Result]:
         """Whether the rule and the reference agree, for each statement, with the values of an element: by balls, else with many digits."""
         point = [*inner, *self.moves]
-        found = self._program(("rules", *wanted), [e for key in wanted for e in self.references[key]],
+        certified = self._program(("rules", *wanted), [e for key in wanted for e in self.references[key]],
                               functools.partial(self._rules, wanted)).compared(point)
-        if found is not None and not found.kink:
-            places = iter(range(len(found.pairs)))
-            return {key: _certified_result(found, [next(places) for _ in self.references[key]]) for key in wanted}
+        if certified is not None and not certified.kink:
+            verdicts = iter([(DIFFERENT if k in certified.wrong else OPEN if k in certified.wide else SAME, b, a)
+                             for k, (a, b) in enumerate(certified.pairs)])
+            return {key: _result([next(verdicts) for _ in self.references[key]]) for key in wanted}
         self.in_digits += 1
-        out: dict[Key, Result] = {}
-        before: dict[Key, list[Any]] = {}
-        for digits in rungs(FIRST, LAST):
-            references, claims = self.reference_values(wanted, point, digits), self.claims(max(key.order for key in wanted), point, digits)
-            with precise.working_precision(digits):
-                for key in [k for k in wanted if k not in out or out[k][0] == OPEN]:
-                    pairs = [(number(c), *t) for c, t in zip(claims[key], references[key], strict=True)]
-                    out[key] = _statement_result(pairs, before.get(key))
-                    before[key] = pairs
-            if all(verdict != OPEN or digits > FIRST and reference is None for verdict, _, reference in out.values()):
-                break
-        return out
+        places = [(key, k) for key in wanted for k in range(len(self.references[key]))]
+
+        def evaluate(digits: int, due: Sequence[int]) -> list[Any]:
+            keys = tuple(dict.fromkeys(places[place][0] for place in due))
+            references, claims = self.reference_values(keys, point, digits), self.claims(max(key.order for key in keys), point, digits)
+            return [None if references[key][k][0] is None else (number(claims[key][k]), references[key][k][0], functools.partial(
+                mpmath.ldexp, 1, references[key][k][1] + 3)) for key, k in map(places.__getitem__, due)]
+
+        found = dict(zip(places, compare(evaluate, len(places), rungs(FIRST, LAST))))
+        return {key: _result([found[key, k] for k in range(len(self.references[key]))]) for key in wanted}
 
     def reference_values(self, keys: tuple[Key, ...], point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
         """The references of statements at a point of the region and the directions, each with the exponent of its error."""
@@ -279,30 +277,10 @@ class NumericComparison:
             return dict(self.case.claims(recorder or RecordingCarrier(precise, precise.lift_value, self.case.complex), supply, order))
 
 
-def _certified_result(found: Certified, places: Sequence[int]) -> Result:
-    """The verdict on one statement by the places of its numbers in a comparison of balls."""
-    wrong = next((k for k in places if k in found.wrong), None)
-    if wrong is None:
-        return OPEN if found.wide & {*places} else SAME, None, None
-    reference, claim = found.pairs[wrong]
-    return DIFFERENT, claim, reference
-
-
-def _statement_result(pairs: Sequence[tuple[Any, Any, int]], before: Sequence[tuple[Any, Any, int]] | None) -> tuple[str, Any, Any]:
-    """The verdict on one statement at one point; `pairs` has the claims, the references and the exponents of their errors.
-
-    `before` are the pairs of the rung before.
-    """
-    out: tuple[str, Any, Any] = SAME, None, None
-    for k, (claim, reference, error) in enumerate(pairs):
-        if reference is None:
-            return OPEN, None, None
-        earlier = None if before is None or before[k][1] is None else before[k][:2]
-        verdict = compare_numbers(claim, reference, earlier, lambda error=error: mpmath.mpf(2) ** (error + 3))  # type: ignore[misc]
-        if verdict == DIFFERENT:
-            return DIFFERENT, claim, reference
-        out = out if verdict == SAME else (OPEN, claim, reference)
-    return out
+def _result(verdicts: Sequence[tuple[str, Any, Any]]) -> Result:
+    """The verdict on one statement by those on its numbers."""
+    different, unknown = ([v for v in verdicts if v[0] == kind] for kind in (DIFFERENT, OPEN))
+    return min(different[:1] or unknown, key=lambda v: v[2] is not None, default=(SAME, None, None))
 
 
 def _where(arguments: Mapping[Any, Any], on: Sequence[Switch], region: Region) -> str:

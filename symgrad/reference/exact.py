@@ -11,13 +11,13 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mpmath
 import numpy as np
 
-from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, agreeing_digits, compare_numbers, rungs
+from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, agreeing_digits, compare, rungs
 from symgrad.carriers import precise
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.digits import Undecided, Undefined
@@ -198,7 +198,10 @@ class OracleComparison:
     @property
     def rigorous(self) -> bool:
         """Whether balls decided the comparison."""
-        return self.certified is not None
+        try:
+            return self.certified is not None
+        except Undecided:
+            return False
 
     def entries(self, digits: int = DIGITS) -> list[ComparedNumber]:
         """All numbers by both ways. Raises Undefined where a derivative does not exist: at a pole, or outside the domain."""
@@ -275,26 +278,18 @@ def agreement(exact: OracleComparison) -> tuple[float, ComparedNumber | None]:
     if exact.certified is not None:
         wrong = [exact.entries()[k] for k in sorted(exact.certified.wrong)]
         return exact.certified.digits, min(wrong, key=lambda e: e.order, default=None)
-    before: list[ComparedNumber] | None = None
-    due, fewest = list(range(len(exact.entries()))), SHOWN
-    for digits in rungs():
+
+    def evaluate(digits: int, places: Sequence[int]) -> list[tuple[Any, Any, Callable[[], Any]]]:
+        def noise() -> Any:  # a difference counts if it is larger than the rounding of any term of the computation
+            return exact.evaluation(digits).scale * mpmath.mpf(10) ** (15 - digits)
+
         entries = exact.entries(digits)
-        with precise.working_precision(digits):
-            verdicts = {k: _compare(exact, entries[k], None if before is None else before[k], digits) for k in due}
-            agreeing = {k: agreeing_digits(entries[k].rule, entries[k].reference) for k in due if verdicts[k] != OPEN}
-            fewest = min([fewest, *(d for k, d in agreeing.items() if verdicts[k] == DIFFERENT or d >= AGREED)])
-        wrong = [entries[k] for k in due if verdicts[k] == DIFFERENT]
-        if wrong:
-            return fewest, min(wrong, key=lambda e: e.order)
-        due, before = [k for k in due if verdicts[k] == OPEN], entries
-        if not due:
-            return fewest, None
-    raise Undecided(f"more than {MOST} digits")
+        return [(entries[k].rule, entries[k].reference, noise) for k in places]
 
-
-def _compare(exact: OracleComparison, e: ComparedNumber, earlier: ComparedNumber | None, digits: int) -> str:
-    """Whether the rule and the reference agree; a difference counts if it is larger than the rounding of any term of the computation."""
-    def noise() -> Any:
-        return exact.evaluation(digits).scale * mpmath.mpf(10) ** (15 - digits)
-
-    return compare_numbers(e.rule, e.reference, None if earlier is None else (earlier.rule, earlier.reference), noise)
+    found = compare(evaluate, len(exact.entries()), rungs())
+    digits = [(verdict, agreeing_digits(a, b)) for verdict, a, b in found if verdict != OPEN]
+    fewest = min([SHOWN, *(d for verdict, d in digits if verdict == DIFFERENT or d >= AGREED)])
+    wrong = [replace(e, rule=a, reference=b) for e, (verdict, a, b) in zip(exact.entries(), found) if verdict == DIFFERENT]
+    if not wrong and any(verdict == OPEN for verdict, _, _ in found):
+        raise Undecided(f"more than {MOST} digits")
+    return fewest, min(wrong, key=lambda e: e.order, default=None)
