@@ -196,9 +196,9 @@ class AccuracyReport(BaseReport):
         for s in self.samples:
             cells = [found.get((s.region, order)) for order in orders]
             rows.append((s.region, str(s.points.shape[1]), *("-" if w is None else _error_text(w.ulp) + (" *" if w.lost else "") for w in cells)))
-        yield Table("Worst error by region", ("region", "points", *(_ORDERS[order] for order in orders)), rows)
+        yield Table("Worst error by region", ("region", "points", *(ORDERS[order] for order in orders)), rows)
         yield Table("Part of the evenly drawn numbers with an error above", ("", *(f"{t:,} ULP" for t in THRESHOLDS)), [
-            (_ORDERS[order], *(f"{100 * self.above[order][t]:.3g}%" for t in THRESHOLDS)) for order in orders if order in self.above])
+            (ORDERS[order], *(f"{100 * self.above[order][t]:.3g}%" for t in THRESHOLDS)) for order in orders if order in self.above])
         for where in dict.fromkeys(w.where for w in self.wrong):
             regions = [w for w in self.wrong if w.where == where]
             first = min(regions, key=lambda w: weight(w.point))
@@ -210,7 +210,7 @@ class AccuracyReport(BaseReport):
                 names = [f"{', '.join(names[:2])} and {len(names) - 2} more regions"]
             yield Line(f"lost at order {', '.join(map(str, loss.orders))} ({', '.join(names)}) {loss}")
         if self.better:
-            yield Table("Forms that keep the digits (worst ULP at the same points)", ("write", "as", "", *(_ORDERS[order] for order in orders)), [
+            yield Table("Forms that keep the digits (worst ULP at the same points)", ("write", "as", "", *(ORDERS[order] for order in orders)), [
                 (str(b.found), str(b.better), b.name, *map(b.cell, orders)) for b in self.better])
 
     def _at(self, point: Sequence[float]) -> str:
@@ -245,7 +245,7 @@ class AccuracyReport(BaseReport):
         return figure
 
 
-_ORDERS = ("value", "1st derivative", "2nd derivative", "3rd derivative")
+ORDERS = ("value", "1st derivative", "2nd derivative", "3rd derivative")
 
 
 def _error_text(ulp: float) -> str:
@@ -254,7 +254,6 @@ def _error_text(ulp: float) -> str:
 
 LOWEST = 2.0**-6  # the position of an error of 0
 HIGHEST = 4 * ALL_DIGITS  # where all that is more, or not finite, is drawn
-TITLES = ("value", "first derivative", "second derivative", "third derivative")
 
 
 def _draw_panel(report: Any, panel: Any, order: int) -> None:
@@ -281,7 +280,7 @@ def _draw_panel(report: Any, panel: Any, order: int) -> None:
             panel.axvline(place, color="lightgray", linewidth=0.5, zorder=0)
         marks = inner if len(inner) > 2 else [(axis.at(p), p) for p in np.linspace(low, high, 5)]
         panel.set_xticks([p for _, p in marks], [f"{t:.3g}" for t, _ in marks], fontsize="small", rotation=30)
-    panel.set_ylabel(f"{TITLES[order]}\nerror (ULP)")
+    panel.set_ylabel(f"{ORDERS[order]}\nerror (ULP)")
 
 
 class _Axis:

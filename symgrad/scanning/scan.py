@@ -37,15 +37,16 @@ def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None 
              formula: Any = None, progress: Any = None, seconds: float | None = None) -> AccuracyReport:
     """Scan the value and the derivatives of a function of one or more real numbers over the floats of its domain.
 
-    Every error is measured in units in the last place (ULP) of the true value, which is computed with as many digits as it takes: by the rules of the
-    library evaluated with many digits, or by `formula`, a SymPy expression (differentiated by `sympy.diff`), its text, or a symgrad function. The
-    points are floats, so that nothing is rounded before the function is called. They are drawn uniformly in their representation, region by
+    Every error is measured in units in the last place (ULP) of the true value, which is computed with as many digits as it takes: of the function's
+    own operations, differentiated by SymPy, or of `formula`, a SymPy expression, its text, or a symgrad function. The points are floats, so that
+    nothing is rounded before the function is called. They are drawn uniformly in their representation, region by
     region: subnormal, tiny, small, ordinary, large and huge numbers of both signs, both zeros, and what lies next to ends of the domain, special
     points, poles and zeros; and again around the worst of them. Of several arguments one at a time runs through its regions, the others being
     of ordinary size; then all lie anywhere, and close to each other.
 
     The report says how many points were used, the worst error of each order (up to `order`, 0 to 3) in each region, with its point and the
-    condition there, where in the computation the digits are lost, and which form keeps them, where one is known and measured to be better.
+    condition there, where in the computation the digits are lost, and which form keeps them, where one is known and measured to be better. An error
+    that the rounding of the steps does not explain is no loss of digits: the number is wrong, and the verdict "refuted".
 
     `fn` is a function written with symgrad's, torch's or NumPy's names, or the name of an op; with a formula also one of torch, JAX, HIPS autograd
     or plain floats, or a tuple (function, gradient, Hessian). `domain` is a pair (low, high), a list of pairs, a

@@ -11,6 +11,7 @@ exp(-x)
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -52,7 +53,10 @@ class _Folding:
         """An expression of kept functions."""
         if not e.args or not self.elementary and not is_special(e):
             return e
-        found = self.of_call(known_formula(e, self.accepted) or _planned(e))
+        call = known_formula(e, self.accepted)
+        with contextlib.suppress(Unknown):
+            call = call or (plan(e) if isinstance(e, sympy.Function) else None)
+        found = self.of_call(call)
         return e.func(*map(self.of, e.args)) if found is None else found
 
     def of_call(self, call: Any) -> Any:
@@ -68,13 +72,6 @@ class _Folding:
         values, given = call.args[:SPECIAL[op].arity], sympy.Tuple(*call.args[SPECIAL[op].arity:], *parameters)
         exact = all(x.is_Rational and x == sympy.Rational(float(x)) for x in given)
         return carrier_function(op)(*map(self.of, values), *given) if exact and (self.elementary or is_carrier_function(op, tuple(given))) else None
-
-
-def _planned(e: Any) -> Any:
-    try:
-        return plan(e) if isinstance(e, sympy.Function) else None
-    except Unknown:
-        return None
 
 
 def evaluate_expression(expr: Any, symbols: Sequence[Any], xp: Any, xs: Sequence[Any]) -> Any:
