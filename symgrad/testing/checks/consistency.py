@@ -58,14 +58,19 @@ def moderate_sides(sides: list[Sides], attack: Attack, each: bool, xs: Arrays, g
     return out
 
 
-def settle(attack: Attack, example: Example, sides: Callable[..., list[Sides]], sets: int, terms: dict[int, Any], *others: Array) -> None:
-    """As `agree_at`; where sides differ, `terms` gets the sizes of those that the gradients of the cotangent and of others are computed from."""
+def settle(attack: Attack, example: Example, sides: Callable[..., list[Sides]], sets: int, terms: dict[int, Any], *others: Array,
+           tangents: Sequence[Any] = ()) -> None:
+    """As `agree_at`; where sides differ, `terms` gets the sizes of those that the gradients of the cotangent and of others are computed from.
+
+    With tangents those are the derivatives of the gradients along them.
+    """
     try:
         agree_at(example, sides, sets)
     except Wrong as wrong:
         try:
             for i in terms:
-                terms[i] = np.sum([changes(attack.subject, [*example.xs, g], len(example.xs), i) for g in (example.cotangent, *others)], axis=0)
+                terms[i] = np.sum([changes(attack.subject, [*example.xs, g], len(example.xs), i, True, tangents)
+                                   for g in (example.cotangent, *others)], axis=0)
         except Exception:  # NoShadow, and whatever numbers with many digits make a user's function raise
             raise wrong from None
         agree_at(example, sides, sets)
@@ -237,9 +242,10 @@ def check_mixed(attack: Attack, example: Example) -> None:
                 continue
             for i in active:
                 a, b = (np.zeros(xs[i].shape) if c is None else as_double(c) for c in (found[i], known[same][i]))
-                size = np.abs(a) + np.abs(b)
+                size = np.abs(a) + np.abs(b) + terms[i]
                 out.append(Sides(f"{what} is not the {'pullback' if same == 'first' else 'second derivative'}", a, b,
                                  size if each else np.full(a.shape, np.max(size, initial=0.0)), 2, (i,)))
         return moderate_sides(out, attack, each, xs, g, ts)
 
-    agree_at(example, sides, 1)
+    terms: dict[int, Any] = dict.fromkeys(active, 0.0)
+    settle(attack, example, sides, 1, terms, tangents=[ts])

@@ -207,15 +207,15 @@ def sizes_of_terms(subject: Adapter, inputs: Arrays, count: int, wrt: int | None
     return np.asarray(np.maximum(found, _rounding(subject, inputs, count, wrt)))
 
 
-def changes(subject: Adapter, inputs: Arrays, count: int, wrt: int | None, followed: bool = True) -> np.ndarray:
+def changes(subject: Adapter, inputs: Arrays, count: int, wrt: int | None, followed: bool = True, tangents: Sequence[Any] = ()) -> np.ndarray:
     """The largest of several changes of each number, divided by that of the inputs, and of the steps of an op that is followed.
 
     What does not shrink with that of the inputs is a jump at the point itself, and does not count.
     """
-    base, out = read(subject, inputs, count, wrt, followed), 0.0
+    base, out = read(subject, inputs, count, wrt, followed, tangents=tangents), 0.0
 
     def size(part: float, seed: int) -> np.ndarray:
-        return np.abs(np.asarray(read(subject, _moved(inputs, part, seed), count, wrt, followed, part, seed) - base, np.float64)) / part
+        return np.abs(np.asarray(read(subject, _moved(inputs, part, seed), count, wrt, followed, part, seed, tangents) - base, np.float64)) / part
 
     large, small = PARTS[followed]
     for seed in range(DRAWS):
@@ -244,11 +244,13 @@ def _rounding(subject: Adapter, inputs: Arrays, count: int, wrt: int | None) -> 
     return np.asarray(np.nan_to_num(np.fmin(*sides)) / math.comb(2 * ORDER, ORDER) ** 0.5 / 2.0**-52)
 
 
-def read(subject: Adapter, inputs: Arrays, count: int, wrt: int | None, followed: bool = False, part: float = 0.0, seed: int = 0) -> Any:
-    """The value, or the gradient by one argument; in many digits if the op is followed, whose steps then change by a part."""
+def read(subject: Adapter, inputs: Arrays, count: int, wrt: int | None, followed: bool = False, part: float = 0.0, seed: int = 0,
+         tangents: Sequence[Any] = ()) -> Any:
+    """The value, or the gradient by one argument along tangents; in many digits if the op is followed, whose steps then change by a part."""
     xs = [x.copy() for x in inputs[:count]]
     if followed:
         with working_precision(DIGITS), subject.following(part, seed):
-            found: Any = next(iter(subject.derivatives(xs, np.ones_like, (), ()))) if wrt is None else subject.gradient(xs, inputs[-1])[wrt]
+            found: Any = (next(iter(subject.derivatives(xs, np.ones_like, (), ()))) if wrt is None else
+                          subject.gradient(xs, inputs[-1], *tangents)[wrt])
             return found.view(np.ndarray)
-    return np.asarray(subject.value(xs) if wrt is None else subject.gradient(xs, inputs[-1])[wrt], np.float64)
+    return np.asarray(subject.value(xs) if wrt is None else subject.gradient(xs, inputs[-1], *tangents)[wrt], np.float64)
