@@ -8,19 +8,18 @@ import itertools
 import pickle
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.modes import is_grad_enabled, set_grad_enabled
-from symgrad.dtypes.dtype import get_default_dtype, set_default_dtype
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is_active
 from symgrad.graph.domains import MatrixDomain
 from symgrad.system.restoring import states_restored
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import ORDINALS, PROBES, Sides, agree_at, as_double, check, moderate_mask, shift_by_ulp
 from symgrad.testing.claimed import ORDINARY
+from symgrad.testing.claims import STATES, GlobalState
 from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong, counted
 
@@ -125,19 +124,8 @@ def check_in_other_shapes(attack: Attack, example: Example) -> None:
         agree_at(example, functools.partial(sides, shape), 1, usual=True)
 
 
-class GlobalState(NamedTuple):
-    """Global state: a description, how to read it, how to restore it, and a change made before the call."""
-
-    what: str
-    read: Callable[[], Any]
-    put_back: Callable[[Any], Any]
-    before: Callable[[], Any] = lambda: None
-
-
 def _global_states(attack: Attack) -> Iterator[GlobalState]:
-    yield GlobalState("NumPy's handling of errors", np.geterr, lambda state: np.seterr(**state))
-    yield GlobalState("symgrad's default dtype", get_default_dtype, set_default_dtype)
-    yield GlobalState("whether symgrad records", is_grad_enabled, set_grad_enabled)
+    yield from STATES
     torch = sys.modules.get("torch")
     if torch is not None and attack.subject.framework == "torch":
         yield GlobalState("torch's default dtype", torch.get_default_dtype, torch.set_default_dtype)

@@ -211,7 +211,7 @@ def check_pullback(attack: Attack, example: Example) -> None:
     _compare_gradient(attack, example)
 
 
-@check("pushforward", 
+@check("pushforward",
        when=lambda attack: applies_with_reference(attack) if attack.subject.forward and attack.order else "it has no pushforward")
 def check_pushforward(attack: Attack, example: Example) -> None:
     """The pushforward of tangents is that of the formula."""
@@ -219,25 +219,26 @@ def check_pushforward(attack: Attack, example: Example) -> None:
     compare(attack, "the tangent", attack.subject.tangent(xs, ts), attack.truth.tangent(xs, ts), xs, None, None, ts)
 
 
+def _compare_along(attack: Attack, example: Example, count: int) -> None:
+    """Compare the gradients along so many tangents: those of every choice of arguments, for an elementwise op."""
+    sets = example.tangents[:count]
+    if not attack.elementwise:
+        _compare_gradient(attack, example, *sets)
+    elif count < 2 or not attack.subject.compiles or example.cotangent.ndim == 1:  # every shape is compiled for, so only vectors are checked
+        for chosen in itertools.combinations_with_replacement([i for i, x in enumerate(example.xs) if is_active(x)], count):
+            _compare_gradient(attack, example, *map(only_tangent, sets, chosen), wrt=chosen)
+
+
 @check("second", when=_applies_up_to_order(2))
 def check_second(attack: Attack, example: Example) -> None:
     """The gradient of the gradient, along a tangent of each argument, is that of the formula."""
-    if not attack.elementwise:
-        _compare_gradient(attack, example, example.tangents[0])
-    for a, x in enumerate(example.xs):
-        if attack.elementwise and is_active(x):
-            _compare_gradient(attack, example, only_tangent(example.tangents[0], a), wrt=(a,))
+    _compare_along(attack, example, 1)
 
 
 @check("third", when=_applies_up_to_order(3), most=MAX_THIRD_EXAMPLES)
 def check_third(attack: Attack, example: Example) -> None:
     """The third derivatives, along tangents of every two arguments, are those of the formula."""
-    if not attack.elementwise:
-        _compare_gradient(attack, example, *example.tangents[:2])
-    elif not attack.subject.compiles or example.cotangent.ndim == 1:  # every shape is compiled for, so only vectors are checked
-        active = [i for i, x in enumerate(example.xs) if is_active(x)]
-        for a, b in itertools.combinations_with_replacement(active, 2):
-            _compare_gradient(attack, example, only_tangent(example.tangents[0], a), only_tangent(example.tangents[1], b), wrt=(a, b))
+    _compare_along(attack, example, 2)
 
 
 KINK_DISTANCE = 1e-9  # distance of the points next to a kink at which derivatives are taken

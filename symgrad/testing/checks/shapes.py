@@ -40,35 +40,14 @@ def names_a_dtype(parameter: Any) -> bool:
             or kind is str and parameter in DTYPES)
 
 
-def derivatives(attack: Attack, example: Example) -> list[tuple[int, list[Array | None]]]:
-    """The pullbacks of an example by order, up to the second: an array or None for every argument."""
-    return [(k, attack.subject.gradient(example.xs, example.cotangent, *example.tangents[:k - 1])) for k in range(1, min(attack.order, 2) + 1)]
-
-
 def check_shapes(attack: Attack, example: Example, shape: tuple[int, ...], dtype: Any) -> None:
     """Raise `Wrong` unless the value and tangents have this shape and dtype, and derivatives those of their arguments."""
-    xs, subject = example.xs, attack.subject
-
-    def same(what: str, found: Array, shape: tuple[int, ...], dtype: Any, order: int, wrt: tuple[int, ...] = ()) -> None:
+    for what, order, wrt, found in results(attack, example):
         counted()
-        if found.shape != shape:
-            raise Wrong(f"the shape of {what} is {found.shape} and should be {shape}", found, order=order, wrt=wrt)
-        if found.dtype != dtype:
-            raise Wrong(f"the dtype of {what} is {found.dtype} and should be {dtype}", found, order=order, wrt=wrt)
-
-    same("the value", subject.value(xs), shape, dtype, 0)
-    for order, found in derivatives(attack, example):
-        if len(found) != len(xs):
-            raise Wrong(f"there are {len(found)} cotangents for {len(xs)} arguments", order=order)
-        for i, (c, x) in enumerate(zip(found, xs)):
-            if c is not None:
-                same("the gradient" if order == 1 else "the second derivative", c, x.shape, x.dtype, order, (i,))
-    if attack.order and subject.forward:
-        try:
-            pushed = subject.tangent(xs, example.tangents[0])
-        except NotApplicable:
-            return
-        same("the tangent", pushed, shape, dtype, 1)
+        like = [(x.shape, x.dtype) for x in example.xs]
+        for name, got, expected in zip(("shape", "dtype"), (found.shape, found.dtype), like[wrt[0]] if wrt else (shape, dtype)):
+            if got != expected:
+                raise Wrong(f"the {name} of {what} is {got} and should be {expected}", found, order=order, wrt=wrt)
 
 
 @check("structure", most=8)
@@ -308,7 +287,6 @@ def check_empty(attack: Attack, example: Example) -> None:
     """
     usual = attack.subject.value(attack.examples("scalars")[0].xs).dtype
     check_shapes(attack, example, np.broadcast_shapes(*(x.shape for x in example.xs)), usual)
-    for order, found in derivatives(attack, example):
-        for i, c in enumerate(found):
-            if c is not None and np.any(as_double(c) != 0):
-                raise Wrong("the derivative by an argument that was stretched to no elements is not 0", c, np.zeros_like(c), order=order, wrt=(i,))
+    for _, order, wrt, c in results(attack, example):
+        if wrt and np.any(as_double(c) != 0):
+            raise Wrong("the derivative by an argument that was stretched to no elements is not 0", c, np.zeros_like(c), order=order, wrt=wrt)
