@@ -145,7 +145,7 @@ def _of_every_size(attack: Attack, name: str) -> Iterator[Example]:
     for i, domain in enumerate(plan.domains):
         further = edge_numbers(domain, name, 0.0 if small else tiny) if name == "float32" and len(plan.domains) == 1 else ()
         numbers = [*(x for x in small if x in domain), *(x for x in further if abs(x) <= LARGEST[name])]
-        columns = [numbers if k == i else np.resize(plan.table(k)[0], len(numbers)) for k in range(len(plan.domains))]
+        columns = [numbers if k == i else np.resize([x for x in plan.table(k)[0] if x] or [0.0], len(numbers)) for k in range(len(plan.domains))]
         if numbers:
             yield complete_example(attack, Draft(tuple(plan.typed(np.array(column, np.float64), k) for k, column in enumerate(columns)), 1, 1))
 
