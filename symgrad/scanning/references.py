@@ -17,6 +17,7 @@ from symgrad.checks.cross_checker import CrossChecker
 from symgrad.checks.measuring import GROSS_ERROR, is_ordinary
 from symgrad.checks.tolerances import Tolerances
 from symgrad.graph.domains import Domain
+from symgrad.reference.certify import enclosed
 from symgrad.reference.exact import OracleComparison, rule_values
 from symgrad.reference.oracle import slots
 from symgrad.reference.recorder import RecordingCarrier
@@ -53,8 +54,10 @@ class RuleValues(ReferenceValues):
 
 
 class References:
-    """The reference values of a function at floats, by the problem of `check`. `undecided` and `missing` count the numbers without one, which are not
-    decided, or do not exist; `digits` is the largest number of digits used, and `work` counts the numbers, each by the cost of its digits.
+    """The reference values of a function at floats, by the problem of `check`.
+
+    `undecided` and `missing` count the numbers without one, which are not decided, or do not exist, and `unenclosed` the points without balls. `digits`
+    is the largest number of digits used, and `work` counts the numbers, each by the cost of its digits.
     """
 
     def __init__(self, subject: Subject, source: Source, domains: Sequence[Domain], dtype: Any, order: int):
@@ -65,7 +68,7 @@ class References:
         self.source, self.order, self.indices = source, order, derivative_indices(subject.count, order)
         self.direction = self.problem.derivatives.direction
         self.refuted: set[bytes] = set()  # points at which a rule differs from SymPy's derivative
-        self.digits, self.undecided, self.missing, self.unfollowed, self.work = FIRST, 0, 0, 0, 0.0
+        self.digits, self.undecided, self.missing, self.unenclosed, self.unfollowed, self.work = FIRST, 0, 0, 0, 0, 0.0
 
     def values(self, point: np.ndarray) -> ReferenceValues:
         """The reference values at a point. Raises Undefined where there is no value, and Undecided."""
@@ -97,13 +100,15 @@ class References:
             poll()
             self.work += len(self.indices)
             try:
-                known = {e.index: e.value for e in self.values(point).entries if e.index in out}
+                found = self.values(point)
+                known = {e.index: e.value for e in found.entries if e.index in out}
             except Undecided:
                 self.undecided += len(self.indices)
                 continue
             except (ArithmeticError, ValueError):
                 continue
             self.missing += (len(out) - len(known)) * (() in known)
+            self.unenclosed += () in known and (isinstance(found, RuleValues) or enclosed() is None)
             for index, number in known.items():
                 out[index][k] = number
         return out

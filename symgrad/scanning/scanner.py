@@ -285,6 +285,8 @@ class Scanner:
             report.notes.append(f"{report.undecided} numbers were left out: their reference values are undecided with {MOST} bits")
         if self.truth.missing:
             report.notes.append(f"{self.truth.missing} derivatives were left out: they do not exist, as at a kink or a pole, or are not decided")
+        if self.truth.unenclosed:
+            report.notes.append(f"the reference values at {self.truth.unenclosed} of {report.points} points have many digits, but are not rigorous")
         if self.truth.unfollowed:
             report.notes.append(f"{self.truth.unfollowed} numbers that count as lost digits may be wrong: the steps of {self.subject.name} cannot be "
                                 f"followed")
@@ -299,7 +301,7 @@ class Scanner:
 
     def _entry(self, region: Region, order: int, ulp: float, point: np.ndarray, index: Index, value: float, truth: Any) -> Worst:
         """The entry of the report for an error."""
-        entry = Worst(region.name, order, label(order, index, self.subject.names), ulp, tuple(map(float, point)), value, _nearest_float(truth))
+        entry = Worst(region.name, order, label(order, index, self.subject.names), ulp, tuple(map(float, point)), value, float(truth))
         if not self.conditions or ulp <= 1:
             return entry
         entry = replace(entry, condition=1.0 if np.isinf(ulp) else self.truth.condition(point, index))
@@ -315,11 +317,3 @@ class Scanner:
             found = [x for x in found if x[1].tobytes() in self.truth.refuted]
         chosen = np.unique(np.linspace(0, len(found) - 1, EXAMINED).astype(int)) if found else ()
         return [entry for entry in (self._entry(region, order, *found[k]) for k in chosen) if entry.wrong][:1]
-
-
-def _nearest_float(truth: Any) -> float:
-    """The nearest float of a number of many digits; infinite beyond all floats."""
-    try:
-        return float(truth)
-    except OverflowError:
-        return float("inf") if truth > 0 else float("-inf")

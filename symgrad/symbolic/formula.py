@@ -246,8 +246,10 @@ def _digits(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     return np.frompyfunc(one, len(xs), 1)(*xs)
 
 
-def _applied(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
-    return xp.apply(formula.op(k), xs, ())
+@functools.cache
+def recorded_op(formula: OpFormula, k: Order) -> Callable[..., Any]:
+    """The function that records the op of a derivative."""
+    return core(formula.op(k))
 
 
 # For arguments of several types the last type in this order is used: a dual value may contain Tensors.
@@ -255,11 +257,5 @@ EVALUATIONS: dict[type, tuple[int, Callable[..., Any]]] = {kind: (rank, reading)
     ((int, float, np.generic, np.ndarray, Batched), lambda formula, k, xp, xs: formula.form(k).code.function(*xs)),
     ((precise.Digits,), _digits), ((symbolic.Expressions,), _expressions),
     ((Tensor,), lambda formula, k, xp, xs: recorded_op(formula, k)(*xs)),
-    ((Recorded,), _recorded), ((Dual, Series, Box), _applied))) for kind in kinds}
+    ((Recorded,), _recorded), ((Dual, Series, Box), lambda formula, k, xp, xs: xp.apply(formula.op(k), xs, ())))) for kind in kinds}
 OTHERS = len(EVALUATIONS), lambda formula, k, xp, xs: evaluate_expression(formula.form(k).stable, formula.form(k).symbols, xp, xs)
-
-
-@functools.cache
-def recorded_op(formula: OpFormula, k: Order) -> Callable[..., Any]:
-    """The function that records the op of a derivative."""
-    return core(formula.op(k))
