@@ -56,7 +56,7 @@ class RuleValues(ReferenceValues):
 class References:
     """The reference values of a function at floats, by the problem of `check`.
 
-    `undecided` and `missing` count the numbers without one, which are not decided, or do not exist, and `unenclosed` the points without balls. `digits`
+    `undecided` and `missing` count the numbers without one, which are not decided, or do not exist, `unenclosed` the points without balls. `digits`
     is the largest number of digits used, and `work` counts the numbers, each by the cost of its digits.
     """
 
