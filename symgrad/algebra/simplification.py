@@ -6,8 +6,10 @@ from math import comb, prod
 from typing import Any
 
 import sympy
+from sympy.core.relational import Relational
 from sympy.functions.elementary.hyperbolic import HyperbolicFunction
 from sympy.functions.elementary.piecewise import piecewise_simplify
+from sympy.functions.elementary.trigonometric import TrigonometricFunction
 from sympy.polys.polyerrors import BasePolynomialError
 
 from symgrad.algebra.polynomials import DEGREE
@@ -75,7 +77,10 @@ def shortest_form(e: Any) -> Any:
 
 
 def _folded(e: Any) -> Any:
-    return piecewise_simplify(sympy.piecewise_fold(e)) if e.has(sympy.Piecewise) and len(e.atoms(sympy.Piecewise)) <= PIECES else e
+    if not e.has(sympy.Piecewise) or len(e.atoms(sympy.Piecewise)) > PIECES:
+        return e
+    folded = sympy.piecewise_fold(e)  # whose branches SymPy would factor over Gaussian rationals where they have trigonometric functions
+    return folded if e.has(HyperbolicFunction, TrigonometricFunction) else piecewise_simplify(folded)
 
 
 def _factored(e: Any) -> Any:
@@ -86,8 +91,10 @@ def _factored(e: Any) -> Any:
 def _simplified(e: Any) -> Any:
     """What SymPy's `simplify` makes of an expression; of a sum, the terms with hyperbolic functions and the others are simplified apart.
 
-    For both together SymPy's Gröbner bases take minutes.
+    For both together SymPy's Gröbner bases take minutes, and of a condition on functions it looks for closed forms of numbers.
     """
+    if any(not side.is_polynomial() for relation in e.atoms(Relational) for side in relation.args):
+        return e
     hyperbolic = [t for t in sympy.Add.make_args(e) if t.has(HyperbolicFunction)]
     if not hyperbolic or len(hyperbolic) == len(sympy.Add.make_args(e)):
         return sympy.simplify(e)

@@ -79,6 +79,10 @@ def compare_at(point: np.ndarray, run: Run, order: int, direction: np.ndarray, f
         out.left_out, out.culprit = left_out, None
     else:
         _compare_with_definition(out, left_out, point, run, beside, printed)
+    if printed is not None and out.digits is None and out.culprit is None and not exact.replayed:
+        with contextlib.suppress(Undefined):
+            value, truth = float(run.result.value), float(exact.evaluation(DIGITS).value)
+            out.lost += [((), value, truth)] if abs(value - truth) > LOST * abs(truth) else []
     return out
 
 
@@ -122,11 +126,10 @@ def _compare_with_definition(out: Comparison, left_out: str, point: np.ndarray, 
 def _definition(point: np.ndarray, run: Run, exact: OracleComparison, beside: Callable[[np.ndarray], Run | None]) -> Definition:
     branching = _is_branching(run)
 
-    def program(signs: Index) -> Any:
-        if not branching or not any(signs):
+    def program(vector: np.ndarray) -> Any:
+        if not branching or np.array_equal(vector, point):
             return exact.oracle
-        side = np.array(signs, float)
-        near = beside(np.where(side == 0, point, np.nextafter(point, np.copysign(np.inf, side))))
+        near = beside(vector)
         try:
             return None if near is None else Oracle(near.root, near.nodes)
         except Exception:  # a formula that a user declared can raise anything outside its domain

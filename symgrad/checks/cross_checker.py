@@ -18,7 +18,6 @@ from symgrad.checks.tolerances import Tolerances
 from symgrad.frameworks.differentiation_task import NotCheckable
 from symgrad.frameworks.levels import Derivatives, Levels, ShadowDerivatives
 from symgrad.graph.domains import Domain
-from symgrad.reference.oracle import Oracle
 from symgrad.reference.sources import DifferenceSource, ReferenceNumber, ReferenceValues, Source
 from symgrad.reference.template import NoFormula
 from symgrad.reports.base import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED, at, first_line, label, message_of, number, pair, ulp_text
@@ -95,11 +94,7 @@ class CrossChecker:
         self.levels = levels
         entries = [e for e in truths.entries if e.order <= known]
 
-        def program(signs: tuple[int, ...]) -> Oracle | None:
-            side = np.array(signs, float)
-            return self.truth.oracle_at(np.where(side == 0, vector, np.nextafter(vector, np.copysign(np.inf, side))))
-
-        for index, limit in Definition(vector, program).derivatives(min(self.report.order, max(self.derivatives.full, 1))):
+        for index, limit in Definition(vector, self.truth.oracle_at).derivatives(min(self.report.order, max(self.derivatives.full, 1))):
             values = levels.values.get(len(index))
             claimed = mpmath.nan if values is None else mpmath.mpf(float(values[index]))
             if len(index) <= known:

@@ -79,10 +79,10 @@ class _Side(NamedTuple):
 
 
 class Definition:
-    """The derivatives of a program at a point; `program(signs)` is its oracle next to the point, on the side of each coordinate with a sign."""
+    """The derivatives of a program at a point; `program(vector)` is its oracle there, and at the floats next to the point."""
 
-    def __init__(self, point: np.ndarray, program: Callable[[tuple[int, ...]], Any]):
-        self.point = [Fraction(float(x)) for x in point]
+    def __init__(self, point: np.ndarray, program: Callable[[np.ndarray], Any]):
+        self.vector, self.point = point, [Fraction(float(x)) for x in point]
         least = min([abs(x) for x in self.point if x], default=Fraction(1))
         self.scales = [_power_of_two(min(abs(x) or least, Fraction(1))) for x in self.point]
         self.program = program
@@ -160,7 +160,8 @@ class Definition:
     def _evaluate(self, shift: Sequence[Fraction], digits: int) -> Any:
         signs = tuple((h > 0) - (h < 0) for h in shift)
         if signs not in self.programs:
-            self.programs[signs] = self.program(signs)
+            side = np.array(signs, float)
+            self.programs[signs] = self.program(np.where(side == 0, self.vector, np.nextafter(self.vector, np.copysign(np.inf, side))))
         oracle = self.programs[signs]
         if oracle is None:
             return None
