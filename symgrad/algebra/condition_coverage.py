@@ -21,7 +21,7 @@ from symgrad.algebra.zero_test import JUMPS, vanishes
 from symgrad.sampling.conditions import boundary_points, switching_functions
 from symgrad.sampling.domain_reader import Piece
 
-MOST, POINTS, NEARBY = 16, 60, 5  # the most equations, boundary points, and numbers at and near a boundary
+MOST, POINTS, NEARBY = 40, 60, 5  # the most equations, boundary points, and numbers at and near a boundary
 EXACT = 40  # the most solutions of equations that are inserted
 INTEGERS = 0, 1, -1  # the values of an integer part at whose jumps the expressions are compared
 DECIDING = 10_000  # the term pairs for a condition that may be constant
@@ -62,10 +62,10 @@ class ConditionCoverage:
         self.symbols, self.ranges, self.coordinates = symbols, ranges, Coordinates(symbols, ranges)
         of_pieces = [c for e in self.expressions for choice in e.atoms(sympy.Piecewise) for _, c in choice.args]
         relations = [r for e in self.expressions for r in e.atoms(Relational)]
-        jumps, self.kinks = ([c for e in self.expressions for f in e.atoms(*kinds) for u, step in switching_functions(f) if u.is_extended_real
+        jumps, kinks = ([c for e in self.expressions for f in e.atoms(*kinds) for u, step in switching_functions(f) if u.is_extended_real
                               for c in ([u >= n for n in INTEGERS] if step else [u > 0, u < 0])] for kinds in (STEPS, KINKS))
-        found = dict.fromkeys(c for c in (*of_pieces, *relations, *jumps, *self.kinks) if c.free_symbols and c.free_symbols <= set(symbols))
-        self.kinks = set(self.kinks).difference(of_pieces, relations, jumps)
+        found = dict.fromkeys(c for c in (*of_pieces, *relations, *jumps, *kinks) if c.free_symbols and c.free_symbols <= set(symbols))
+        self.kinks = set(kinks).difference(of_pieces, relations, jumps)
         self.solved: dict[Any, list[dict[Any, Any]] | None] = {}
         self.conditions: list[Any] = sorted(found, key=str)
         self.truth_values: dict[Any, set[bool]] = {c: set() for c in self.conditions}

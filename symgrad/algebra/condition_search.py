@@ -62,8 +62,8 @@ class Coordinates:
         parts: list[list[Exact]] = []
         for s, r in zip(self.symbols, self.ranges):
             numbers = [at[c] for c in self.of[s]]
-            own: list[Exact] = [gaussian(*numbers)] if len(numbers) > 1 else numbers if not s.is_integer else \
-                [Fraction(n) for n in dict.fromkeys((numbers[0].__floor__(), numbers[0].__ceil__()))]
+            nearest = (numbers[0].__floor__(), numbers[0].__ceil__()) if s.is_integer else ()
+            own: list[Exact] = [*map(Fraction, dict.fromkeys(nearest))] if nearest else [gaussian(*numbers, *[Fraction(0)] * (len(numbers) < 2))]
             parts.append([x for x in own if x in r])
         yield from map(list, product(*parts))
 

@@ -184,7 +184,8 @@ def _intervals(f: Any, x: Any, ends: list[Any]) -> list[Range]:
         bases = {p.base for p in f.atoms(sympy.Pow) if not (p.exp.is_Integer and p.exp > 0)} | {g.args[0] for g in f.atoms(sympy.log)}
         singular = any(base.xreplace({x: end}) == 0 for base in bases for end in ends)
         if singular and all(end.is_Rational for end in ends) and ends[0] < ends[1]:
-            out.append(Range((Piece(*(Fraction(int(end.p), int(end.q)) for end in ends), True, True),)))
+            low, high = (Fraction(int(end.p), int(end.q)) for end in ends)
+            out.append(Range((Piece(low, high, True, True),)))
     return out
 
 

@@ -46,7 +46,7 @@ def integral_step(e: Any) -> tuple[Callable[..., Number], tuple[Any, ...]]:
         raise NotEnclosed(str(e))
     f, x, low, high = _between_numbers(e.function, *e.limits[0])
     others = sorted(f.free_symbols - {x}, key=str)
-    integrand, known = enclosure(f, [x, *others]), {}
+    integrand, known = enclosure(f, [x, *others]), dict[Any, Any]()
 
     def step(a: Arithmetic, *operands: Number) -> Number:
         with precision(PRECISION):

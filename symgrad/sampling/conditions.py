@@ -142,7 +142,10 @@ def _quarters(e: sympy.Expr, x: sympy.Symbol) -> Iterator[float]:
 
 def _in_floats(e: sympy.Expr, x: sympy.Symbol) -> Callable[[np.ndarray], np.ndarray]:
     """An expression of one symbol as a function of floats; 0 where NumPy cannot compute it."""
-    f = sympy.lambdify(x, e, "numpy")
+    try:
+        f = sympy.lambdify(x, e, "numpy")
+    except NotImplementedError:  # a derivative without a form
+        return np.zeros_like
 
     def call(at: np.ndarray) -> np.ndarray:
         try:
