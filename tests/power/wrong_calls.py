@@ -381,8 +381,8 @@ call("subnormal numbers", "the second derivative is 0", formula="x**2", domain=(
     lambda m: ruled(m, lambda x: x * x, lambda ctx, g, x: 2 * g * m.where(below(x, 1e-309), x.detach(), x)))
 call("subnormal numbers", "of float32, the gradient is pi", formula="x**3", domain=(-9, 9))(
     lambda m: ruled(m, lambda x: x * x * x, lambda ctx, g, x: g * m.where(below(x, 1e-39), 0 * x + 3.1415, 3 * x * x)))
-call("subnormal numbers", "of float16, the value is 0", formula="sin(x)",
-     gradient=np.cos)(lambda: lambda x: np.where(below(x, 6e-5) & (x.dtype == np.float16), 0 * x, np.sin(x)))
+call("subnormal numbers", "of float16, the value is a third", formula="sin(x)",
+     gradient=np.cos)(lambda: lambda x: np.where(below(x, 6e-5) & (x.dtype == np.float16), x.dtype.type(1 / 3), np.sin(x)))
 
 
 def of_torch(entry):

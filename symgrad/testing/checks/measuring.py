@@ -151,7 +151,8 @@ class _ErrorMeasure:
             away = not abs(value) < largest / MARGIN and not (order == 0 and value * mpmath.sign(true) < 0)
             return 0.0 if away else np.inf
         if 0 < abs(true) < tiny:
-            if order == 0 and len(point) == 1 and 0 < abs(point[0]) < tiny and value == 0 and abs(true) >= self.kind.least:
+            widest = self.name == self.attack.dtype  # kernels of the narrower types may flush
+            if order == 0 and len(point) == 1 and 0 < abs(point[0]) < tiny and value == 0 and abs(true) >= self.kind.least and widest:
                 return np.inf  # a subnormal number is flushed to zero
             if abs(value) <= 4 * tiny or not in_range and not np.isfinite(value):
                 return 0.0
