@@ -321,13 +321,22 @@ class Comparison:
 
     def _is_confirmed(self, point: Sequence[Exact], digits: int) -> bool:
         """Whether a difference stays the same with twice the digits, so that it is not due to an underestimated error."""
-        differences = []
+        def difference() -> Any:
+            a, b, *_ = self.program.at(point, self.arithmetic)
+            return next((x for x in (a, b) if isinstance(x, ArithmeticError)), None) or self.arithmetic.sum(
+                [a, self.arithmetic.product([Fraction(-1), b])])
+
+        return self._stays(difference, digits)
+
+    def _stays(self, number: Callable[[], Any], digits: int) -> bool:
+        """Whether a number is certainly not 0, and the same with twice the digits."""
+        found = []
         for more in (digits, 2 * digits):
-            a, b, *_ = self._evaluate(point, more)
-            if isinstance(a, ArithmeticError) or isinstance(b, ArithmeticError):
+            self.arithmetic.set_digits(more)
+            found.append(number())
+            if isinstance(found[-1], (ArithmeticError, bool)) or not self.arithmetic.apart(found[-1], Fraction(0)):
                 return False
-            differences.append(self.arithmetic.sum([a, self.arithmetic.product([Fraction(-1), b])]))
-        return not self.arithmetic.apart(*differences)
+        return not self.arithmetic.apart(*found)
 
     def _shrink(self, witness: _Witness) -> _Witness:
         """A simpler point at which the two expressions differ."""
@@ -372,21 +381,11 @@ class Comparison:
             except Unknown:
                 continue
             for point, digits in product(self.agreed, (FIRST, LAST, *([2 * LAST] if self.program.quick else []))):
-                if self._is_nonzero(program, point, digits):
+                if self._stays(lambda program=program, point=point: program.at(point, self.arithmetic)[0], digits):
                     values = self._seen_apart(point, program)
                     return self._identity(REFUTED, "they differ at a point", point=dict(zip(self.symbols, map(self._number, point))),
                                           values=tuple(map(self._number, values)), difference=d.xreplace(dict(zip(self.inner, self.symbols))))
         return None
-
-    def _is_nonzero(self, program: Evaluator, point: list[Exact], digits: int) -> bool:
-        """Whether the number of a program is certainly not 0, which is confirmed with twice the digits."""
-        found = []
-        for more in (digits, 2 * digits):
-            self.arithmetic.set_digits(more)
-            found += program.at(point, self.arithmetic)
-            if isinstance(found[-1], (ArithmeticError, bool)) or not self.arithmetic.apart(found[-1], Fraction(0)):
-                return False
-        return not self.arithmetic.apart(*found)
 
     def _seen_apart(self, point: list[Exact], difference: Evaluator) -> list[Any]:
         """Both values, with so many digits that their difference is seen if it is not extremely small."""

@@ -124,21 +124,7 @@ class Signs(FieldExtension):
         made = self.generators[g]
         if made.positive:
             return 1
-        known = self.signs.get(key({((g, 1),): 1}))
-        if known is None and made.kind == "log":
-            low, high = self._reach(made.base) if isinstance(made.base, dict) else (None, None)
-            known = 1 if low is not None and low >= 1 else -1 if high is not None and high <= 1 else None
-        return known
-
-    def _reach(self, p: Poly) -> tuple[Any, Any]:
-        """Bounds of a generator, or of a sum of positive terms that contains a number >= 1."""
-        if len(p) == 1:
-            [(m, c)] = p.items()
-            if c == 1 and len(m) == 1 and m[0][1] == 1:
-                return self.interval(m[0][0])
-        if all(c > 0 for c in p.values()) and p.get(ONE, 0) >= 1 and all(self.generators[g].positive for g in generators(p)):
-            return p[ONE], None
-        return None, None
+        return self.signs.get(key({((g, 1),): 1}))
 
     def interval(self, g: int) -> tuple[Any, Any]:
         """Rational bounds of a real generator; None is infinite."""
