@@ -159,7 +159,7 @@ class Checker:
         self.by = BY_SYMPY if compared.by == BY_DEFINITION else compared.by
         if given:
             self.conventions = compared.conventions
-            self.lost = [f"{label(len(i), i, self.names)} is {{}}, but the true one is {{}}".format(*pair(*values)) for i, *values in compared.lost]
+            self.lost = [f"{label(len(i), i, self.names)} is {{}}, but the true one is {{}}".format(*pair(a, b)) for i, a, b in compared.lost]
         if compared.left_out and compared.culprit is None:
             setattr(found, compared.left_out, getattr(found, compared.left_out) + 1)
             if given:

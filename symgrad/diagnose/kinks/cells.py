@@ -174,7 +174,7 @@ class _Search:
         size = max([mpf(1), *(abs(g) for g in cell.gradient)])
         value, closer = cell.result(self, STEP / FINER)
         if abs(value - self.value) > max(abs(cell.value - self.value) / 2, mpf(10) ** -15 * (1 + abs(self.value))):
-            low, high = pair(*sorted((self.value, cell.value)), 10)
+            low, high = pair(min(self.value, cell.value), max(self.value, cell.value), 10)
             self.found.blocked = f"the value jumps between {low} and {high}, so that there is no Clarke subdifferential"
             return False
         if any(abs(b) > 2 * abs(a) + mpf(10) ** -6 for a, b in zip(cell.gradient, closer)):
