@@ -39,7 +39,9 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     for its default; `wrt` limits that to some names. A result that is an array is weighted by 1, 2, 3, ... and summed.
 
     The report's `verdict` is "proved" (the formulas differ by a literal 0, and numbers agree), "verified" (numbers agree to fifty digits),
-    "imprecise" (digits that were asked for are lost), "refuted" (with a simple counterexample) or "not checkable" (with the reason).
+    "imprecise" (digits are lost, of what is printed at the inputs or of what was asked for), "refuted" (with a simple counterexample, perhaps in a
+    branch that floats alone take) or "not checkable" (with the reason). With both positive ones, what is printed at the inputs is right, or a
+    convention that the reason names.
     `progress` is True for a bar on standard error, False for silence, None for a bar on terminals, or a function of (what, done, total).
 
     With `rigorous` the value and the derivatives at the given point are also computed in ball arithmetic: the report's `enclosures`
