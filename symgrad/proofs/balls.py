@@ -38,7 +38,7 @@ class BallProgram:
             return self.module.trace_expressions(self.definitions, self.expressions, self.symbols, values, bits, self.rules,
                                                  self.programs.complex)
 
-        return run_programs(self.programs, trace, values, bits)  # type: ignore[no-any-return]
+        return run_programs(self.programs, trace, values, bits)
 
     def at(self, point: Sequence[Exact], digits: int) -> list[Value] | None:
         """The values with their errors; None without an enclosure, if a value is not finite, and at a kink or too close to one."""

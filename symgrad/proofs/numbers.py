@@ -167,9 +167,9 @@ class NumericComparison:
     def _by_limits(self, inner: Sequence[Exact], keys: tuple[Key, ...], on: Sequence[Switch]) -> dict[Key, Result]:
         """The verdicts at a kink of a rule: a derivative exists where its limits from all sides agree, and so do those of lower orders."""
         limits = Limits(self, inner)
-        claims = self.claims(max(key.order for key in keys), [*inner, *self.moves], FIRST)
+        claims: dict[Key, list[Any]] = {}
         out: dict[Key, Result] = {}
-        for key in keys:
+        for key in sorted(keys, key=lambda key: -key.order):
             kink = limits.kink(key.order)
             found = limits.of(self.references[key]) if not kink else []
             if kink or not all(limit is not None and limit.smooth for limit in found):
@@ -179,6 +179,7 @@ class NumericComparison:
                 jumps = kind == "jump" and key.order == 1 and not any(lattice for _, lattice in on) and not self._is_declared(inner)
                 out[key] = JUMP if jumps else OPEN, None, None
                 continue
+            claims = claims or self.claims(key.order, [*inner, *self.moves], FIRST)
             pairs = [(number(c), limit) for c, limit in zip(claims[key], found, strict=True)]
             wrong = next(((c, limit.value) for c, limit in pairs if not limit.agrees(c)), None)  # type: ignore[union-attr]
             out[key] = (DIFFERENT, *wrong) if wrong else (SAME, None, None)

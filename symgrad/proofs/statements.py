@@ -49,7 +49,6 @@ class TapeRecorder(RecordingCarrier):
         self.tape = tape
 
     def computed(self, op: Any, operands: Sequence[Any], parameters: Sequence[Any]) -> Any:
-        """The value of an op, in steps."""
         y = super().computed(op, operands, parameters)
         return symbolic.ExactExpressions.fill([self.tape.cut(_plain(e, self.complex)) for e in y.ravel().tolist()], y.shape)
 

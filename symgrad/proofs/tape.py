@@ -200,7 +200,6 @@ class Forms(Normal):
         super().__init__(*args)
 
     def of(self, e: Any) -> Any:
-        """The normal form of an expression."""
         if e not in self.memo and e in self.tape.steps:
             self.memo[e] = super().of(self.tape.steps[e])
         return super().of(e)

@@ -205,7 +205,6 @@ class _TracedOracle(OracleValues):
 
     @staticmethod
     def call(function: ElementaryFunction, *xs: Any) -> Any:
-        """The value of an elementary function."""
         return value_of(function.expr, {placeholder(i): x for i, x in enumerate(xs)})
 
     def __init__(self, oracle: Oracle, inputs: Sequence[Ref]):

@@ -75,7 +75,6 @@ class ReplayedValues:
 
     @property
     def scale(self) -> Any:
-        """The largest number of the comparison, at least 1."""
         return self.largest
 
     def derivatives(self, order: int, full: int, direction: np.ndarray) -> list[Any]:

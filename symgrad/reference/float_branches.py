@@ -28,7 +28,6 @@ class FloatBranches(RecordingCarrier):
         self.decided = self.departed = False
 
     def computed(self, op: Any, operands: Sequence[Any], parameters: Sequence[Any]) -> Any:
-        """The value of an op; of a decision that of floats."""
         y = super().computed(op, operands, parameters)
         in_floats = [self.nearest(x) for x in (operands[0] if op.arity is None else operands)]
         plain = [float(p) if isinstance(p, (mpmath.mpf, precise.context.mpf)) else p for p in parameters]

@@ -238,11 +238,9 @@ class ExpressionSource:
         self.oracle = Oracle.of_expressions(expressions, [sympy.Symbol(name, real=True) for name in names])
 
     def reference_values(self, point: Sequence[np.ndarray], order: int, full: int, direction: np.ndarray) -> ReferenceValues:
-        """The reference values at a point."""
         return OracleReferenceValues(self.oracle.at([float(x) for v in point for x in np.ravel(v)]), order, full, direction)
 
     def oracle_at(self, vector: np.ndarray) -> Oracle:
-        """The formula, with all its pieces."""
         return self.oracle
 
 
@@ -278,7 +276,6 @@ class RecordedSource:
         return oracle
 
     def oracle_at(self, vector: np.ndarray) -> Oracle | None:
-        """The graph recorded at a point."""
         try:
             run = self.run(as_point(self.point, vector))
             return Oracle(run.root, run.nodes)

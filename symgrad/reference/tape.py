@@ -81,21 +81,17 @@ class Ref:
     __hash__ = object.__hash__
 
     def unique_fmpz(self) -> int:
-        """The integer that the ball contains."""
         return int(self)
 
     def conjugate(self) -> Any:
-        """The complex conjugate."""
         return emit(_conjugate, self)
 
     @property
     def real(self) -> Any:
-        """The real part."""
         return emit(_real_part, self)
 
     @property
     def imag(self) -> Any:
-        """The imaginary part."""
         return emit(_imaginary_part, self)
 
     def __abs__(self) -> Any:

@@ -106,19 +106,20 @@ def _multiples_at(u: sympy.Expr, numbers: Sequence[float]) -> Iterator[int]:
         yield from (int(k), int(k) + 1, int(k) - 1) if k.is_Integer else ()
 
 
-def zeros(e: sympy.Expr, x: sympy.Symbol) -> list[float]:
+@functools.lru_cache(4096)
+def zeros(e: sympy.Expr, x: sympy.Symbol) -> tuple[float, ...]:
     """Real zeros of an expression of one symbol: all zeros of a polynomial of degree at most two, otherwise the sign changes on a grid with the
     extrema next to 0, and zeros at which it only touches 0, as sin(x) - 1 does.
 
     >>> x = sympy.Symbol("x", real=True)
     >>> zeros(x**2 - 9, x), round(zeros(sympy.exp(x) - 3, x)[0], 12)
-    ([-3.0, 3.0], 1.098612288668)
+    ((-3.0, 3.0), 1.098612288668)
     >>> [[round(float(y), 9) for y in zeros(sympy.sin(x) - 1 + gap, x)][:2] for gap in (0, 1e-9)]
     [[1.570796327, -4.71238898], [1.570751605, 1.570841048]]
     """
     if e.is_polynomial(x) and sympy.degree(e, x) <= 2:
         coefficients = [float(c) for c in sympy.Poly(e, x).all_coeffs() if c.is_real]
-        return [float(r.real) + 0.0 for r in np.roots(coefficients) if r.imag == 0] if all(map(math.isfinite, coefficients)) else []
+        return tuple([float(r.real) + 0.0 for r in np.roots(coefficients) if r.imag == 0] if all(map(math.isfinite, coefficients)) else ())
     f, grid = _in_floats(e, x), np.unique([*GRID, *_quarters(e, x)])
     sizes = np.abs(f(grid))
     with np.errstate(all="ignore"):
@@ -129,7 +130,7 @@ def zeros(e: sympy.Expr, x: sympy.Symbol) -> list[float]:
     found = np.sign(f(grid))
     crossed = _changes(f, grid, np.flatnonzero(found[:-1] * found[1:] < 0), ZEROS)
     exact = grid[found == 0] if (found != 0).any() else grid[:0]
-    return list(dict.fromkeys(map(float, [*crossed, *touching[:ZEROS], *exact[np.argsort(np.abs(exact), kind="stable")][:ZEROS]])))
+    return tuple(dict.fromkeys(map(float, [*crossed, *touching[:ZEROS], *exact[np.argsort(np.abs(exact), kind="stable")][:ZEROS]])))
 
 
 def _quarters(e: sympy.Expr, x: sympy.Symbol) -> Iterator[float]:
