@@ -56,7 +56,7 @@ def compare_saturated(numbers: NumericComparison, known: set[Key]) -> dict[Key, 
 
 def differ(claim: Any, reference: Any, error: int) -> bool:
     """Whether a number of the branch of floats is not the reference, which is known up to 2**error; where both are tiny they do not differ."""
-    if reference is None or mpmath.mpf(2) ** error > TOLERANCE * abs(reference) / 4 and reference or abs(reference) > LARGEST:
+    if reference is None or abs(reference) > LARGEST or mpmath.ldexp(1, error) > max(TOLERANCE * abs(reference) / 4, SMALLEST):
         return False
     if not mpmath.isfinite(claim):
         return True

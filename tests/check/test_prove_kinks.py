@@ -1,5 +1,6 @@
 """`prove` at kinks, jumps and touching conditions, and where floats saturate: a kink is one of the function, not of the program."""
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -9,6 +10,7 @@ from symgrad.graph import op as constructors
 from symgrad.graph.domains import UNIT_OPEN
 from symgrad.graph.op import REGISTRY
 from symgrad.proofs.prove import prove
+from symgrad.proofs.saturation import differ
 
 
 def made(forward, *partials, **rest):
@@ -58,6 +60,12 @@ def test_the_branch_that_floats_take_is_compared(what):
 def test_a_branch_that_keeps_the_digits_of_floats_is_no_error():
     op = made(lambda xp, x: xp.tanh(x), lambda xp, y, x: xp.where(xp.ge(y, 1), 4 * xp.exp(-2 * x), xp.square(xp.sech(x))))
     assert prove(op, 2, complex=False).verdict == "proved"
+
+
+def test_a_number_that_is_only_known_to_be_smaller_than_a_huge_one_is_no_counterexample():
+    """At 3e160 ** 1e160, which floats cannot hold, the exponent has a predecessor in many digits only."""
+    assert prove("pow", 1, complex=False).verdict == "proved"
+    assert not differ(mpmath.mpf("1e4000"), mpmath.mpf(0), 13300) and differ(mpmath.mpf(1), mpmath.mpf(0), -1200)
 
 
 SMOOTH = {  # the function, the rule, and where it is wrong although the function is smooth there
