@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import chain, islice, product
 from math import inf
 from random import Random
@@ -381,11 +382,14 @@ class Comparison:
             except Unknown:
                 continue
             for point, digits in product(self.agreed, (FIRST, LAST, *([2 * LAST] if self.program.quick else []))):
-                if self._stays(lambda program=program, point=point: program.at(point, self.arithmetic)[0], digits):
+                if self._stays(partial(self._single, program, point), digits):
                     values = self._seen_apart(point, program)
                     return self._identity(REFUTED, "they differ at a point", point=dict(zip(self.symbols, map(self._number, point))),
                                           values=tuple(map(self._number, values)), difference=d.xreplace(dict(zip(self.inner, self.symbols))))
         return None
+
+    def _single(self, program: Evaluator, point: list[Exact]) -> Any:
+        return program.at(point, self.arithmetic)[0]
 
     def _seen_apart(self, point: list[Exact], difference: Evaluator) -> list[Any]:
         """Both values, with so many digits that their difference is seen if it is not extremely small."""
