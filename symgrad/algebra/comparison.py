@@ -21,7 +21,7 @@ from symgrad.algebra.held import HELD, resolve
 from symgrad.algebra.ladder import rungs
 from symgrad.algebra.limits import poll
 from symgrad.algebra.ranges import Range, points_in, ranges_of
-from symgrad.algebra.simplification import FAILURES, expanded_terms, tractable
+from symgrad.algebra.simplification import FAILURES, cancelled, tractable
 from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample
 from symgrad.algebra.zero_test import PAIRS, simpler_differences, vanishes
 from symgrad.carriers.digits import Undecided
@@ -33,7 +33,6 @@ FIRST, LAST = 75, 600  # the digits of the first and of the last rung
 AGREED = 50  # equal digits that are required
 BOUNDARIES = 24  # the most boundaries of conditions that are tested
 SHRINKING = 120  # the most evaluations to simplify a refuting point
-CANCELLED = 60, 200  # the most operations of a difference that is simplified, and terms of its numerator
 SHORT = 100  # the largest numerator and denominator of a point at which SymPy's own exact values are taken
 LOST = 60  # the points that are tried if not one can be decided
 DEPTH, ON_BOUNDARY = 3, 12  # the depth of boundaries on boundaries, and the points on each
@@ -146,7 +145,8 @@ class Comparison:
                 self.program = Evaluator([self.a, self.b, *conditions, *self._terms()], self.inner)
         except Unknown as unknown:
             return self._identity(NOT_CHECKABLE, str(unknown))
-        witness = self._first_difference(self._candidates(), self._is_enough)
+        witness = self._first_difference(self._candidates(), lambda: self.compared >= self.wanted or (
+            self.lost >= LOST and not self.compared and not self.program.quick))
         if witness is not None:
             if self.unknown:
                 return self._identity(NOT_CHECKABLE, f"it depends on what {', '.join(self.unknown)} is")
@@ -217,13 +217,7 @@ class Comparison:
         a, b = self.given
         if not isinstance(a, sympy.Expr) or not isinstance(b, sympy.Expr):
             return None
-        plain = a - b
-        if plain.has(*HELD) or plain.count_ops() > CANCELLED[0] or not tractable(plain) or max(expanded_terms(plain)) > CANCELLED[1]:
-            return plain
-        try:
-            return min((plain, sympy.factor_terms(sympy.cancel(plain))), key=lambda e: e.count_ops())
-        except FAILURES:
-            return plain
+        return a - b if (a - b).has(*HELD) else cancelled(a - b)
 
     def _terms(self) -> list[Any]:
         """The terms of both expressions; a 0 that results from their cancellation is accurate relative to their size."""
@@ -249,9 +243,6 @@ class Comparison:
         constants = self._constants()
         self.wanted = self.wanted + len(first) if self.ranges else 1
         return chain(first, islice(points_in(self.ranges, constants, self.rng), int(3 * self.wanted * self.effort) + 20))
-
-    def _is_enough(self) -> bool:
-        return self.compared >= self.wanted or self.lost >= LOST and not self.compared and not self.program.quick
 
     def _first_difference(self, points: Iterable[list[Exact]], enough: Callable[[], bool] | None = None) -> _Witness | None:
         """The first of some points where the expressions differ, None if there is none; also counts the points and digits of agreement."""

@@ -17,6 +17,7 @@ from symgrad.algebra.polynomials import DEGREE
 ALGEBRA = 400  # the largest number of operations for SymPy's own methods
 PIECES = 6  # the most `Piecewise`s of an expression that are folded into one
 SMALL = 30  # operations of an expression that SymPy's `simplify` takes some tenths of a second for
+CANCELLED = 60, 200  # the most operations of an expression that is cancelled, and terms of its numerator
 EXPANDED, FACTORED = 4000, 80  # the most terms of an expression that is expanded, and of a numerator that is factored
 BITS = 400  # of the numbers in an expression that is factored: SymPy looks for primes of their size
 LITERAL = 2**10  # a denominator from which on a rational is no number that a formula has by itself
@@ -58,6 +59,16 @@ def expanded_terms(e: Any) -> tuple[int, int]:
         above, below = (comb(n + k - 1, k) if n > 1 else 1 for n in expanded_terms(e.base))
         return (above, below) if e.exp > 0 else (below, above)
     return 1, 1
+
+
+def cancelled(e: Any) -> Any:
+    """An expression, or the shorter one over a common denominator if that is quick to find."""
+    if e.count_ops() > CANCELLED[0] or not tractable(e) or max(expanded_terms(e)) > CANCELLED[1]:
+        return e
+    try:
+        return min((e, sympy.factor_terms(sympy.cancel(e))), key=lambda e: e.count_ops())
+    except FAILURES:
+        return e
 
 
 def shortest_form(e: Any) -> Any:
