@@ -184,9 +184,8 @@ class Comparison:
             return f"there is {self.unresolved}"
         if self.notes:
             return "the two are never defined at the same point"
-        if self.lost:
-            return f"no point could be decided with {LAST} digits"
-        return "neither of the two has a value at any point of the ranges that was tried"
+        return f"no point could be decided with {LAST} digits" if self.lost else \
+            "neither of the two has a value at any point of the ranges that was tried"
 
     def _identity(self, verdict: str, reason: str, **more: Any) -> Identity:
         return Identity(verdict, reason, self.compared, self.wanted, self.digits if self.compared else 0.0, notes=tuple(self.notes), **more)

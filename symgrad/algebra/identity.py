@@ -26,13 +26,15 @@ def identical(a: Any, b: Any = 0, assumptions: Mapping[Any, Any] | None = None, 
     form: a fraction of polynomials in symbols, roots, logarithms and exponentials, separately on both sides of kinks.
 
     - "proved": the normal form is literally 0, and the numbers agree;
-    - "verified": at least 50 digits agree at the planned points, on both sides of every condition;
+    - "verified": at least 50 digits agree at the planned points, on both sides of every condition and jump; a side of a kink (of an absolute value
+      or a maximum) that no point is on is named;
     - "refuted": the expressions differ at a point, which is given in a simple form with both values;
     - "not checkable": no points could be compared, or none on one side of a condition; the reason is given.
 
     Functions are those of SymPy: complex-valued with principal branches, so that log(x) is log(-x) + iπ for negative x. A point where only one
     expression has a value (a pole, 0/0) is not a counterexample: x²/x and x are identical; such a point is noted. Finite sums and products are
-    computed term by term, and symbols in their limits are integers. A float is exactly its binary value, so that 0.1 is not 1/10.
+    computed term by term, and symbols in their limits are integers; integrals, infinite sums and limits have values where these are certain.
+    A float is exactly its binary value, so that 0.1 is not 1/10.
 
     Args:
         a, b: SymPy expressions, numbers, conditions, or arrays or matrices of them of one shape (b may be one number for all elements).
