@@ -184,46 +184,47 @@ def by_differences(attack: Attack, example: Example) -> bool:
 
     Differences are taken by each argument along t and along i t.
     """
-    subject, xs, g, count = attack.subject, example.xs, example.cotangent, len(example.xs)
-    each = per_element(attack, xs, g.shape)
+    subject, xs, g, holomorphic = attack.subject, example.xs, example.cotangent, True
     pulled = subject.gradient(xs, g)
-    holomorphic = True
     for i, x in enumerate(xs):
         t = example.tangents[0][i]
         if t is None or not is_active(x) or x.dtype.kind != "c":
             continue
-        t = t * np.maximum(np.abs(x), 0.1)  # so that a step is small relative to the number
-        found, bounds = [], []
-        for tangent in (t, 1j * t):
-            ts = [tangent if k == i else None for k in range(count)]
-            true, bound = along(subject.value, xs, ts)
-            found.append(true)
-            bounds.append(bound)
-            _compare("the pullback is not what finite differences say", sum_terms([product(pulled[i], tangent, x)], each),
-                     sum_terms([product(g, true, g)], each)[0], sum_terms([np.abs(g) * bound], each)[0], (i,))
-            if subject.forward:
-                pushed = subject.tangent(xs, ts)
-                _compare("the pushforward is not what finite differences say", (pushed, np.abs(pushed)), true, bound, (i,))
-        (one, other), size = found, np.abs(found[0])
-        fine = np.isfinite(bounds[0] + bounds[1]) & (bounds[0] + bounds[1] <= EQUAL_DIFFERENCES * size)
+        found = _slopes(attack, example, i, t, subject.value, pulled[i], g, "the pullback is not what finite differences say")
+        for ts, true, bound in found if subject.forward else ():
+            pushed = subject.tangent(xs, ts)
+            _compare("the pushforward is not what finite differences say", (pushed, np.abs(pushed)), true, bound, (i,))
+        (_, one, first), (_, other, second) = found
+        size = np.abs(one)
+        fine = np.isfinite(first + second) & (first + second <= EQUAL_DIFFERENCES * size)
         holomorphic &= bool(np.any(fine)) and bool(np.all(np.abs(other - 1j * one)[fine] <= 4 * EQUAL_DIFFERENCES * size[fine]))
     return holomorphic
 
 
 def second_by_differences(attack: Attack, example: Example) -> None:
     """Raise `Wrong` where the second derivative disagrees with finite differences of the pullback, by each argument along t and along i t."""
-    subject, xs, g, count = attack.subject, example.xs, example.cotangent, len(example.xs)
-    each = per_element(attack, xs, g.shape)
+    subject, xs, g = attack.subject, example.xs, example.cotangent
     for i, x in enumerate(xs):
         s, t = (tangents[i] for tangents in example.tangents[:2])
-        if s is None or t is None or x.dtype.kind != "c" or subject.gradient(xs, g)[i] is None:
-            continue
-        found = subject.gradient(xs, g, [s if k == i else None for k in range(count)])[i]
-        for tangent in (t * np.maximum(np.abs(x), 0.1), 1j * t * np.maximum(np.abs(x), 0.1)):
-            true, bound = along(lambda at, i=i: subject.gradient(at, g)[i], xs, [tangent if k == i else None for k in range(count)])  # type: ignore[misc]
-            if true.shape == x.shape:
-                _compare("the second derivative is not what finite differences say", sum_terms([product(found, tangent, x)], each),
-                         sum_terms([product(s, true, x)], each)[0], sum_terms([np.abs(s) * bound], each)[0], (i,), 2)
+        if s is not None and t is not None and x.dtype.kind == "c" and subject.gradient(xs, g)[i] is not None:
+            found = subject.gradient(xs, g, only_tangent(example.tangents[0], i))[i]
+            _slopes(attack, example, i, t, lambda at, i=i: subject.gradient(at, g)[i], found, s,  # type: ignore[misc]
+                    "the second derivative is not what finite differences say", 2)
+
+
+def _slopes(attack: Attack, example: Example, i: int, t: Array, function: Callable[[Sequence[Array]], Array | None], found: Array | None, seed: Array,
+            what: str, order: int = 1) -> list[tuple[list[Array | None], Array, Array]]:
+    """Compare a derivative by argument i with finite differences along t and along i t; these tangents, the differences and their bounds."""
+    x, each, out = example.xs[i], per_element(attack, example.xs, example.cotangent.shape), []
+    for unit in (1.0, 1j):
+        tangent = unit * t * np.maximum(np.abs(x), 0.1)  # so that a step is small relative to the number
+        ts = only_tangent([tangent] * len(example.xs), i)
+        true, bound = along(function, example.xs, ts)
+        out.append((ts, true, bound))
+        if true.shape == seed.shape:
+            _compare(what, sum_terms([product(found, tangent, x)], each), sum_terms([product(seed, true, seed)], each)[0],
+                     sum_terms([np.abs(seed) * bound], each)[0], (i,), order)
+    return out
 
 
 def _compare(what: str, found: tuple[Array, Array], true: Array, bound: Array, wrt: tuple[int, ...], order: int = 1) -> None:
