@@ -129,5 +129,17 @@ def push_forward(problem: FunctionAtPoint, tangents: Mapping[int, Array], withou
         return [unpack_dual(every[i]).tangent for i in problem.places]
 
 
+def as_real(x: Any) -> Array:
+    """A complex array as a real one with one more axis."""
+    x = np.asarray(x)
+    return np.stack([x.real, x.imag], -1) if x.dtype.kind == "c" else x
+
+
+def random_weights(y: Tensor, rng: np.random.Generator) -> Array:
+    """Small whole numbers in the shape of an output."""
+    found = rng.integers(1, 8, y.shape).astype(np.float64)
+    return np.asarray(found + 1j * rng.integers(1, 8, y.shape) if y.is_complex() else found).astype(y._value.dtype)
+
+
 class GradcheckError(RuntimeError):
     """A wrong derivative found by `gradcheck` or `gradgradcheck`; the message has both values."""

@@ -24,7 +24,7 @@ from symgrad.reference.sources import differences
 from symgrad.reference.template import NoFormula
 from symgrad.sampling.points import COMMON_VALUES, as_point, flat, random_points, shrink_values, special_points
 from symgrad.system.restoring import changed, restored, workdps
-from symgrad.testing.gradcheck.jacobians import Array, FunctionAtPoint, push_forward
+from symgrad.testing.gradcheck.jacobians import Array, FunctionAtPoint, as_real, push_forward, random_weights
 from symgrad.testing.gradcheck.report import GradientAttack, GradientMismatch
 
 RANDOM_POINTS, SPECIAL_POINTS = 12, 12  # planned beside the given one, unless a point needs more than its share of WORK
@@ -84,7 +84,7 @@ class Search:
             if wrong:
                 raise NotSearchable(reason)
         self.form = [(y.shape, y.dtype, y.requires_grad) for y in problem.every]
-        self.weights = [_weights(y, rng) for y in outputs]
+        self.weights = [random_weights(y, rng) for y in outputs]
         self.formula = backward and not any(t.is_complex() for t in (*self.leaves, *outputs)) and all(isinstance(x._node, Leaf) for x in self.leaves)
         self.special: list[Array] | None = None
 
@@ -345,18 +345,6 @@ class Search:
 def _index_text(x: Tensor, index: Sequence[int]) -> str:
     """The index of an element in brackets; "" for a 0-d tensor."""
     return str([int(k) for k in index]) if x.ndim else ""
-
-
-def as_real(x: Any) -> Array:
-    """A complex array as a real one with one more axis."""
-    x = np.asarray(x)
-    return np.stack([x.real, x.imag], -1) if x.dtype.kind == "c" else x
-
-
-def _weights(y: Tensor, rng: np.random.Generator) -> Array:
-    """Small whole numbers in the shape of an output."""
-    found = rng.integers(1, 8, y.shape).astype(np.float64)
-    return np.asarray(found + 1j * rng.integers(1, 8, y.shape) if y.is_complex() else found).astype(y._value.dtype)
 
 
 def _number_count(node: Any) -> int:
