@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -18,17 +19,18 @@ import sympy
 
 from symgrad.algebra.catalogue import has_number
 from symgrad.algebra.evaluating import STEPS, Evaluator, Unknown
-from symgrad.algebra.ladder import rungs
-from symgrad.algebra.stable_functions import elementary
+from symgrad.algebra.ladder import certify, rungs
+from symgrad.algebra.stable_functions import DEFINITIONS, elementary
 from symgrad.algebra.stochastic import Arithmetic, Gaussian, Sample
 from symgrad.carriers.digits import Undecided, Undefined, context, cosh, exponential, sech, sinh, with_bounded_arguments, working_precision
 
 __all__ = ["Real", "Unknown", "accurate_value", "value"]
 
-FIRST, MOST, SPECIAL = 65, 8000, 2000  # the digits with which an accurate value is tried first, and the most, also of special functions
+MEASURED = 65  # the digits with which special functions are tried with measured errors
 FLOATS = 1100  # the most bits before the point of the arguments, which are those of floats and their multiples
-SMALLEST = -1330  # the exponent of 1e-400, which is smaller than any product of two floats
+LEADING = 3  # the bits of numbers of digits: constants such as those of the gamma function are kept for each precision, so there are few
 LARGE = 10**7  # a power with a larger exponent has no correct digits
+GROWING = (sympy.exp, sympy.sinh, sympy.cosh, sympy.tanh, sympy.sech, sympy.csch, sympy.coth, *DEFINITIONS)
 
 
 class _Numbers:
@@ -121,8 +123,36 @@ def value(expr: Any, symbols: Sequence[Any] = ()) -> Callable[[Sequence[Any]], A
     return lambda xs: evaluate(*xs)
 
 
+def _loses_digits(e: Any) -> bool:
+    """Whether an expression may lose as many digits as its `GROWING` functions have: not if they are factors of it, with other arguments."""
+    if not e.has(*GROWING):
+        return False
+    e = sympy.factor_terms(e) if e.is_Add else e
+    if e.is_Mul or e.is_Pow and e.exp.is_Number:
+        return any(map(_loses_digits, e.args))
+    return not isinstance(e, GROWING) or any(arg.has(*GROWING) for arg in e.args)
+
+
+def _is_exact(e: Any) -> bool:
+    """Whether an expression is an argument, a number, or a whole multiple of an argument, which are not rounded."""
+    return e.is_Atom or e.is_Mul and len(e.args) == 2 and e.args[0].is_Integer and e.args[1].is_Symbol
+
+
+def _spans_sizes(e: Any) -> bool:
+    """Whether numbers as far apart as the arguments may meet within a term: not in a product of sums and of functions of exact numbers."""
+    if _is_exact(e):
+        return False
+    if e.is_Mul or e.is_Pow and e.exp.is_Number:
+        return any(map(_spans_sizes, e.args))
+    return not ((e.is_Add or type(e) in FUNCTIONS or has_number(e)) and all(map(_is_exact, e.args)))
+
+
 class _Measured(Evaluator):
     """An expression as a real function of numbers with measured errors, whose intermediate values are real."""
+
+    def __init__(self, expression: Any, symbols: Sequence[Any]):
+        super().__init__([expression], symbols)
+        self.arithmetic = Arithmetic(MEASURED, FLOATS)
 
     def check_result(self, x: Any) -> Any:
         """The result of a step. Raises Undefined for a complex number."""
@@ -130,34 +160,54 @@ class _Measured(Evaluator):
             raise Undefined("no real value")
         return x
 
+    def __call__(self, xs: Sequence[Any], right: int, most: int) -> Any:
+        """The value at numbers with `right` certain digits, computed with at most so many; None if it is not found."""
+        point = [_fraction(x) for x in xs]
+        for digits in rungs(MEASURED, most):
+            self.arithmetic.set_digits(digits)
+            (found,) = self.at(point, self.arithmetic)
+            if isinstance(found, ArithmeticError):
+                if isinstance(found, Undecided):
+                    continue
+                return None
+            y = self.arithmetic.sample(found).value
+            if not isinstance(found, Sample) or y and self.arithmetic.error(found) < self.arithmetic.magnitude(y) - 4 * right:
+                return context.convert(y)
+        return None
+
+
+def _fraction(x: Any) -> Fraction:
+    """The exact value of a float or of a number of mpmath."""
+    return Fraction(*map(int, mpmath.libmp.to_rational(context.convert(x)._mpf_)))
+
 
 def accurate_value(expr: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
     """Like `value`, with enough digits for `right` correct ones (25 by default); NaN if there is no value.
 
-    The digits are doubled until the measured error is small enough, or the value is known to be below every product of floats: then it is 0.
+    Special functions are slow with the many digits that the sizes of the arguments may need; where measured errors show that few digits suffice,
+    these are the value.
     """
     plain = elementary(expr)
-    evaluate, arithmetic, beyond = _Measured([plain], symbols), Arithmetic(FIRST, FLOATS), Real(plain, symbols)
-    most = SPECIAL if any(map(has_number, plain.atoms(sympy.Function))) else MOST
+    evaluate, grows, spans = Real(plain, symbols), _loses_digits(expr), any(map(_spans_sizes, sympy.Add.make_args(plain)))
+    measured = _Measured(plain, symbols) if any(map(has_number, plain.atoms(sympy.Function))) else None
 
     def at(xs: Sequence[Any], right: int = 25) -> Any:
-        if not all(map(context.isfinite, map(context.convert, xs))):
-            return context.nan
-        point = [Fraction(*map(int, mpmath.libmp.to_rational(context.convert(x)._mpf_))) for x in xs]
-        for digits in rungs(FIRST, most):
-            arithmetic.set_digits(digits)
-            (found,) = evaluate.at(point, arithmetic)
-            if isinstance(found, Undecided):
-                continue
-            if isinstance(found, ArithmeticError):  # an infinite value, or a convention, as for the angle of 0
-                with working_precision(FIRST):
-                    return beyond(*xs)
-            y = arithmetic.sample(found).value
-            size, error = arithmetic.magnitude(y), arithmetic.error(found)
-            if not isinstance(found, Sample) or error < size - 4 * right:
-                return context.convert(y)
-            if max(size, error) < SMALLEST:
-                return context.zero
-        return context.nan
+        sizes = [abs(math.log10(abs(x))) for x in xs if spans and x and abs(x) < math.inf]
+        largest = max((abs(float(x)) for x in xs), default=0.0) if grows else 0.0
+        first = right + 25 + int(6 * max(sizes, default=0) + min(largest, 2000.0))  # plus the powers of ten that the computation may span
+        most = max(8000, 4 * first)
+        if measured is not None:
+            found = measured(xs, right, first) if first > MEASURED and all(map(math.isfinite, xs)) else None
+            if found is not None:
+                return found
+            shift = first.bit_length() - LEADING
+            first, most = -(-first >> shift) << shift, max(2000, 4 * first)
+
+        def computed(digits: int, places: Sequence[int]) -> list[Any]:
+            with working_precision(digits):
+                return [evaluate(*xs)]
+
+        (found,) = certify(computed, 1, rungs(first, most), right)
+        return context.nan if found is None else context.convert(found)
 
     return at
