@@ -91,7 +91,12 @@ def _folded(e: Any) -> Any:
     if not e.has(sympy.Piecewise) or len(e.atoms(sympy.Piecewise)) > PIECES:
         return e
     folded = sympy.piecewise_fold(e)  # whose branches SymPy would factor over Gaussian rationals where they have trigonometric functions
-    return folded if e.has(HyperbolicFunction, TrigonometricFunction) else piecewise_simplify(folded)
+    return folded if e.has(HyperbolicFunction, TrigonometricFunction) or _has_conditions_on_functions(folded) else piecewise_simplify(folded)
+
+
+def _has_conditions_on_functions(e: Any) -> bool:
+    """Whether there is a condition on more than polynomials: there SymPy looks for closed forms of the numbers that it tries."""
+    return any(not side.is_polynomial() for relation in e.atoms(Relational) for side in relation.args)
 
 
 def _factored(e: Any) -> Any:
@@ -102,9 +107,9 @@ def _factored(e: Any) -> Any:
 def _simplified(e: Any) -> Any:
     """What SymPy's `simplify` makes of an expression; of a sum, the terms with hyperbolic functions and the others are simplified apart.
 
-    For both together SymPy's Gröbner bases take minutes, and of a condition on functions it looks for closed forms of numbers.
+    For both together SymPy's Gröbner bases take minutes.
     """
-    if any(not side.is_polynomial() for relation in e.atoms(Relational) for side in relation.args):
+    if _has_conditions_on_functions(e):
         return e
     hyperbolic = [t for t in sympy.Add.make_args(e) if t.has(HyperbolicFunction)]
     if not hyperbolic or len(hyperbolic) == len(sympy.Add.make_args(e)):

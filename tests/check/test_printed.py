@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -173,3 +174,14 @@ def test_programs_of_sparse_products_are_traced_once(monkeypatch):
         assert report.verdict == "proved"
         np.testing.assert_allclose(report.hessian, hessian)
     assert len(traced) == 2
+
+
+@pytest.mark.parametrize("function, inputs", [
+    (lambda x: (x.amax() * x).sum(), [[0.3, -1.25, 2.0]]), (lambda x: x.amin() / 3, [[1.1, 1.1]]),
+    (lambda x, y: S.maximum(x, y) ** 2 * S.sin(x * y) + S.tanh(x), [1.0, 2.1]), (lambda x, y: S.minimum(x * y, S.cos(x)) * S.exp(y / 3), [0.7, 0.3]),
+    (lambda x: S.where(S.exp(x) > 3.3, S.sin(x) ** 2, S.cosh(x) / 7), [1.3]),
+])
+def test_formulas_with_conditions_on_functions_are_written_at_once(function, inputs):
+    start = time.process_time()
+    assert check(function, *inputs, points=3).ok
+    assert time.process_time() - start < 20  # SymPy's own simplification takes minutes
