@@ -14,6 +14,7 @@ import sympy
 
 from symgrad.algebra.ladder import condition
 from symgrad.carriers.digits import Undefined
+from symgrad.checks.saturated import ROUNDINGS, points_beside
 from symgrad.checks.tolerances import Tolerances
 from symgrad.dtypes.ulp import Ulp, ulp_of
 from symgrad.frameworks.calling import flat_names
@@ -103,18 +104,18 @@ class Measure:
                 found.explained, found.by, found.operation = True, "program", exact.shadow.culprit
             return
         if departed:  # floats take another branch: explained where that is the right one next to the point
-            found.explained, found.by = self._is_right_beside(vector, found.value, t, allowed, 4 * float(rounded.kind.epsilon)), "program"
+            found.explained, found.by = self._is_right_beside(vector, found.value, t, allowed, float(rounded.kind.epsilon)), "program"
         elif not followed and rounded.explain(t, found.value):
             found.explained, found.by = True, "formula"
 
-    def _is_right_beside(self, vector: np.ndarray, value: float, t: ReferenceNumber, allowed: Any, step: float) -> bool:
-        """Whether a value is the reference value at a point whose distance rounding explains."""
-        for near in (vector + sign * step * np.abs(vector) for sign in (1, -1)):
+    def _is_right_beside(self, vector: np.ndarray, value: float, t: ReferenceNumber, allowed: Any, epsilon: float) -> bool:
+        """Whether a value is the reference value at a point whose distance rounding explains, or between those of such points."""
+        known = [t.value]
+        for near in points_beside(vector, epsilon):
             with contextlib.suppress(Undefined):
-                if any(abs(e.value - value) <= allowed + 2 * step * abs(e.value) for e in self.truths_at(near).entries
-                       if (e.order, e.index) == (t.order, t.index)):
-                    return True
-        return False
+                known += [e.value for e in self.truths_at(near).entries if (e.order, e.index) == (t.order, t.index)]
+        allowed += 4 * ROUNDINGS * epsilon * max(map(abs, known))
+        return bool(min(known) - allowed <= value <= max(known) + allowed)
 
     def _finding(self, t: Any, value: float, distance: Any, moved: Any, scale: Any, kind: Ulp, slack: float | None, where: str,
                  vector: np.ndarray) -> tuple[Finding, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -20,9 +21,18 @@ from symgrad.reference.template import NoFormula
 DIGITS, MOST_DIGITS = 60, 5000
 EXACT = -10_000  # the power of two that bounds the error of a reference
 NOISE = mpmath.mpf(10) ** -45  # of the largest number, a difference that is rounding
+ROUNDINGS, MAX_MOVED = 64, 8  # errors of a rounding, and inputs that are moved one at a time
 MAX_PLACES = 4  # inputs that are set to numbers of all sizes one at a time
 FAILURES = (Undefined, Undecided, NoFormula, Refused, TypeError, AttributeError, NotImplementedError, ValueError, ArithmeticError, RuntimeError)
 Beside = Callable[[np.ndarray], Run | None]
+
+
+def points_beside(point: np.ndarray, epsilon: float) -> Iterator[np.ndarray]:
+    """Points that rounding does not distinguish from a point: what is right at one of them, or between what is right there, was rounded."""
+    n = point.size
+    for moved in (np.ones(n), *(np.eye(n) if 1 < n <= MAX_MOVED else ())):
+        for sign in (1, -1):
+            yield point + sign * ROUNDINGS * epsilon * np.abs(point) * moved
 
 
 def own_branch(run: Run) -> bool:
@@ -50,13 +60,17 @@ def wrong_in_floats(point: np.ndarray, run: Run, exact: OracleComparison, beside
     wrong = [(k, mpmath.mpf(c)) for k, (c, e) in enumerate(zip(claims, entries)) if e.order and _differ(mpmath.mpf(c), e.reference, scale)]
     if not wrong or own_branch(run):
         return None
-    for sign in (1, -1):
-        near = beside(point + sign * 4 * float(ulp_of(run.result.value.dtype).epsilon) * np.abs(point))  # if it is right there, it was rounded
+    known: dict[int, list[Any]] = {k: [entries[k].reference] for k, _ in wrong}
+    for vector in points_beside(point, float(ulp_of(run.result.value.dtype).epsilon)):
+        near = beside(vector)
         try:
             there = [] if near is None else OracleComparison(near, exact.order, exact.direction, exact.full).entries()
         except FAILURES:
             continue
-        wrong = [(k, c) for k, c in wrong if not there or _differ(c, there[k].reference, scale)]
+        for k in known if there else ():
+            known[k].append(there[k].reference)
+    wrong = [(k, c) for k, c in wrong if not min(known[k]) <= c <= max(known[k])
+             and all(_differ(c, end, scale) for end in (min(known[k]), max(known[k])))]
     return next((ComparedNumber(e.order, e.index, e.directional, e.reference, c) for k, c in wrong for e in [entries[k]]), None)
 
 
