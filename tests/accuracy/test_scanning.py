@@ -71,7 +71,7 @@ def error_by_mpmath(function, worst, dtype=np.float64):
         return float(abs(mpmath.mpf(worst.value) - true) / mpmath.mpf(float(unit))), float(true)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", LOSSES)
 def test_the_worst_errors_are_those_of_an_independent_computation(reports, name):
     true = LOSSES[name][-1]

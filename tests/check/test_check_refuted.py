@@ -195,6 +195,7 @@ def likelihood(b):
     return (symgrad.softplus(z) - 0.5 * z).sum()
 
 
+@pytest.mark.sweep
 def test_the_load_of_the_machine_changes_no_verdict(monkeypatch):
     seconds = itertools.count()
     monkeypatch.setattr(time, "monotonic", lambda: 0.1 * next(seconds))  # between two looks at the clock, others had the processors

@@ -40,6 +40,7 @@ def unpacked(built, tmp_path_factory):
     return root
 
 
+@pytest.mark.sweep
 def test_the_wheel_has_the_package_and_the_plugin_and_nothing_else(built):
     entry = "symgrad/testing/entry/pytest_symgrad.py"
     expected = sources("symgrad") - {"symgrad/conftest.py", entry} | {"pytest_symgrad.py"}

@@ -331,6 +331,7 @@ def test_equal_seeds_have_equal_points():
     assert seen[:count] != first[:count]
 
 
+@pytest.mark.sweep
 def test_hypothesis_is_not_needed():
     program = ("import sys; sys.modules['hypothesis'] = None; import symgrad; "
                "r = symgrad.autograd.gradcheck(symgrad.tanh, symgrad.tensor([0.5], requires_grad=True)); print(r.report.attacked > 3)")

@@ -185,6 +185,7 @@ def test_in_threads_all_is_as_outside():
     assert [values(f) for f in found] == [[-2.0]] * 3
 
 
+@pytest.mark.sweep
 def test_a_search_ends_in_time(monkeypatch):
     monkeypatch.setattr(shrinking, "SECONDS", 0.0)
     found = failure_of(check_pullback, multiply, formula=multiply_formula, shapes=((2, 2), (2, 3)), pullback=multiply_back)
