@@ -29,6 +29,8 @@ def of_arrays() -> dict[str, Callable[..., Any]]:
             return x._with(resample(x.data, specs, transposed))
         if x.dtype.char in "eE":
             return resample(x.astype(np.float32), specs, transposed).astype(x.dtype)
+        if x.dtype.kind in "biu":  # the weights are no whole numbers
+            return resample(x.astype(np.float64), specs, transposed)
         if type(x) is not np.ndarray:
             return _along_each(numeric, x, specs, transposed, lambda part, tap, shape: part * _turned(tap.floats, shape, x.dtype))
         for k, spec in enumerate(specs, x.ndim - len(specs)):

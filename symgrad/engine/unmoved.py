@@ -43,8 +43,9 @@ def unmoved(path: Iterable[Node], moving: Mapping[Node, Any]) -> Masks:
     """
     masks: Masks = dict(moving)
     for node in path:
-        if node not in masks and any([p in masks for p in node.parents]):
-            masks[node] = masks[node.parents[0]] if type(node) is DerivativeNode else _mask(node, masks)  # type: ignore[index]
+        constant = type(node) is DerivativeNode  # but for its first parent
+        if node not in masks and any([p in masks for p in (node.parents[:1] if constant else node.parents)]):
+            masks[node] = masks[node.parents[0]] if constant else _mask(node, masks)  # type: ignore[index]
     return masks
 
 

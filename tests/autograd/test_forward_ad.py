@@ -137,3 +137,15 @@ def test_the_switch_of_forward_mode_as_a_function():
         assert tangent_of(d) == [3.0, 4.0]
     with pytest.raises(AttributeError, match="has no attribute '_levels'"):
         fw._levels
+
+
+@pytest.mark.parametrize("function, at", [
+    (lambda a, b: a / b, (1.0, 1e-310)), (lambda a, b: a**b, (3.0, 1000.0)), (symgrad.hypot, (0.0, -0.0)), (symgrad.atan2, (1e-166, 1e-162)),
+    (symgrad.xlogy, (1.0, 1e-310)), (lambda a, b: a / 3 / b, (1 / 3, 1e-309))])
+def test_the_pushforward_of_a_pullback_whose_tangents_are_not_finite(function, at):
+    """A constant derivative on the way has no parent that moves."""
+    with fw.dual_level():
+        duals = [fw.make_dual(tensor(number, requires_grad=True), tensor(1.0)) for number in at]
+        found = symgrad.autograd.grad(function(*duals), duals, tensor(1.0), create_graph=True)
+        second = [fw.unpack_dual(g).tangent for g in found]
+    assert all(t is None or t.shape == () for t in second) and not all(t is None or t.isfinite() for t in second)

@@ -325,3 +325,12 @@ def test_complex_derivatives_of_sinc(z):
         f = lambda w, f=f: slope(f, w)  # noqa: E731
     leaf = at.clone().requires_grad_()
     assert abs(autograd.grad(symgrad.sinc(leaf).real, leaf)[0].conj().item() - wanted[1]) <= 2e-14 * max(abs(wanted[1]), 1e-12)
+
+
+@pytest.mark.parametrize("parameters", [*REGISTRY["interpolated"].docs.examples, ((5, 7), False, None, "bilinear", True),
+                                        ((3, 2), True, None, "bilinear", False)])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "bool"])
+def test_whole_numbers_are_resampled_with_weights_that_are_not(parameters, dtype):
+    x = (np.arange(12).reshape(2, 2, 3) % 5).astype(dtype)
+    found = REGISTRY["interpolated"].forward(numeric, x, *parameters)
+    assert np.array_equal(found, REGISTRY["interpolated"].forward(numeric, x.astype(np.float64), *parameters))
