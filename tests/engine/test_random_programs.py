@@ -92,6 +92,7 @@ def f_all(found):
     return [t.detach().numpy() for t in (found if isinstance(found, tuple) else (found,))]
 
 
+@settings(max_examples=max(10, settings.default.max_examples // 2))
 @given(programs(st.integers(1, 5)))
 def test_random_programs(program):
     check(program)
