@@ -66,9 +66,8 @@ def unselected(xp: Any, op: Op, i: int, y: Any, args: tuple) -> Any:
             zero = xp.logical_and(zero, xp.eq(moved.tangent, 0)) if type(moved) is Dual else zero
     x: Any = args[i]
     limits = _limits_of(getattr(x, "dtype", None))
-    zeros = xp.zeros_like(x)
-    least = zeros + limits.tiny * limits.eps  # the smallest positive float: a larger step would pass 0 beside subnormal numbers
-    step = xp.where(xp.eq(x, 0), zeros + limits.tiny, xp.maximum(xp.abs(x) * limits.eps, least))
+    least = xp.zeros_like(x) + limits.tiny * limits.eps  # the smallest positive float: a larger step would pass 0 beside subnormal numbers
+    step = xp.where(xp.eq(x, 0), least / limits.eps, xp.maximum(xp.abs(x) * limits.eps, least))
     for beside in (x - step, x + step):
         there = *args[:i], beside, *args[i + 1:]
         value = op.forward(xp, *there)

@@ -75,7 +75,7 @@ def gelu_tanh(x):
     return x / (1 + mpmath.exp(-mpmath.sqrt(8 / mpmath.pi) * (x + mpmath.mpf("0.044715") * x**3)))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("order", range(1, 4))
 @pytest.mark.parametrize("function, truth, roots", [
     pytest.param(F.gelu, gelu, (0.0, -0.7517915246935645, 2**0.5, -(2**0.5), 2.0, -2.0), id="none"),

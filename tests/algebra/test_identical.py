@@ -201,7 +201,7 @@ def test_a_number_that_may_be_0_is_not_positive(e):
     assert not zero_test.vanishes(e, sympy.Integer(1), {x: Range()})
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("e", [sympy.atan(sympy.tan(x)), sympy.atan(sympy.cot(x)), sympy.asin(sin(x)), sympy.acos(cos(x)),
                                sympy.atan2(sin(x), cos(x)), sympy.I * log(exp(-I * x))])
 def test_a_derivative_and_one_value_are_no_proof_across_a_jump(e):

@@ -58,6 +58,7 @@ def test_a_file_that_is_checked_again_in_the_same_process_counts_anew(run):
     assert [run("check FILE", FILES["a wrong rule"])[0] for _ in range(2)] == [1, 1]
 
 
+@pytest.mark.sweep
 def test_json_is_one_document_with_a_stable_schema(run):
     text = FILES["functions"]
     code, out, err = run("check FILE --json", f"{text}\nprint('hello from the file')\n")

@@ -35,7 +35,7 @@ IMPRECISE = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("what", IMPRECISE)
 def test_a_right_function_that_loses_digits_is_imprecise(what):
     report = check(*IMPRECISE[what])

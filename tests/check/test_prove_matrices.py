@@ -82,7 +82,7 @@ def test_a_rule_that_raises_at_matrices_of_the_domain_is_not_proved(name, rule):
             assert symgrad.prove(op, 1, complex=complex, points=4).verdict == "not checkable"
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name, verdict", [("cholesky_factor", "verified"), ("matrix_inverse", "proved"), ("solve_triangle", "proved")])
 def test_right_rules_are_confirmed_also_for_complex_numbers(name, verdict):
     proof = symgrad.prove(name, 1, complex=True, points=4)
@@ -136,7 +136,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_without_a_formula_are_verified_by_values_in_many_digits(name):
     function, inputs = FUNCTIONS[name]

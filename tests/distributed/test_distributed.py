@@ -28,6 +28,7 @@ def launched(count, *arguments):
     return run.returncode, run.stdout, run.stderr
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.sweep)])
 def test_several_processes(count):
     from tests.distributed.ranks import CHECKS
@@ -37,6 +38,7 @@ def test_several_processes(count):
     assert out.split() == list(CHECKS)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program, message", [("failing", "LookupError: an error of rank 1"),
                                               ("left_out", "RuntimeError: DistributedDataParallel: the parameters b.weight, b.bias have no")])
 def test_a_rank_that_fails_ends_the_job(program, message):
@@ -48,6 +50,7 @@ WAITS = ["reduction",
          *(pytest.param(what, marks=pytest.mark.sweep) for what in ("barrier", "objects", "group", "message", "any", "list", "gradients"))]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("what", WAITS)
 def test_a_rank_that_leaves_ends_the_job_of_those_that_wait_for_it(what):
     code, _, errors = launched(2, "-m", "tests.distributed.ranks", f"leaving:{what}")
@@ -60,7 +63,7 @@ def test_a_rank_that_has_done_its_part_may_leave():
     assert code == 0 and out == "the sum has come\n", errors
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("place, message", [("", "A process outside of its group has failed, and ends the job:\nTraceback"),
                                             ("dist.init_process_group(); dist.destroy_process_group()", "A process outside of its group has failed"),
                                             ("os._exit(1)", "Timeout (0:00:01)!")])

@@ -40,6 +40,7 @@ def unpacked(built, tmp_path_factory):
     return root
 
 
+@pytest.mark.sweep
 def test_the_wheel_has_the_package_and_the_plugin_and_nothing_else(built):
     entry = "symgrad/testing/entry/pytest_symgrad.py"
     expected = sources("symgrad") - {"symgrad/conftest.py", entry} | {"pytest_symgrad.py"}
@@ -50,6 +51,7 @@ def test_the_wheel_has_the_package_and_the_plugin_and_nothing_else(built):
     assert built[0][f"{INFO}/licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
 
 
+@pytest.mark.sweep
 def test_the_metadata_name_the_programs_and_six_requirements(built):
     points = configparser.ConfigParser()
     points.read_string(built[0][f"{INFO}/entry_points.txt"].decode())

@@ -22,6 +22,7 @@ from tests.support.pages import BLOCK, GUIDE, PAGES, ROOT, blocks, failures, ses
 
 README = PAGES["README.md"]
 TOURS = PAGES["symgrad/README.md"]
+LONG = {f"examples/guide/{name}.md" for name in ("checking_your_gradient", "checking_other_code", "compile", "formulas", "new_ops")}  # seconds each
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
@@ -39,7 +40,7 @@ def table(heading, text):
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.sweep) if name in LONG else name for name in PAGES])
 def test_python_blocks_print_what_they_show(name):
     assert failures(PAGES[name], name) == ""
 
@@ -66,7 +67,7 @@ def test_every_block_is_one_that_runs(name):
     assert len(re.findall("^ *```", PAGES[name], re.MULTILINE)) == 2 * len(BLOCK.findall(PAGES[name]))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("command, shown", [step for _, *step in sessions()])
 def test_shell_sessions_print_what_they_show(command, shown):
     printed = "".join(f"{line.rstrip()}\n" for line in shell(command).splitlines())

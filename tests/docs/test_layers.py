@@ -60,6 +60,7 @@ def test_imports_point_down(tmp_path):
     assert linted.returncode == 0, linted.stdout + linted.stderr
 
 
+@pytest.mark.sweep
 def test_an_upward_import_fails(tmp_path):
     layers = CONTRACTS["layers"]["layers"]
     upside_down = "\n".join(['[tool.importlinter]', 'root_packages = ["symgrad"]', '[[tool.importlinter.contracts]]', 'name = "Imports point up"',

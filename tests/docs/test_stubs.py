@@ -65,6 +65,7 @@ def test_the_stub_files_are_current():
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+@pytest.mark.sweep
 def test_a_stale_stub_file_fails_the_check(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(stubs, "PACKAGE", tmp_path)
     (tmp_path / "engine").mkdir()

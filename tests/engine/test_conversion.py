@@ -230,6 +230,7 @@ def converted(tree, x, y, order):
     return out
 
 
+@pytest.mark.sweep
 @settings(max_examples=40)
 @given(trees(3), POINTS, POINTS)
 def test_random_formulas_have_the_right_derivatives(tree, x, y):

@@ -129,6 +129,7 @@ def public_calls(op, layout, kind):
     yield lambda x: function(x, out=symgrad.empty(0, dtype=x.dtype)), (a(),)
 
 
+@pytest.mark.sweep
 def test_rules_share_no_memory():
     wrong = []
     for op in REGISTRY.values():

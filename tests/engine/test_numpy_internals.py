@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from symgrad.carriers import numeric
 from symgrad.carriers.special import pieces
@@ -31,6 +32,7 @@ def output(hidden):
     return subprocess.run([sys.executable, "-c", PROGRAM.format(hidden=hidden)], capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.sweep
 def test_public_functions_give_the_same_numbers():
     assert output(()) == output(PRIVATE)
 

@@ -92,6 +92,7 @@ def f_all(found):
     return [t.detach().numpy() for t in (found if isinstance(found, tuple) else (found,))]
 
 
+@settings(max_examples=max(10, settings.default.max_examples // 2))
 @given(programs(st.integers(1, 5)))
 def test_random_programs(program):
     check(program)
@@ -166,6 +167,7 @@ def test_programs_shrink_to_one_simple_op():
     assert len(found.steps) == 2
 
 
+@pytest.mark.sweep
 def test_every_op_is_reached_and_so_are_deep_programs():
     seen, depths = set(), set()
 
@@ -225,6 +227,7 @@ def test_every_table_entry_is_an_op_and_fits_something():
         assert any(fits(op, [shapes[i] for i in row]) for row in grid), name
 
 
+@pytest.mark.sweep
 def test_every_op_that_moves_elements_about_works_where_it_is_said_to_fit():
     """Squared, with each of the arguments that may be drawn for it: value, derivatives to fifty digits, and batches."""
     for name in MOVING:

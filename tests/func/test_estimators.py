@@ -103,7 +103,7 @@ def test_the_trace(name, chunk_size):
     assert found.standard_error.item() == 0.0
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("method, samples", [("hutchinson", 60), ("hutch++", 30)])
 def test_estimates_are_unbiased_and_their_errors_right(method, samples):
     x = point()

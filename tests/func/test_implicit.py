@@ -97,7 +97,7 @@ def newton(p, start=None):
 POINT = (T(2.0), {"b": T([0.5, 1.0]), "c": T([0.7, 0.2])})
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("solve", ["dense", "gmres", lambda matvec, b: np.linalg.solve(np.stack([matvec(e) for e in np.eye(3)], 1), b)])
 def test_trees_of_unknowns_and_parameters(solve):
     root = implicit_root(system, newton, solve=solve)

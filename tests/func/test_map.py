@@ -151,6 +151,7 @@ def test_what_is_sent_to_another_process(fn, pool):
     assert all(symgrad.allclose(a, b, rtol=1e-14) for a, b in zip(found, map(fn, POINTS)))
 
 
+@pytest.mark.sweep
 def test_reports_come_back_from_another_process(pool):
     (report,) = symgrad.map(mapped.checked, [2.0], pool)
     assert report.verdict == "proved" and report.gradient == mapped.checked(2.0).gradient

@@ -116,6 +116,7 @@ def test_the_cost_is_quadratic_in_the_order(function):
     assert all(later <= 4 * earlier for earlier, later in zip(counts, counts[1:])), counts
 
 
+@pytest.mark.sweep
 def test_memory_does_not_grow_with_the_length_of_the_graph():
     def chain(t):
         for _ in range(500):

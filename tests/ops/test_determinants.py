@@ -119,6 +119,7 @@ def along(A, T):
     return func.jvp(func.grad(linalg.det), (A,), (T,))[1]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("function, count", [(func.grad(linalg.det), 1), (along, 2)])
 def test_programs_and_sources_of_gradients(function, count):
     arrays = of_rank(4, 3, 0, False)[:count]

@@ -47,7 +47,7 @@ def test_formula_of_a_small_matrix():
     assert str(linalg.det(a).expr) == "a_0_0*a_1_1 - a_0_1*a_1_0"
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["cholesky", "slogdet", "inv"])
 def test_rules_of_small_matrices_are_proved(name):
     report = symgrad.check(lambda a: FUNCTIONS[name](a).sum(), [[2.0, 1.0], [1.0, 3.0]], order=1, points=1)
@@ -151,7 +151,7 @@ def test_factors_of_a_singular_matrix_have_values_and_no_derivative():
         linalg.lu(a.requires_grad_())
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("complex", [False, True])
 @pytest.mark.parametrize("shape", [(2, 3, 3), (4, 2), (2, 2, 4)])
 def test_triangular_factors_of_any_shape_have_derivatives_of_every_order(shape, complex):

@@ -74,7 +74,7 @@ def test_second_derivatives_to_fifty_digits(op, parameters):
     assert culprit is None and digits >= AGREED
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for name in FURTHER for a in further_attacks(name, REGISTRY[name], PROFILE)])
 def test_functions_of_ops(attack):
     assert check_op(attack)

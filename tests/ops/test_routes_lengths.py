@@ -62,7 +62,7 @@ def weight(x):
     return 1.5 + x[1]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("power", POWERS)
 @pytest.mark.parametrize("length", LENGTHS)
 def test_all_routes_to_powers_of_lengths(length, power):
@@ -95,7 +95,7 @@ ROOTS = {
 NAN_AT_ONCE = [name for name in ROOTS if "root" in name]  # by a tangent that is computed at once: that of the root is NaN where it is 0
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("root", ROOTS)
 @pytest.mark.parametrize("squares", SQUARES)
 def test_all_routes_to_powers_of_sums_of_squares(squares, root):

@@ -374,3 +374,14 @@ def test_a_derivative_that_is_a_number_selects_nothing(op):
         for route in HESSIANS.values():
             with np.errstate(all="ignore"):
                 assert not np.isfinite(array(route(f, tensor(0.0)))).all()
+
+
+@pytest.mark.parametrize("number", [-1.5e-323, -2e-310 / 3, -1e-308, -2.3e-308])
+@pytest.mark.parametrize("outer", ["sqrt", "log", "power", "root of abs", "two roots"])
+def test_below_the_normal_numbers_the_selection_is_that_of_the_number(outer, number):
+    """A step from a subnormal number that is as large as a normal one would pass 0. The float next to 0 has the kink beside it."""
+    for inner in (lambda x: x.relu(), lambda x: x.clamp(min=0.0), lambda x: symgrad.maximum(x, tensor(0.0))):
+        for name in ("backward", "jvp", "jet", "vmap of grad"):
+            with np.errstate(all="ignore"):
+                found = array(GRADIENTS[name](lambda x, inner=inner: OUTER[outer](inner(x)), tensor(number)))
+            assert found == 0.0, name

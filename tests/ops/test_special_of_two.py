@@ -153,7 +153,7 @@ def test_derivatives_of_complete_integrals_have_all_digits(name):
             assert abs(y - true) <= 4 * np.spacing(min(abs(float(true)), 1e308)) or abs(true) > 1e308, (n, m)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["ellipkinc", "ellipeinc"])
 def test_derivatives_of_incomplete_integrals_have_all_digits(name):
     phi, m = map(np.ravel, np.meshgrid(ANGLES, PARAMETERS[1:]))

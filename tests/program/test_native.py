@@ -84,6 +84,7 @@ def test_every_elementwise_word_at_edges(dtype: Any) -> None:
     run_both(program, [x, y], 4 if dtype is np.float64 else 6, names)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_platforms_without_functions_of_vectors(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mathematics, "has_vector_function", lambda *_: False)
@@ -94,6 +95,7 @@ def test_platforms_without_functions_of_vectors(dtype: Any, monkeypatch: pytest.
     run_both(program, [x, x[::-1].copy()], 4 if dtype is np.float64 else 6, names)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_elementwise_word_of_scalars(dtype: Any) -> None:
     program, names = all_words(dtype(0.3), dtype(0.7))
@@ -236,7 +238,7 @@ def test_arithmetic_is_that_of_numpy_to_the_last_bit(shape: tuple[int, ...], dty
         np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", (np.float64, np.float32))
 def test_sums_in_loops(dtype: Any) -> None:
     rng = np.random.default_rng(0)
@@ -297,6 +299,7 @@ def test_products_with_matrices_that_select(dtype: Any) -> None:
         run_both(program, [x, stack], zeros=False)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_small_products(dtype: Any) -> None:
     rng = np.random.default_rng(4)
@@ -362,6 +365,7 @@ def _later(index: Any) -> Any:
     return Operand(index.number + 1) if type(index) is Operand else index
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_word_that_moves_combines_or_reduces(dtype: Any) -> None:
     program, inputs, names = cases(dtype)

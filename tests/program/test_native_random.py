@@ -95,6 +95,7 @@ def check(seed: int, dtype: Any, count: int) -> None:
         inputs = [x if x.ndim else x[()] for x in inputs]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("examples", (3, pytest.param(300, marks=pytest.mark.sweep)))
 def test_random_programs(examples: int, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SYMGRAD_CACHE_DIR", str(tmp_path))
@@ -152,7 +153,7 @@ def error(got: float, exact: Any, dtype: Any) -> float:
     return float(abs(gmpy2.mpfr(got) - exact) / float(np.spacing(dtype(size))))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", (np.float64, np.float32))
 @pytest.mark.parametrize("count", (150, pytest.param(4000, marks=pytest.mark.sweep)))
 def test_functions_of_vectors_are_accurate(dtype: Any, count: int, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

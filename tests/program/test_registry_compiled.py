@@ -86,7 +86,7 @@ def attacked(op, parameters, backend, narrow=False):
 CASES = [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in ALL_CASES]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize(("op", "parameters"), CASES)
 def test_numpy_source(op, parameters):
     assert attacked(op, parameters, "numpy")

@@ -57,7 +57,7 @@ def test_random_functions_by_all_routes(k, new_seed):
     assert not found.differences, shown(found)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", HARD)
 def test_functions_that_were_wrong(name):
     found = examined(HARD[name], [route for route in OWN if OPEN.get(name, "-") not in route.name])
@@ -65,6 +65,7 @@ def test_functions_that_were_wrong(name):
     assert len(found.compared) > 90
 
 
+@pytest.mark.sweep
 def test_a_wrong_number_is_found():
     """A result may be off by roundings, and by nothing else: not by 1e-11, and not at a single element."""
     f = HARD["a rounded exponent less one"]

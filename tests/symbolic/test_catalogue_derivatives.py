@@ -15,7 +15,7 @@ POINTS = {1: (-2.3, -0.62, 0.37, 1.71), 2: (-1.3, -0.41, 0.57, 2.2), 3: (-0.7, 0
 STEP, PARTS = 1e-5, 6
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_rule_of_an_op_is_that_of_its_formula(part):
     functions, patterns = _table()

@@ -42,7 +42,7 @@ HUGE = [eval(text) for (text,) in lines("huge_formulas")]
 WIDE = {"repeated rounding": "round(" * 49 + "x" + ")" * 49, "a maximum of many": "maximum(" * 49 + "x" + "".join(f", y{i})" for i in range(49))}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("text", WIDE.values(), ids=WIDE)
 def test_a_formula_that_sympy_writes_out_at_length_is_refused(text):
     with pytest.raises(ParseError, match="written out|with cases|a maximum or minimum has 21 arguments"):
@@ -137,6 +137,7 @@ def _attack(seed, count):
     return found
 
 
+@pytest.mark.sweep
 def test_some_hostile_texts_get_an_answer_or_a_documented_error():
     assert _attack(7, 15)["texts"] == 15
 

@@ -163,7 +163,7 @@ def test_a_number_for_an_argument_is_an_array_of_it(expr):
     assert evaluate_expression(1 / p, (p, q), numeric, (-0.0, array)).tolist() == [-math.inf] * 3
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("expr", [TWO[0], TWO[2]], ids=str)
 def test_second_derivatives_with_a_number_for_an_argument(made, expr):
     f = made("number_op", expr, domain=POSITIVE)

@@ -165,7 +165,7 @@ def test_random_compositions_are_written(tree, x, y):
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9) or not math.isfinite(expected)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("write", [to_python, to_torch, to_jax, to_c])
 def test_a_shared_expression_is_written_once_and_length_is_linear(write):
     def deep(x, n=12):

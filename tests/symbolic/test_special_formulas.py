@@ -30,7 +30,7 @@ def exact(e, values):
         return float(sympy.re(e.evalf(30, subs=values)))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.filterwarnings("ignore:.*loses its value:RuntimeWarning")
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_ops_are_made_of_special_functions(name, made):
@@ -99,7 +99,7 @@ TWO = {"lower": (sympy.lowergamma(a, t), lambda u, v: mpmath.gammainc(u, 0, v)),
        "euler": (sympy.beta(a, t), mpmath.beta)}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.filterwarnings("ignore:.* at .*write it in another form:RuntimeWarning")
 @pytest.mark.parametrize("name", TWO)
 def test_functions_of_two_arguments_have_derivatives_by_both(name, made):
@@ -130,6 +130,7 @@ def test_a_value_takes_no_digits_for_the_size_of_its_argument(monkeypatch, made)
         assert float(values.accurate_value(sympy.log(1 + x**2) / x**2, [x])([1e-300])) == 1.0 and max(asked) > 600
 
 
+@pytest.mark.sweep
 @pytest.mark.filterwarnings("ignore:.* at .*write it in another form:RuntimeWarning")
 def test_a_gamma_function_beyond_the_range_of_floats_is_a_factor(made):
     """Γ(228) overflows; the error is that of the exponent, below the condition number of a number of this size."""

@@ -65,7 +65,7 @@ def detached(x):
     return x.detach() if hasattr(x, "detach") else x
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["exp", "mul", "sum"])
 def test_a_pushforward_that_takes_its_arguments_or_its_tangents_for_constants(name):
     op = REGISTRY[name]
@@ -119,7 +119,7 @@ WRONG = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_wrong_in_a_narrow_type_is_found(what, dtype):

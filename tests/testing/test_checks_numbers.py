@@ -151,6 +151,7 @@ def test_beyond_the_range_only_the_direction_counts():
     compare(attack, "it", np.array([0.0]), attack.truth.value(x), x)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("base, fails", [(1e91, False), (1e20, True)])
 def test_derivatives_of_an_infinite_value_may_be_infinite(base, fails):
     """The second derivative a**(b - 1) (1 + b log a) is read from y log a: beyond 1e77 the value a**4 is infinite, and so may that be."""

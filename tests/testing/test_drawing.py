@@ -268,7 +268,7 @@ def test_a_strategy_draws_the_examples_of_the_checks():
     assert same(random_examples(attack, "points")[0], attacks.complete_example(attack, simplest))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(2))
 def test_failing_examples_shrink_to_simple_ones(seed):
     example = found(attack_on("sin"), "points", lambda e: (e.xs[0] < -1).any(), seed)

@@ -350,6 +350,7 @@ def test_a_long_computation_has_fewer_points_and_the_report_says_of_how_many():
     assert gradcheck(symgrad.tanh, leaf([0.5, 1.0])).report.planned == 25
 
 
+@pytest.mark.sweep
 def test_hypothesis_is_not_needed():
     program = ("import sys; sys.modules['hypothesis'] = None; import symgrad; "
                "r = symgrad.autograd.gradcheck(symgrad.tanh, symgrad.tensor([0.5], requires_grad=True)); print(r.report.attacked > 3)")

@@ -63,7 +63,7 @@ WRONG = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("claims", [{}, {"imprecise": True}])
 @pytest.mark.parametrize("what", WRONG)
 def test_wrong_results_are_reported_before_lost_digits(what, claims):

@@ -96,6 +96,7 @@ def test_its_test_file_is_the_one_that_is_written(tmp_path, monkeypatch, capsys)
     assert (tmp_path / "tests" / "test_log1mexp.py").read_text() == (PROJECT / "tests" / "test_log1mexp.py").read_text()
 
 
+@pytest.mark.sweep
 def test_attacked_it_stands(run):
     code, found = run("pytest -v")
     assert code == 0

@@ -22,6 +22,7 @@ run, module, everything_is_imported = plugin_runs.run, plugin_runs.module, plugi
 # Marked
 
 
+@pytest.mark.sweep
 def test_a_marked_function_is_a_test_for_each_check(pytester, run):
     pytester.makepyfile(test_ops=MARKED + "def test_other(): pass")
     result = run("-v", TWO)

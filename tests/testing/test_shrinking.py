@@ -186,6 +186,7 @@ def test_in_threads_all_is_as_outside():
     assert [values(f) for f in found] == [[-2.0]] * 3
 
 
+@pytest.mark.sweep
 def test_a_search_ends_after_as_many_examples_as_are_allowed(monkeypatch):
     monkeypatch.setattr(shrinking, "EXAMPLES", 1)
     found = failure_of(check_pullback, multiply, formula=multiply_formula, shapes=((2, 2), (2, 3)), pullback=multiply_back)

@@ -120,7 +120,7 @@ def test_edges_are_drawn():
     assert len(set(numbers.tolist())) > 8000
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(10))
 def test_numbers_shrink_to_simple_ones(seed):
     assert found(strategies.numbers(), seed=seed) == 0.0
@@ -205,6 +205,7 @@ def test_arrays_of_truth_values():
     assert found(strategies.arrays(BOOLEAN, (3,)), lambda x: x.any()).dtype == bool
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(2))
 def test_arrays_shrink(seed):
     assert np.array_equal(found(strategies.arrays(REAL, (2, 2)), seed=seed), np.zeros((2, 2)))
@@ -221,6 +222,7 @@ def test_arrays_have_ties_equal_rows_zeros_and_order():
         assert condition(found(strategy, condition))
 
 
+@pytest.mark.sweep
 def test_tied_arrays():
     strategy = strategies.tied_arrays(NONZERO, 3, (4,))
     examples = drawn(strategy, 60)

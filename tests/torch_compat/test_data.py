@@ -217,6 +217,7 @@ def test_large_batches_and_many_tasks_do_not_block():
     assert [len(batch) for batch in loader] == [40_000] * 12
 
 
+@pytest.mark.sweep
 def test_workers_end_with_an_interrupt_and_with_the_caller(tmp_path):
     program = tmp_path / "load.py"
     program.write_text("""
@@ -248,7 +249,7 @@ if __name__ == "__main__":
         assert ("KeyboardInterrupt" in found) is (number == signal.SIGINT)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_start_methods(method):
     batches = list(DataLoader(Examples(5, slow_first), 2, num_workers=1, multiprocessing_context=method))

@@ -224,6 +224,7 @@ def chain(length):
     return y
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("length", [6000, pytest.param(100_000, marks=pytest.mark.sweep)])
 def test_a_large_graph_is_folded(length):
     result = chain(length)
