@@ -11,9 +11,10 @@ import sympy
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
+from symgrad.algebra.effort import TooLarge
+from symgrad.algebra.field_extension import Frac
 from symgrad.algebra.normal import NoNormalForm, Normal, rule
-from symgrad.algebra.polynomials import ONE, TooLarge, constant, content, key, whole
-from symgrad.algebra.tower import Frac
+from symgrad.algebra.polynomials import ONE, constant, content, key, whole
 
 HALF = Fraction(1, 2)
 
