@@ -42,7 +42,7 @@ from symgrad.sampling.domain_reader import parse_domains
 from symgrad.system.limits import CHECKED, TooLarge, check_length, within
 
 if TYPE_CHECKING:
-    from symgrad.checks.tolerances import Tolerances
+    from symgrad.checks.measuring import Tolerances
 
 __all__ = ["main"]
 
@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("ops", help="list the ops: formulas, derivatives, domains, kinks, digits", description=(
         "List the ops of the library, as a table in Markdown: formula, derivatives, domain, special points, and with --scan the largest errors."))
     listing.add_argument("names", nargs="*", metavar="NAME", help="some ops by name, such as tanh; all without it")
-    listing.add_argument("--scan", type=int, default=0, metavar="POINTS", help="measure the errors of each elementwise op at so many points a region")
+    listing.add_argument("--scan", type=float, default=0.0, metavar="SECONDS", help="measure the errors of each elementwise op for so long")
     listing.add_argument("--kinks", action="store_true", help="list instead what is returned at kinks and ties")
     listing.add_argument("--write", metavar="FILE", help="write a page with the counts and the table")
     for command in (checking, deriving):
@@ -180,7 +180,7 @@ def _check_length(text: str, option: str) -> None:
 
 def _read_tolerances(options: argparse.Namespace) -> Tolerances:
     """The tolerances for floats and the range of the inputs."""
-    from symgrad.checks.tolerances import Tolerances  # imports SymPy, which takes a third of a second
+    from symgrad.checks.measuring import Tolerances  # imports SymPy, which takes a third of a second
 
     _check_length(options.range or "", "--range")
     try:
@@ -349,8 +349,6 @@ def _ops(options: argparse.Namespace) -> int:
 
     if options.kinks and (options.write or options.scan):
         raise BadInput("ops: --kinks goes with names alone; --write writes both tables")
-    if options.scan < 0:
-        raise BadInput(f"ops: --scan is a number of points, not {options.scan}")
     try:
         if options.kinks:
             print(kink_table(options.names), file=options.out)

@@ -2,5 +2,5 @@
 
 from importlib.util import find_spec
 
-PACKAGES = {"utils/tensorboard/writer.py": "tensorboard"}
+PACKAGES = {"carriers/ball.py": "flint", "utils/tensorboard/writer.py": "tensorboard"}
 collect_ignore = [path for path, package in PACKAGES.items() if find_spec(package) is None]

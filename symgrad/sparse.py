@@ -40,11 +40,6 @@ class Pattern:
         """The row and the column of each element."""
         return self.matrix.indices, np.repeat(np.arange(self.matrix.shape[1]), np.diff(self.matrix.indptr))
 
-    @functools.cached_property
-    def content(self) -> tuple:
-        """The places, to be compared."""
-        return self.matrix.shape, self.matrix.indices.tobytes(), self.matrix.indptr.tobytes()
-
     def with_values(self, values: np.ndarray) -> Any:
         """The sparse matrix with other values."""
         own = self.matrix

@@ -19,7 +19,7 @@ from symgrad.carriers.special.table import SPECIAL
 from symgrad.system.restoring import workprec
 
 SMALL = 100  # the largest numerators and denominators of arguments at which SymPy computes an exact value
-FARTHEST, IMAGINARY = 2000, 100  # the most steps of a recurrence, and the largest imaginary part of an argument of Arb's zeta function
+FARTHEST = 2000  # the most steps of a recurrence
 DIGITS = 20000  # the most bits after the point
 STEP = 128  # bits: constants such as Bernoulli's numbers are kept for each precision, so there are few
 SHIFT = 7  # the additional recurrence steps of the second computation
@@ -53,31 +53,14 @@ def _away(c: Any, x: Any, more: int) -> int:
     return steps
 
 
-def _by_balls(c: Any, function: Callable[..., Any], *xs: Any) -> Any:
-    """A value with a bounded error; None without python-flint."""
-    try:
-        from symgrad.algebra import quadrature
-    except ImportError:
-        return None
-    return quadrature.value(c, function, *xs)
-
-
 def _zeta(c: Any, s: Any, a: Any = 1, more: int = 0) -> Any:
-    """ζ(s, a) = ζ(s, a + n) + Σ (a + k)⁻ˢ; by balls, which have an error bound and are faster, where they do not take long."""
-    if s == 1 or c.isint(a) and c.re(a) <= 0:
-        raise Undefined("a pole")
-    if a == 1 and c.isint(s) and c.re(s) < 0 and c.re(s) % 2 == 0:
-        return c.zero
-    if abs(c.im(s)) <= IMAGINARY and (a == 1 or abs(s) <= FARTHEST and abs(a) <= FARTHEST):
-        found = _by_balls(c, lambda x, y: x.zeta(y) if a != 1 else x.zeta(), s, a)
-        if found is not None:
-            return found
+    """ζ(s, a) = ζ(s, a + n) + Σ (a + k)⁻ˢ."""
     if a == 1 and not more:
         return c.zeta(s)
-    if c.re(s) < -FARTHEST:
-        raise mpmath.libmp.NoConvergence("the reflection of a zeta function has too many terms")
     if isinstance(s, c.mpf) and isinstance(a, c.mpf) and s > 1 and a > 0:
         return _zeta_derivative(c, s, a, 0, more)
+    if c.isint(a) and a <= 0:
+        raise Undefined("a pole")
     n = _away(c, a, more)
     with c.extraprec(min(DIGITS, max(0, int(c.re(s)) * c.mag(a + n)))):  # mpmath has an absolute precision here, also for tiny numbers
         return c.zeta(s, a + n) + c.fsum([(a + k) ** -s for k in range(n)])

@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
-from itertools import chain, islice, product
+from itertools import chain, islice
 from math import inf
 from random import Random
 from typing import Any
 
 import sympy
-from sympy.core.function import AppliedUndef
 
-from symgrad.algebra.condition_coverage import Boundary, ConditionCoverage
-from symgrad.algebra.effort import Effort
-from symgrad.algebra.evaluating import Evaluator, Unknown, Unresolved, exact_float, undefined_functions
-from symgrad.algebra.held import HELD, resolve
+from symgrad.algebra.deciding import FAILURES, tractable, vanishes
+from symgrad.algebra.evaluating import Evaluator, Unknown, exact_float, undefined_functions
 from symgrad.algebra.ladder import rungs
-from symgrad.algebra.limits import poll
+from symgrad.algebra.limits import OutOfTime, clock, limited
 from symgrad.algebra.ranges import Range, points_in, ranges_of
-from symgrad.algebra.simplification import FAILURES, cancelled, tractable
 from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample
-from symgrad.algebra.zero_test import PAIRS, simpler_differences, vanishes
+from symgrad.algebra.visits import Visits
 from symgrad.carriers.digits import Undecided
-from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, BaseReport, Formula, Line, Part, pair
+from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, BaseReport, Formula, Line, Part
 from symgrad.sampling.conditions import boundaries
 from symgrad.sampling.points import shrink_values
 
 FIRST, LAST = 75, 600  # the digits of the first and of the last rung
 AGREED = 50  # equal digits that are required
+SHARE = 0.5  # the part of the time for numbers, before the algebra
 BOUNDARIES = 24  # the most boundaries of conditions that are tested
 SHRINKING = 120  # the most evaluations to simplify a refuting point
-SHORT = 100  # the largest numerator and denominator of a point at which SymPy's own exact values are taken
-LOST = 60  # the points that are tried if not one can be decided
-DEPTH, ON_BOUNDARY = 3, 12  # the depth of boundaries on boundaries, and the points on each
-AGREEING, MOST = 12, 20_000  # the points at which a simpler difference is evaluated, and the most digits of two values that are shown
+PATIENCE = 1.0  # the seconds for the values at one point
+GRACE = 0.5  # additional seconds for the first point that can be compared
 REPEATED = (sympy.Sum, sympy.Product)
 
 
@@ -44,8 +38,7 @@ REPEATED = (sympy.Sum, sympy.Product)
 class Identity(BaseReport):
     """The result of `identical`; true if the expressions are proved or verified to be the same function.
 
-    `points` is the number of points of comparison, of `planned` ones (the others have no value, or too few digits there), and `digits` the smallest
-    number of digits that agreed (infinite: exactly equal).
+    `points` is the number of points of comparison, and `digits` the smallest number of digits that agreed (infinite: exactly equal).
     A refutation has the `point`, the `values` of both expressions and their `difference` as a formula; `notes` name points at which only one is
     defined. `index` is the element of an array or a matrix that determines the verdict.
     """
@@ -53,7 +46,6 @@ class Identity(BaseReport):
     verdict: str
     reason: str
     points: int = 0
-    planned: int = 0
     digits: float = 0.0
     point: Mapping[sympy.Symbol, Any] | None = None
     values: tuple[Any, Any] | None = None
@@ -71,10 +63,20 @@ class Identity(BaseReport):
         """The refuting point with both values, the difference, and the notes."""
         if self.verdict == REFUTED and self.values is not None:
             where = ", ".join(f"{s} = {x}" for s, x in (self.point or {}).items())
-            yield Line((f"at {where}: " if where else "") + " and ".join(pair(*self.values, 15)))
+            yield Line((f"at {where}: " if where else "") + " and ".join(_shown(self.values)))
             if self.difference is not None:
                 yield Formula("difference", self.difference)
         yield from (Line(f"note: {note}") for note in self.notes)
+
+
+def _shown(values: Sequence[Any]) -> list[str]:
+    """Numbers with enough digits to show that they differ."""
+    texts = [str(x) for x in values]
+    for digits in (15, 30, 50, 75, 100):
+        rounded = [str(x if isinstance(x, (bool, sympy.Rational)) or not isinstance(x, sympy.Expr) else sympy.N(x, digits)) for x in values]
+        if rounded[0] != rounded[1]:
+            return rounded
+    return texts
 
 
 @dataclass
@@ -86,19 +88,16 @@ class _Witness:
 class Comparison:
     """The comparison of two expressions over ranges of their symbols: first numerically, then by algebra."""
 
-    def __init__(self, a: Any, b: Any, assumptions: Mapping[Any, Any] | None, points: int, seed: int, effort: float = 1.0,
-                 depth: int = 0):
-        self.seed, self.depth = seed, depth
-        self.effort, self.wanted, self.rng = effort, points, Random(seed)
-        self.compared, self.digits, self.lost, self.unresolved = 0, inf, 0, ""
-        self.agreed: list[list[Exact]] = []
+    def __init__(self, a: Any, b: Any, assumptions: Mapping[Any, Any] | None, seconds: float, points: int, seed: int):
+        self.start = clock()
+        self.deadline = self.start + seconds
+        self.seconds, self.wanted, self.rng = seconds, points, Random(seed)
         self.floats = bool(a.atoms(sympy.Float) | b.atoms(sympy.Float))
         if self.floats:
             a, b = (e.xreplace({x: sympy.Rational(*exact_float(x).as_integer_ratio()) for x in e.atoms(sympy.Float)}) for e in (a, b))
         self.given = (a, b)
         self.symbols: list[sympy.Symbol] = sorted(a.free_symbols | b.free_symbols, key=lambda s: (str(s), str(s.assumptions0)))
         self.ranges = ranges_of(self.symbols, assumptions)
-        self.given_ranges = [dict(assumptions or {}).get(s) for s in self.symbols]
         self.unknown: list[str] = []
         self.notes: list[str] = []
         a, b = (e.as_dummy() if e.has(*REPEATED) else e for e in (a, b))
@@ -109,18 +108,17 @@ class Comparison:
             a, b = a.xreplace(known), b.xreplace(known)
         except FAILURES:  # SymPy may fail, for instance for a Max of nan
             known = {}
-        known_ranges = dict(zip((known.get(s, s) for s in self.symbols), self.ranges))
-        self.a, self.b = (resolve(e, known_ranges) for e in (a, b))
+        self.a, self.b = (self._evaluate_held(e) for e in (a, b))
         self.inner: list[Any] = [known.get(s, s) for s in self.symbols]
         undefined = {**undefined_functions(self.a), **undefined_functions(self.b)}
         if undefined:
-            names = {inner: s for s, inner in known.items()}
-            self.unknown = sorted({str(f.func if isinstance(f, AppliedUndef) else f.xreplace(names)) for f in undefined})
-            a, b, self.a, self.b = (e.xreplace(undefined) for e in (a, b, self.a, self.b))
+            self.unknown = sorted({str(f.func if not isinstance(f, sympy.Derivative) else f) for f in undefined})
+            self.a, self.b = self.a.xreplace(undefined), self.b.xreplace(undefined)
             self.inner += list(undefined.values())
             self.ranges += [Range()] * len(undefined)
-        # Sums are added up term by term, so that the numbers are independent of a closed form.
+        # Sums are added up term by term, so that the numbers are independent of SymPy's closed form.
         self.numbers = (a, b) if not undefined and any(e.has(*REPEATED) for e in (a, b)) else (self.a, self.b)
+        self.compared, self.digits, self.lost, self.patience = 0, inf, 0, PATIENCE
         self.arithmetic = Arithmetic(FIRST)
 
     def _count(self, *expressions: Any) -> None:
@@ -131,64 +129,60 @@ class Comparison:
                 self.ranges[k] = self.ranges[k].integers()
                 self.notes.append(f"{s} is taken as an integer, because it bounds a sum or a product")
 
+    def _evaluate_held(self, e: Any) -> Any:
+        """The expression with unevaluated derivatives, integrals and sums evaluated where SymPy can."""
+        held = e.atoms(sympy.Derivative, sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit, sympy.Subs) if isinstance(e, sympy.Basic) else ()
+        if not held:
+            return e
+        try:
+            with limited(self.seconds * SHARE):
+                return e.doit()
+        except (OutOfTime, NotImplementedError, ValueError, TypeError):
+            return e
+
     def answer(self) -> Identity:
-        """The verdict, first by numbers and then by algebra. OutOfTime is raised if it is aborted."""
+        """The verdict, first by numbers and then by algebra."""
         for symbol, r in zip(self.symbols, self.ranges):
             if r.empty:
                 return self._identity(NOT_CHECKABLE, f"no point to check at: the range of {symbol} is empty")
         try:
-            self.coverage = ConditionCoverage([self.a, self.b], self.inner, self.ranges)
-            conditions = self.coverage.conditions
+            self.visits = Visits([self.a, self.b], self.inner, self.ranges)
+            conditions = self.visits.conditions
             try:
                 self.program = Evaluator([*self.numbers, *conditions, *self._terms()], self.inner)
             except Unknown:
                 self.program = Evaluator([self.a, self.b, *conditions, *self._terms()], self.inner)
         except Unknown as unknown:
             return self._identity(NOT_CHECKABLE, str(unknown))
-        witness = self._first_difference(self._candidates(), lambda: self.compared >= self.wanted or (
-            self.lost >= LOST and not self.compared and not self.program.quick))
+        witness = self._first_difference()
         if witness is not None:
             if self.unknown:
                 return self._identity(NOT_CHECKABLE, f"it depends on what {', '.join(self.unknown)} is")
-            if any(len(limit) == 1 for e in self.given for held in e.atoms(sympy.Integral) for limit in held.limits):
-                return self._identity(NOT_CHECKABLE, "an integral without ends is determined only up to a constant")
             return self._refutation(witness)
         if not self.compared:
             return self._identity(NOT_CHECKABLE, self._why_nothing_compared())
-        found = self._difference_on(self.coverage.ends(self.given_ranges))
-        if found is not None:
-            return found
         literal = self._vanishes()
         if literal:
             return self._identity(PROVED, f"the difference is literally 0, and {self._agreement()}")
-        witness = self._first_difference(self.coverage.sides())
-        if witness is not None:
-            return self._refutation(witness)
-        found = self._difference_on(self.coverage.boundaries())
-        found = self._literal_difference() if found is None else found
-        if found is not None:
-            return found
-        condition = self.coverage.unvisited()
-        shown = None if condition is None else condition.xreplace({inner: s for inner, s in zip(self.inner, self.symbols)})
-        if condition is not None and condition not in self.coverage.kinks:
-            return self._identity(NOT_CHECKABLE, f"{self._agreement()}, but on one side of a condition: {shown}")
-        unmet = f", and no point is on the other side of {shown}" if condition is not None else ""
-        return self._identity(VERIFIED, f"{self._agreement()}; the difference was not brought to a literal 0{unmet}")
+        condition = self.visits.unvisited()
+        if condition is not None:
+            names = {inner: s for inner, s in zip(self.inner, self.symbols)}
+            return self._identity(NOT_CHECKABLE, f"{self._agreement()}, but on one side of a condition: {condition.xreplace(names)}")
+        return self._identity(VERIFIED, f"{self._agreement()}; the difference was not brought to a literal 0")
 
     def _agreement(self) -> str:
-        where = f"at {self.compared} of {self.wanted} planned point{'s' if self.wanted != 1 else ''}"
+        where = f"at {self.compared} point{'s' if self.compared != 1 else ''}"
         return f"the values are exactly equal {where}" if self.digits == inf else f"{self.digits:.0f} digits agree {where}"
 
     def _why_nothing_compared(self) -> str:
-        if self.unresolved:
-            return f"there is {self.unresolved}"
         if self.notes:
             return "the two are never defined at the same point"
-        return f"no point could be decided with {LAST} digits" if self.lost else \
-            "neither of the two has a value at any point of the ranges that was tried"
+        if self.lost:
+            return f"no point could be decided with {LAST} digits"
+        return "neither of the two has a value at any point of the ranges that was tried"
 
     def _identity(self, verdict: str, reason: str, **more: Any) -> Identity:
-        return Identity(verdict, reason, self.compared, self.wanted, self.digits if self.compared else 0.0, notes=tuple(self.notes), **more)
+        return Identity(verdict, reason, self.compared, self.digits if self.compared else 0.0, notes=tuple(self.notes), **more)
 
     def _refutation(self, witness: _Witness) -> Identity:
         witness = self._shrink(witness)
@@ -199,8 +193,6 @@ class Comparison:
 
     def _number(self, x: Any) -> Any:
         """A number as a SymPy number with all its digits."""
-        if isinstance(x, sympy.Basic):
-            return x
         if isinstance(x, bool):
             return sympy.true if x else sympy.false
         if isinstance(x, Fraction):
@@ -216,7 +208,15 @@ class Comparison:
         a, b = self.given
         if not isinstance(a, sympy.Expr) or not isinstance(b, sympy.Expr):
             return None
-        return a - b if (a - b).has(*HELD) else cancelled(a - b)
+        plain = a - b
+        left = min(self.deadline - clock(), 0.1)
+        if left < 0.02 or plain.count_ops() > 60 or not tractable(plain):
+            return plain
+        try:
+            with limited(left):
+                return min((plain, sympy.factor_terms(sympy.cancel(plain))), key=lambda e: e.count_ops())
+        except (OutOfTime, NotImplementedError, sympy.PolynomialError, ValueError, TypeError, AttributeError, RecursionError):
+            return plain
 
     def _terms(self) -> list[Any]:
         """The terms of both expressions; a 0 that results from their cancellation is accurate relative to their size."""
@@ -224,8 +224,14 @@ class Comparison:
 
     def _evaluate(self, point: Sequence[Exact], digits: int) -> list[Any]:
         self.arithmetic.set_digits(digits)
-        poll()
-        return self.program.at(point, self.arithmetic)
+        if self.program.quick:
+            return self.program.at(point, self.arithmetic)
+        try:  # mpmath may need more than the total time for one number
+            with limited(min(max(self.deadline - clock(), self.seconds / 4) / 2, self.patience)):
+                return self.program.at(point, self.arithmetic)
+        except OutOfTime:
+            self.patience *= 2  # the first call of a function may be slow, since mpmath computes constants
+            return [Undecided("time")] * 2
 
     def _constants(self) -> list[Fraction]:
         """The boundaries of conditions and the kinks, and the constants in the expressions, which are often poles or jumps."""
@@ -238,25 +244,22 @@ class Comparison:
         return list(dict.fromkeys([*found_boundaries[:BOUNDARIES], *numbers[:8]]))
 
     def _candidates(self) -> Iterator[list[Exact]]:
-        first: list[list[Exact]] = [list(point) for point in self.coverage.points() if all(x in r for x, r in zip(point, self.ranges))]
+        first: list[list[Exact]] = [list(point) for point in self.visits.points() if all(x in r for x, r in zip(point, self.ranges))]
         constants = self._constants()
-        self.wanted = self.wanted + len(first) if self.ranges else 1
-        return chain(first, islice(points_in(self.ranges, constants, self.rng), int(3 * self.wanted * self.effort) + 20))
+        self.wanted += len(first)
+        return chain(first, islice(points_in(self.ranges, constants, self.rng), 3 * self.wanted + 20))
 
-    def _first_difference(self, points: Iterable[list[Exact]], enough: Callable[[], bool] | None = None) -> _Witness | None:
-        """The first of some points where the expressions differ, None if there is none; also counts the points and digits of agreement."""
-        for point in points:
-            if enough is not None and enough():
+    def _first_difference(self) -> _Witness | None:
+        """The first point where the expressions differ, None if there is none; also counts the points and digits of agreement."""
+        until = self.start + self.seconds * SHARE
+        for point in self._candidates():
+            if self.compared >= self.wanted or clock() > (until if self.compared else self.deadline + GRACE):
                 break
-            lost = self.lost
             digits, values = self._compare_at(point)
-            if enough is None:  # a point of its own, unless there is no value
-                self.wanted += digits is None or digits >= AGREED or self.lost > lost
             if digits is None:
                 return _Witness(point, values)
             if digits >= AGREED:
                 self.compared += 1
-                self.agreed += [point] if len(self.agreed) < AGREEING else []
                 self.digits = min(self.digits, digits)
         return None
 
@@ -264,19 +267,18 @@ class Comparison:
         """The number of digits that agree at a point (0: the point does not count), None if the expressions differ; and the two values."""
         for digits in rungs(FIRST, LAST):
             a, b, *terms = self._evaluate(point, digits)
-            conditions, terms = terms[:len(self.coverage.conditions)], terms[len(self.coverage.conditions):]
+            conditions, terms = terms[:len(self.visits.conditions)], terms[len(self.visits.conditions):]
             if isinstance(a, Undecided) or isinstance(b, Undecided):
-                if any(isinstance(x, Unresolved) for x in (a, b)):
-                    self.unresolved = next(str(x) for x in (a, b) if isinstance(x, Unresolved))
-                elif digits < 4 * FIRST:
+                if digits < 4 * FIRST and clock() < self.deadline:
                     continue
-                return self._compare_exactly(point)
+                self.lost += 1
+                return 0.0, None
             if isinstance(a, ArithmeticError) or isinstance(b, ArithmeticError):
                 if isinstance(a, ArithmeticError) != isinstance(b, ArithmeticError) and not self.notes:
                     where = ", ".join(f"{s} = {self._number(x)}" for s, x in zip(self.symbols, point))
                     self.notes.append(f"only the {'second' if isinstance(a, ArithmeticError) else 'first'} is defined at {where or 'all'}")
                 return 0.0, None
-            self.coverage.note(conditions)
+            self.visits.note(conditions)
             if isinstance(a, bool) or isinstance(b, bool):
                 return (inf if a is b else None), (a, b)
             if self.arithmetic.apart(a, b):
@@ -285,22 +287,8 @@ class Comparison:
             agreed = self._agreeing_digits([a, b, *(terms if digits > FIRST else ())])
             if agreed >= AGREED:
                 return agreed, (a, b)
-        self.lost += 1
-        return 0.0, None
-
-    def _compare_exactly(self, point: Sequence[Exact]) -> tuple[float | None, Any]:
-        """The comparison at a short rational point by SymPy's exact values, which are on a boundary or a branch cut."""
-        at = dict(zip(self.inner, map(self._number, point)))
-        if at and self.depth < DEPTH and all(abs(k) <= SHORT for x in at.values() for part in x.as_real_imag() for k in (part.p, part.q)) \
-                and tractable(self.a) and tractable(self.b) and not any(e.has(*HELD) for e in (self.a, self.b)):
-            try:
-                inner = Comparison(self.a.xreplace(at), self.b.xreplace(at), None, 1, self.seed, self.effort, self.depth + 1)
-                found = inner.answer()
-            except FAILURES:
-                found = None
-            if found is not None and found.verdict != NOT_CHECKABLE:
-                self.coverage.note([c.xreplace(at) for c in self.coverage.conditions])
-                return (None, found.values) if found.verdict == REFUTED else (found.digits, None)
+            if clock() > self.deadline:
+                break
         self.lost += 1
         return 0.0, None
 
@@ -312,28 +300,19 @@ class Comparison:
 
     def _is_confirmed(self, point: Sequence[Exact], digits: int) -> bool:
         """Whether a difference stays the same with twice the digits, so that it is not due to an underestimated error."""
-        def difference() -> Any:
-            a, b, *_ = self.program.at(point, self.arithmetic)
-            return next((x for x in (a, b) if isinstance(x, ArithmeticError)), None) or self.arithmetic.sum(
-                [a, self.arithmetic.product([Fraction(-1), b])])
-
-        return self._stays(difference, digits)
-
-    def _stays(self, number: Callable[[], Any], digits: int) -> bool:
-        """Whether a number is certainly not 0, and the same with twice the digits."""
-        found = []
+        differences = []
         for more in (digits, 2 * digits):
-            self.arithmetic.set_digits(more)
-            found.append(number())
-            if isinstance(found[-1], (ArithmeticError, bool)) or not self.arithmetic.apart(found[-1], Fraction(0)):
+            a, b, *_ = self._evaluate(point, more)
+            if isinstance(a, ArithmeticError) or isinstance(b, ArithmeticError):
                 return False
-        return not self.arithmetic.apart(*found)
+            differences.append(self.arithmetic.sum([a, self.arithmetic.product([Fraction(-1), b])]))
+        return not self.arithmetic.apart(*differences)
 
     def _shrink(self, witness: _Witness) -> _Witness:
         """A simpler point at which the two expressions differ."""
         def differ(point: list[Exact]) -> bool:
             nonlocal witness
-            if not all(x in r for x, r in zip(point, self.ranges)):
+            if clock() > self.deadline or not all(x in r for x, r in zip(point, self.ranges)):
                 return False
             digits, values = self._compare_at(point)
             if digits is None:
@@ -343,57 +322,5 @@ class Comparison:
         shrink_values(witness.point, differ, SHRINKING)
         return witness
 
-    def _difference_on(self, boundaries: Iterable[Boundary]) -> Identity | None:
-        """A refutation exactly on the boundary of a condition, where the number may be irrational."""
-        for boundary in boundaries if self.depth < DEPTH else ():
-            try:
-                a, b = (boundary.insert(e) for e in (self.a, self.b))
-                inner = Comparison(a, b, boundary.ranges, ON_BOUNDARY, self.seed, self.effort, self.depth + 1)
-                found = inner.answer()
-            except FAILURES:
-                self.coverage.undecided.add(boundary.condition)
-                continue
-            if found.verdict == REFUTED and found.point is not None:
-                free = {s: self._number((r.special([]) or [r.draw(self.rng, "moderate")])[0]) for s, r in boundary.ranges.items()} | dict(found.point)
-                point = free | {s: x.xreplace(free) for s, x in boundary.at.items()}
-                return replace(self._identity(REFUTED, found.reason), point={s: point[i] for s, i in zip(self.symbols, self.inner)},
-                               values=found.values, difference=self._difference())
-            if found.verdict == NOT_CHECKABLE and inner.lost:
-                self.coverage.undecided.add(boundary.condition)
-        return None
-
-    def _literal_difference(self) -> Identity | None:
-        """A refutation by the difference in a simpler form, which has digits where both numbers have too many equal ones."""
-        for d in simpler_differences(self.a, self.b):
-            if d == 0 or d.has(sympy.nan, sympy.zoo) or not d.free_symbols <= set(self.inner):
-                continue
-            try:
-                program = Evaluator([d], self.inner)
-            except Unknown:
-                continue
-            for point, digits in product(self.agreed, (FIRST, LAST, *([2 * LAST] if self.program.quick else []))):
-                if self._stays(partial(self._single, program, point), digits):
-                    values = self._seen_apart(point, program)
-                    return self._identity(REFUTED, "they differ at a point", point=dict(zip(self.symbols, map(self._number, point))),
-                                          values=tuple(map(self._number, values)), difference=d.xreplace(dict(zip(self.inner, self.symbols))))
-        return None
-
-    def _single(self, program: Evaluator, point: list[Exact]) -> Any:
-        return program.at(point, self.arithmetic)[0]
-
-    def _seen_apart(self, point: list[Exact], difference: Evaluator) -> list[Any]:
-        """Both values, with so many digits that their difference is seen if it is not extremely small."""
-        for digits in (FIRST, LAST, 2 * LAST):
-            self.arithmetic.set_digits(digits)
-            a, b, *_ = self.program.at(point, self.arithmetic)
-            [d] = difference.at(point, self.arithmetic)
-            if not isinstance(d, ArithmeticError) and self.arithmetic.apart(d, Fraction(0)):
-                break
-        size, least = (self.arithmetic.magnitude(self.arithmetic.sample(x).value) for x in (a, d))
-        self.arithmetic.set_digits(min(MOST, FIRST + int(0.302 * max(size - least, 0))))
-        values = self.program.at(point, self.arithmetic)[:2]
-        return [a, b] if any(isinstance(x, ArithmeticError) for x in values) else values
-
     def _vanishes(self) -> bool:
-        held = {f: sympy.Dummy(real=True) for e in (self.a, self.b) for f in e.atoms(sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit)}
-        return vanishes(self.a.xreplace(held), self.b.xreplace(held), dict(zip(self.inner, self.ranges)), Effort(PAIRS * self.effort))
+        return vanishes(self.a, self.b, dict(zip(self.inner, self.ranges)), self.deadline)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import sympy
@@ -26,10 +25,6 @@ TERMS = 1000  # the most terms of a sum or product
 
 class Unknown(TypeError):
     """A part of an expression that cannot be evaluated: an undefined function, an unevaluated integral, an object that is not a number."""
-
-
-class Unresolved(Undecided):
-    """The error for a number of which no certain value was found, also with more digits."""
 
 
 def exact_float(x: sympy.Float) -> Fraction:
@@ -50,8 +45,7 @@ class Evaluator:
 
     table: ClassVar[Mapping[Any, Step]]  # the step of each SymPy function
 
-    def __init__(self, expressions: Sequence[Any], symbols: Sequence[sympy.Symbol], definitions: Mapping[Any, Any] = MappingProxyType({})):
-        self.definitions = definitions  # of symbols that stand for an expression
+    def __init__(self, expressions: Sequence[Any], symbols: Sequence[sympy.Symbol]):
         self.steps: list[tuple[Step, tuple[int, ...]]] = []
         self.lazy: set[int] = set()
         self.places: dict[Any, int] = {s: ~i for i, s in enumerate(symbols)}
@@ -66,8 +60,7 @@ class Evaluator:
                 stack.pop()
                 continue
             step, parts = self._step(top)
-            self.quick = self.quick and not isinstance(top, sympy.Integral) and (
-                not isinstance(top, sympy.Function) or type(top) in self.table or type(top) in DEFINITIONS or type(top) is sympy.Piecewise)
+            self.quick = self.quick and (not isinstance(top, sympy.Function) or type(top) in self.table or type(top) in DEFINITIONS)
             missing = [part for part in parts if part not in self.places]
             if missing:
                 stack.extend(missing)
@@ -81,8 +74,6 @@ class Evaluator:
 
     def _step(self, e: Any) -> tuple[Step, tuple[Any, ...]]:
         """The function that computes a subexpression, and its operands."""
-        if e in self.definitions:
-            return (lambda a, x: x), (self.definitions[e],)
         constant = _constant(e)
         if constant is not None:
             return constant, ()
@@ -97,10 +88,6 @@ class Evaluator:
             raise Unknown(f"{e} has no value")
         if isinstance(e, (sympy.Sum, sympy.Product)):
             return self._sum_or_product(e)
-        if isinstance(e, sympy.Integral):
-            return _integral(e)
-        if isinstance(e, sympy.Limit):
-            raise Unknown(f"no certain value was found of {e}")
         if kind.__name__ in REFUSED:
             raise Unknown(f"{e} has no value: {REFUSED[kind.__name__]}")
         if isinstance(e, sympy.Function):
@@ -114,7 +101,7 @@ class Evaluator:
         """A sum or a product of finitely many terms, by Karr's convention where the upper bound is below the lower one."""
         *inner, (k, low, high) = e.limits if all(len(limit) == 3 for limit in e.limits) else ((None, sympy.oo, sympy.oo),)
         if low.is_infinite or high.is_infinite:
-            raise Unknown(f"no certain value was found of {e}")
+            raise Unknown(f"{type(e).__name__} has no value: {e}")
         body = e.func(e.function, *inner) if inner else e.function
         others = sorted(body.free_symbols - {k}, key=str)
         term = type(self)([body], [k, *others])
@@ -155,18 +142,6 @@ class Evaluator:
             except (ArithmeticError, ValueError, TypeError, MemoryError) as error:
                 values.append(Undefined(str(error)))
         return [values[i] if i >= 0 else point[~i] for i in self.results]
-
-
-def _integral(e: Any) -> tuple[Step, tuple[Any, ...]]:
-    """A definite integral by quadrature with a bounded error."""
-    try:
-        from symgrad.algebra.quadrature import NotEnclosed, integral_step
-    except ImportError:
-        raise Unknown(f"without python-flint no certain value was found of {e}") from None
-    try:
-        return integral_step(e)
-    except NotEnclosed:
-        raise Unknown(f"no certain value was found of {e}") from None
 
 
 def _whole(x: Any) -> int:
@@ -240,9 +215,7 @@ def _extreme(larger: bool) -> Step:
         reals = [a.real(x) for x in xs]
         if all(isinstance(x, Fraction) for x in reals):
             return (max if larger else min)(reals)
-        samples = [a.sample(x) for x in reals]
-        largest = Sample(*map(max if larger else min, zip(*samples)))
-        return next((x for x, s in zip(reals, samples) if s == largest), largest)
+        return Sample(*map(max if larger else min, zip(*map(a.sample, reals))))
     return step
 
 
@@ -335,8 +308,7 @@ Evaluator.table = STEPS
 
 
 def undefined_functions(e: Any) -> Mapping[Any, Any]:
-    """The applied undefined functions of an expression, with their unevaluated derivatives, and impulses, each replaced by a symbol."""
-    found = [f for f in e.atoms(AppliedUndef, sympy.Derivative, sympy.DiracDelta)
-             if (isinstance(f, (AppliedUndef, sympy.DiracDelta)) or f.has(AppliedUndef))
+    """The applied undefined functions of an expression, with their unevaluated derivatives, each replaced by a symbol."""
+    found = [f for f in e.atoms(AppliedUndef, sympy.Derivative) if (isinstance(f, AppliedUndef) or f.has(AppliedUndef))
              and f.free_symbols <= e.free_symbols]  # one of the index of a sum is no number
     return {f: sympy.Dummy(str(f), real=True) for f in found}

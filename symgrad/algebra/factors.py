@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import prod
 from typing import Any
 
+import mpmath
 import sympy
 
-from symgrad.algebra.field_extension import Frac
 from symgrad.algebra.polynomials import Monomial, Poly, key, monomial_power, whole
+from symgrad.algebra.tower import Frac
 
 BOXES = 400  # the most intervals into which the range of a symbol is divided
+DIGITS = 40
 HALF = Fraction(1, 2)
+MONOTONE = (sympy.sin, sympy.cos, sympy.exp, sympy.log)  # the functions that have intervals
 
 
 def make_real(forms: Any, number: Any, shared: Monomial, powers: dict[Any, int]) -> tuple[Any, Monomial, dict[Any, int]]:
@@ -135,47 +139,75 @@ def logarithms(forms: Any, p: Poly) -> Frac | None:
 
 
 def sign_between(e: Any, x: Any, low: Fraction, high: Fraction) -> int | None:
-    """The sign of an expression of one symbol, or none, in an open interval by balls, None if it is not constant or not found.
+    """The sign of an expression of one symbol in an open interval by interval arithmetic, None if it is not constant or not found.
 
     >>> x = sympy.Symbol("x", real=True)
     >>> sign_between(sympy.sin(x), x, Fraction(0), Fraction(3)), sign_between(sympy.cos(x), x, Fraction(0), Fraction(3))
     (1, None)
     """
-    try:
-        from symgrad.algebra.quadrature import NotEnclosed, between
-    except ImportError:  # without python-flint
+    if e.atoms(sympy.Function) != e.atoms(*MONOTONE) or not e.free_symbols <= {x}:
         return None
-    if not e.free_symbols <= {x}:
-        return None
-    try:
-        value, slope = between(e, x), between(sympy.diff(e, x) if x is not None else e, x)
-    except (NotEnclosed, NotImplementedError, ValueError, TypeError):
-        return None
+    context = mpmath.ctx_iv.MPIntervalContext()
+    context.dps = DIGITS
+    if not e.free_symbols:
+        try:
+            return _sign(_interval_of(context, e, x, low, high)) or None
+        except (NotImplementedError, ValueError, ArithmeticError, TypeError):
+            return None
+    slope = sympy.diff(e, x)
     found: set[int] = set()
     boxes = [(low, high)]
     for _ in range(BOXES):
         if not boxes:
             return found.pop()
         a, b = boxes.pop()
-        sign = _sign(value(a, b))
-        if not sign and (a == low or b == high):  # it may vanish at the end if it is monotone next to it
-            rising = _sign(slope(a, b))
-            at, away = (a, rising) if a == low else (b, -rising)
-            edge = value(at, at)
-            sign = away if rising and (edge >= 0 if away > 0 else edge <= 0) else 0
+        try:
+            sign = _sign(_interval_of(context, e, x, a, b))
+            if not sign and (a == low or b == high):  # it may vanish at the end if it is monotone next to it
+                rising = _sign(_interval_of(context, slope, x, a, b))
+                at, away = (a, rising) if a == low else (b, -rising)
+                edge = _interval_of(context, e, x, at, at)
+                sign = away if rising and (edge.a >= 0 if away > 0 else edge.b <= 0) else 0
+        except (NotImplementedError, ValueError, ArithmeticError, TypeError):
+            sign = 0
         if sign:
             found.add(sign)
             if len(found) > 1:
                 return None
-        elif x is None:
-            return None
         else:
             boxes += [(a, (a + b) / 2), ((a + b) / 2, b)]
     return None
 
 
 def _sign(v: Any) -> int:
-    return 1 if v > 0 else -1 if v < 0 else 0
+    return 1 if v.a > 0 else -1 if v.b < 0 else 0
+
+
+def _interval_of(context: Any, e: Any, x: Any, a: Fraction, b: Fraction) -> Any:
+    """An interval that contains the values of an expression between a and b."""
+    def number(q: Any) -> Any:
+        return context.mpf(int(q.numerator)) / int(q.denominator)
+
+    def inside(part: Any) -> Any:
+        if part == x:  # not `is`, since SymPy's cache may contain an equal symbol
+            return context.mpf([number(a).a, number(b).b])
+        if part.is_Rational:
+            return number(Fraction(int(part.p), int(part.q)))
+        if part is sympy.pi:
+            return +context.pi
+        if part.is_Add:
+            return sum(map(inside, part.args), context.mpf(0))
+        if part.is_Mul:
+            return prod(map(inside, part.args), start=context.mpf(1))
+        if part.is_Pow and part.exp.is_Integer:
+            return inside(part.base) ** int(part.exp)
+        if part.is_Pow and part.exp.is_Rational and part.exp.q == 2 and inside(part.base).a >= 0:
+            return context.sqrt(inside(part.base)) ** int(part.exp.p)
+        if isinstance(part, MONOTONE):
+            return getattr(context, type(part).__name__)(inside(part.args[0]))
+        raise NotImplementedError
+
+    return inside(e)
 
 
 def real_expression(e: Any) -> Any:

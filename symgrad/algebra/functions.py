@@ -11,10 +11,9 @@ import sympy
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
-from symgrad.algebra.effort import TooLarge
-from symgrad.algebra.field_extension import Frac
 from symgrad.algebra.normal import NoNormalForm, Normal, rule
-from symgrad.algebra.polynomials import ONE, constant, content, key, whole
+from symgrad.algebra.polynomials import ONE, TooLarge, constant, content, key, whole
+from symgrad.algebra.tower import Frac
 
 HALF = Fraction(1, 2)
 

@@ -53,7 +53,7 @@ def rungs(first: int = DIGITS, most: int = MOST) -> Iterator[int]:
     yield most
 
 
-def certify(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int = 1, ladder: Iterable[int] = WIDE, right: int = RIGHT,
+def settle(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int = 1, ladder: Iterable[int] = WIDE, right: int = RIGHT,
            confirmed: Callable[[int, Any], bool] | None = None) -> list[Any]:
     """Numbers with certain digits, None for those that the last rung of a ladder does not settle.
 
@@ -63,7 +63,7 @@ def certify(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int 
     >>> def one_plus(digits, places):
     ...     with precise.working_precision(digits):
     ...         return [(1 + precise.context.mpf("1e-200")) - 1 for _ in places]
-    >>> print(mpmath.nstr(certify(one_plus)[0]))
+    >>> print(mpmath.nstr(settle(one_plus)[0]))
     1.0e-200
     """
     out: list[Any] = [None] * count
@@ -129,33 +129,6 @@ def compare_numbers(a: Any, b: Any, earlier: tuple[Any, Any] | None, noise: Call
     return DIFFERENT if abs(difference - before) <= difference * STAYS and difference > noise() else OPEN
 
 
-def compare(evaluate: Callable[[int, Sequence[int]], Sequence[tuple[Any, Any, Callable[[], Any]] | None]], count: int,
-            ladder: Iterable[int]) -> list[tuple[str, Any, Any]]:
-    """The comparison of several numbers by two ways with more and more digits: for each the verdict, and both numbers.
-
-    `evaluate(digits, places)` gives the numbers a and b of some places and the bound `noise`, as for `compare_numbers`; None, twice, where there is
-    no number. The comparison ends with the first difference.
-    """
-    out: list[tuple[str, Any, Any]] = [(OPEN, None, None)] * count
-    due, before, missing = list(range(count)), dict[int, tuple[Any, Any]](), set[int]()
-    for digits in ladder:
-        left = []
-        for place, found in zip(due, evaluate(digits, due), strict=True):
-            if found is None:
-                out[place] = OPEN, None, None
-            else:
-                a, b, noise = found
-                out[place] = compare_numbers(a, b, before.get(place), noise), a, b
-                before[place] = a, b
-            if out[place][0] == OPEN and not (found is None and place in missing):
-                left.append(place)
-            missing |= {place} if found is None else set()
-        due = left
-        if not due or any(verdict == DIFFERENT for verdict, _, _ in out):
-            break
-    return out
-
-
 def random_shift(rng: np.random.Generator) -> Callable[[Any], Any]:
     """A function that moves each number in an array of the precise carrier by up to one part in 10²⁰, up or down; a 0 moves like a 1."""
     def shift(values: Any) -> Any:
@@ -165,7 +138,7 @@ def random_shift(rng: np.random.Generator) -> Callable[[Any], Any]:
     return shift
 
 
-def absolute_condition(numbers: Sequence[Any], recompute: Callable[[], Sequence[Any]], moves: int = MOVES) -> list[Any]:
+def movement(numbers: Sequence[Any], recompute: Callable[[], Sequence[Any]], moves: int = MOVES) -> list[Any]:
     """For each number its size times its condition number; `recompute()` returns the numbers at inputs moved by `random_shift`.
 
     A move to a point where a number has no value does not count.
@@ -179,7 +152,7 @@ def absolute_condition(numbers: Sequence[Any], recompute: Callable[[], Sequence[
 
 
 def condition(number: Any, moved: Any) -> float:
-    """The condition number of a number, from its `absolute_condition`: at least 1, infinite for a 0 that moves.
+    """The condition number of a number, from its `movement`: at least 1, infinite for a 0 that moves.
 
     >>> condition(2.0, 100.0), condition(2.0, 0.0), condition(0.0, 1.0)
     (50.0, 1.0, inf)

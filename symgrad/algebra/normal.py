@@ -13,12 +13,11 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra.effort import Effort
 from symgrad.algebra.evaluating import expand_function
 from symgrad.algebra.factors import conjugate_root, make_real
-from symgrad.algebra.field_extension import Frac, Generator
 from symgrad.algebra.polynomials import Monomial, Poly, key, monomial_power, whole
 from symgrad.algebra.signs import NotRegular, Signs
+from symgrad.algebra.tower import Frac, Generator
 
 REGULAR = ("atan", "erf", "Si", "Shi", "fresnels", "fresnelc")  # of a real argument
 REGULAR_BEYOND_0 = ("gamma", "loggamma", "polygamma", "LambertW")
@@ -43,13 +42,13 @@ class Normal(Signs):
     """The normal forms of several expressions over the same generators; each function has a registered `rule`.
 
     >>> x = sympy.Symbol("x", positive=True)
-    >>> forms = Normal(Effort(1000), {}, split=False)
+    >>> forms = Normal(float("inf"), {}, split=False)
     >>> forms.is_zero(forms.of(sympy.sqrt(x**2 + 2 * x + 1) - x - 1))
     True
     """
 
-    def __init__(self, effort: Effort, intervals: dict[Any, tuple[Any, Any]], split: bool, facts: Sequence[tuple[Any, int]] = ()):
-        super().__init__(effort, intervals, split)
+    def __init__(self, deadline: float, intervals: dict[Any, tuple[Any, Any]], split: bool, facts: Sequence[tuple[Any, int]] = ()):
+        super().__init__(deadline, intervals, split)
         self.memo: dict[Any, Frac] = {}
         self.whole_valued: set[int] = set()
         self.applied: dict[str, list[int]] = {}

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache
 from math import gcd, lcm
 from typing import Any, TypeAlias
 
 import sympy
 
-from symgrad.algebra.effort import Effort, TooLarge
+from symgrad.algebra.limits import clock
 
 Rational: TypeAlias = "int | Fraction"
 Monomial: TypeAlias = "tuple[tuple[int, Any], ...]"
@@ -24,7 +24,10 @@ Poly: TypeAlias = "dict[Monomial, Any]"
 ONE: Monomial = ()
 DEGREE = 400  # the largest degree of a polynomial that is factored; for enormous degrees SymPy exhausts the memory or crashes
 TERMS = 4000  # the most terms of a polynomial
-FACTORED, GAUSSIAN = 20_000, 2000  # the most terms times degrees of a polynomial that is factored, over the integers and with i
+
+
+class TooLarge(Exception):
+    """The error for a normal form with too many terms, or that takes too long."""
 
 
 def constant(c: Any) -> Poly:
@@ -76,9 +79,8 @@ def scale(p: Poly, c: Any, m: Monomial = ONE) -> Poly:
     return {monomial_times(n, m): d * c for n, d in p.items()} if m else {n: d * c for n, d in p.items()}
 
 
-def times(a: Poly, b: Poly, effort: Effort) -> Poly:
-    """The product. Raises TooLarge if it needs more term pairs than are left, or has too many terms."""
-    effort.spend(len(a) * len(b))
+def times(a: Poly, b: Poly, deadline: float) -> Poly:
+    """The product; raises TooLarge once the deadline is over."""
     if len(a) > len(b):
         a, b = b, a
     if len(a) == 1:
@@ -86,7 +88,7 @@ def times(a: Poly, b: Poly, effort: Effort) -> Poly:
         return scale(b, c, m)
     out: Poly = {}
     for m, c in a.items():
-        if len(out) > TERMS:
+        if clock() > deadline or len(out) > TERMS:
             raise TooLarge
         for n, d in b.items():
             product = monomial_times(m, n)
@@ -111,12 +113,12 @@ def content(p: Poly) -> tuple[Any, Monomial, Poly]:
     """
     coefficients = list(p.values())
     common = Fraction(gcd(*(c.numerator for c in coefficients)), lcm(*(c.denominator for c in coefficients)))
-    exponents: dict[int, list[Any]] = {}
-    for m in p:
-        for g, n in m:
-            exponents.setdefault(g, []).append(n)
-    lowest = {g: min(ns) if len(ns) == len(p) else min(0, *ns) for g, ns in exponents.items()}
-    shared = tuple(sorted((g, n) for g, n in lowest.items() if n))
+    lowest: dict[int, Any] = {}
+    for g in generators(p):
+        least = min(dict(m).get(g, 0) for m in p)
+        if least:
+            lowest[g] = least
+    shared = tuple(sorted(lowest.items()))
     down = monomial_power(shared, -1)
     rest = {monomial_times(m, down): whole(Fraction(c) / common) for m, c in p.items()}
     if rest[min(rest)] < 0:
@@ -129,63 +131,44 @@ def key(p: Poly) -> tuple[Any, ...]:
     return tuple(sorted(p.items()))
 
 
-def _exponents(p: Poly, gens: Sequence[int]) -> tuple[list[int], dict[tuple[int, ...], int]]:
-    """The factors that make the exponents integers, and the terms by those integers.
-
-    Raises TooLarge for a negative exponent, and for a polynomial that is too large to be factored.
-    """
-    scale = [lcm(*(Fraction(e).denominator for m in p for h, e in m if h == g)) for g in gens]
-    if any(abs(e) * s > DEGREE or e < 0 for g, s in zip(gens, scale) for m in p for h, e in m if h == g):
-        raise TooLarge
-    terms = {}
-    for m, c in p.items():
-        exponents = dict(m)
-        terms[tuple(int(exponents.get(g, 0) * s) for g, s in zip(gens, scale))] = int(c)
-    if len(p) * sum(max(powers) for powers in zip(*terms)) > FACTORED:
-        raise TooLarge
-    return scale, terms
-
-
-def _over_integers(p: Poly) -> tuple[int, list[tuple[Poly, int]]]:
-    """The factors of a polynomial with integer coefficients: by FLINT if it is installed, and otherwise by SymPy, which is slower."""
-    gens = sorted(generators(p))
-    scale, terms = _exponents(p, gens)
-    names = [f"g{i}" for i in range(len(gens))]
-    flint = _flint()
-    if flint is not None:
-        c, factors = flint.fmpz_mpoly_ctx.get(names, "lex").from_dict(terms).factor()
-        parts = [(q.to_dict(), n) for q, n in factors]
-    else:
-        c, factors = sympy.polys.rings.ring(names, sympy.ZZ)[0].from_dict({m: sympy.ZZ(d) for m, d in terms.items()}).factor_list()
-        parts = [(dict(q.terms()), n) for q, n in factors]
-    return int(c), [({tuple((g, whole(Fraction(int(e), s))) for g, s, e in zip(gens, scale, m) if e): int(d) for m, d in q.items()}, int(n))
-                    for q, n in parts]
-
-
 @cache
-def _flint() -> Any:
-    """The module flint; None where it is not installed."""
-    try:
-        import flint
-    except ImportError:
-        return None
-    return flint
+def _ring(n: int) -> Any:
+    return sympy.polys.rings.ring([f"g{i}" for i in range(n)], sympy.ZZ)[0] if n else None
+
+
+def _to_ring(polys: Sequence[Poly]) -> tuple[Any, list[Any], list[int], list[int]]:
+    """Polynomials without negative exponents in a ring of SymPy, with the generators, and the factors that make their exponents integers."""
+    gens = sorted(set().union(*(generators(p) for p in polys)))
+    scale = [lcm(*(e.denominator for p in polys for m in p for h, e in m if h == g)) for g in gens]
+    ring = _ring(len(gens))
+    out = []
+    if any(abs(e) * s > DEGREE for g, s in zip(gens, scale) for p in polys for m in p for h, e in m if h == g):
+        raise TooLarge
+    for p in polys:
+        terms = {}
+        for m, c in p.items():
+            exponents = dict(m)
+            terms[tuple(int(exponents.get(g, 0) * s) for g, s in zip(gens, scale))] = sympy.ZZ(int(c))
+        out.append(ring.from_dict(terms))
+    return ring, out, gens, scale
+
+
+def _from_ring(p: Any, gens: Sequence[int], scale: Sequence[int]) -> Poly:
+    return {tuple((g, whole(Fraction(int(e), s))) for g, s, e in zip(gens, scale, m) if e): int(c) for m, c in p.terms()}
 
 
 def _over_gaussian(p: Poly, i: int) -> tuple[Any, Monomial, list[tuple[Poly, int]]] | None:
     """The factors of a polynomial that contains i over the Gaussian integers; None if the leading coefficient is neither real nor imaginary."""
     gens = sorted(generators(p) - {i})
-    if not gens or any(e < 0 for m in p for _, e in m):
+    scale = [lcm(*(Fraction(e).denominator for m in p for h, e in m if h == g)) for g in gens]
+    if not gens or any(abs(e) * s > DEGREE or e < 0 for g, s in zip(gens, scale) for m in p for h, e in m if h == g):
         return None
     domain = sympy.ZZ_I
-    scale = [lcm(*(Fraction(e).denominator for m in p for h, e in m if h == g)) for g in gens]
     terms: dict[Any, Any] = {}
     for m, c in p.items():
         exponents = dict(m)
         place = tuple(int(exponents.get(g, 0) * s) for g, s in zip(gens, scale))
         terms[place] = terms.get(place, domain.zero) + domain(*((0, int(c)) if exponents.get(i) else (int(c), 0)))
-    if max(map(max, terms)) > DEGREE or len(p) * sum(max(powers) for powers in zip(*terms)) > GAUSSIAN:
-        return None
     lead, parts = sympy.polys.rings.ring([f"g{g}" for g in gens], domain)[0].from_dict(terms).factor_list()
     if lead.x and lead.y:
         return None
@@ -200,23 +183,13 @@ def _over_gaussian(p: Poly, i: int) -> tuple[Any, Monomial, list[tuple[Poly, int
     return int(lead.x or lead.y), ((i, 1),) if lead.y else ONE, [(plain(q), int(n)) for q, n in parts]
 
 
-def factor_list(p: Poly, effort: Effort, imaginary: int | None = None) -> tuple[Any, Monomial, list[tuple[Poly, int]]]:
+def factor_list(p: Poly, imaginary: int | None = None) -> tuple[Any, Monomial, list[tuple[Poly, int]]]:
     """A polynomial as number * monomial * powers of irreducible factors; `imaginary` is the generator that stands for i.
 
-    Raises TooLarge for a polynomial that is too large to be factored.
-
-    >>> factor_list({((0, 2),): 2, (): -2}, Effort(100))
-    (-2, (), [({(): 1, ((0, 1),): -1}, 1), ({(): 1, ((0, 1),): 1}, 1)])
+    >>> factor_list({((0, 2),): 2, (): -2})
+    (-2, (), [({((0, 1),): -1, (): 1}, 1), ({((0, 1),): 1, (): 1}, 1)])
     """
-    if len(p) > 1:
-        effort.spend(len(p) ** 2)
-    number, shared, factors = _factors(key(p), imaginary)
-    return number, shared, [(dict(q), n) for q, n in factors]
-
-
-@lru_cache(4096)
-def _factors(p: Any, imaginary: int | None) -> tuple[Any, Monomial, list[tuple[Any, int]]]:
-    number, shared, rest = content(dict(p))
+    number, shared, rest = content(p)
     if len(rest) == 1:
         return number, shared, []
     gaussian = _over_gaussian(rest, imaginary) if imaginary is not None and any(g == imaginary for m in rest for g, _ in m) else None
@@ -224,13 +197,15 @@ def _factors(p: Any, imaginary: int | None) -> tuple[Any, Monomial, list[tuple[A
         sign, unit, parts = gaussian
         shared = monomial_times(shared, unit)
     else:
-        sign, parts = _over_integers(rest)
-    number *= sign
+        _, [q], gens, scale = _to_ring([rest])
+        sign, factors = q.factor_list()
+        parts = [(_from_ring(part, gens, scale), n) for part, n in factors]
+    number *= int(sign)
     found = []
     for part, n in parts:
         c, m, f = content(part)
         number *= c**n
         shared = monomial_times(shared, monomial_power(m, n))
         if len(f) > 1:
-            found.append((key(f), n))
-    return number, shared, sorted(found, key=lambda pair: (len(pair[0]), pair[0]))
+            found.append((f, int(n)))
+    return number, shared, sorted(found, key=lambda pair: (len(pair[0]), key(pair[0])))

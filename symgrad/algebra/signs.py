@@ -9,12 +9,10 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra.effort import Effort, TooLarge
 from symgrad.algebra.factors import halves, logarithms, norm, real_expression, sign_between
-from symgrad.algebra.field_extension import FieldExtension, Frac
-from symgrad.algebra.polynomials import ONE, Monomial, Poly, content, factor_list, generators, key, monomial_power, monomial_times
-
-COUNTED = 80  # the largest degree of a polynomial whose real roots are counted
+from symgrad.algebra.limits import clock
+from symgrad.algebra.polynomials import ONE, Monomial, Poly, TooLarge, content, factor_list, generators, key, monomial_power, monomial_times
+from symgrad.algebra.tower import Frac, Tower
 
 
 class NotRegular(Exception):
@@ -29,7 +27,7 @@ class Split(Exception):
         self.expression = expression
 
 
-class Signs(FieldExtension):
+class Signs(Tower):
     """Fractions and the known facts about their signs.
 
     `intervals` has the range of each symbol. With `split`, Split is raised for an unknown sign that is needed to expand a root or a
@@ -37,8 +35,8 @@ class Signs(FieldExtension):
     differentiable in the region.
     """
 
-    def __init__(self, effort: Effort, intervals: dict[Any, tuple[Any, Any]], split: bool):
-        super().__init__(effort)
+    def __init__(self, deadline: float, intervals: dict[Any, tuple[Any, Any]], split: bool):
+        super().__init__(deadline)
         self.intervals, self.split, self.regular = intervals, split, False
         self.signs: dict[Any, int] = {}
         self.turned: set[Any] = set()  # polynomials in complex exponentials that are real, by their keys
@@ -53,19 +51,19 @@ class Signs(FieldExtension):
         if self.regular and f.num:
             _, m, rest = content(f.num)
             nonzero = all(self.generators[g].kind in ("i", "turn", "sign", "exp") or self.generator_sign(g) for g, _ in m)
-            if not nonzero or len(rest) > 1 and not self.sign(Frac(rest), strict=True) \
-                    and not all(self.poly_sign(q) and q not in self.weak for q in self.pieces(Frac(rest))[2]):
-                raise NotRegular
+            if not nonzero or len(rest) > 1 and not self.sign(Frac(rest), strict=True):
+                if not all(self.poly_sign(q) and q not in self.weak for q in self.pieces(Frac(rest))[2]):
+                    raise NotRegular
         return super().inverse(f)
 
     def pieces(self, f: Frac) -> tuple[Any, Monomial, dict[Any, int]]:
         """A fraction as number * monomial * powers of irreducible polynomials, by their keys."""
-        if len(f.num) > 60:
+        if len(f.num) > 60 or clock() > self.deadline:
             raise TooLarge
-        number, shared, factors = factor_list(f.num, self.effort, self.i)
+        number, shared, factors = factor_list(f.num, self.i)
         powers = {key(q): n for q, n in factors}
         for d, n in f.den.items():
-            c, m, below = factor_list(dict(d), self.effort, self.i)
+            c, m, below = factor_list(dict(d), self.i)
             number /= Fraction(c) ** n
             shared = monomial_times(shared, monomial_power(m, -n))
             for q, k in below:
@@ -124,7 +122,21 @@ class Signs(FieldExtension):
         made = self.generators[g]
         if made.positive:
             return 1
-        return self.signs.get(key({((g, 1),): 1}))
+        known = self.signs.get(key({((g, 1),): 1}))
+        if known is None and made.kind == "log":
+            low, high = self._reach(made.base) if isinstance(made.base, dict) else (None, None)
+            known = 1 if low is not None and low >= 1 else -1 if high is not None and high <= 1 else None
+        return known
+
+    def _reach(self, p: Poly) -> tuple[Any, Any]:
+        """Bounds of a generator, or of a sum of positive terms that contains a number >= 1."""
+        if len(p) == 1:
+            [(m, c)] = p.items()
+            if c == 1 and len(m) == 1 and m[0][1] == 1:
+                return self.interval(m[0][0])
+        if all(c > 0 for c in p.values()) and p.get(ONE, 0) >= 1 and all(self.generators[g].positive for g in generators(p)):
+            return p[ONE], None
+        return None, None
 
     def interval(self, g: int) -> tuple[Any, Any]:
         """Rational bounds of a real generator; None is infinite."""
@@ -201,9 +213,6 @@ class Signs(FieldExtension):
         """The sign by counting the roots in the interval."""
         exponents = [dict(m).get(g, 0) for m in p]
         scale = lcm(*(Fraction(e).denominator for e in exponents))
-        if max(exponents) * scale > COUNTED:
-            return None
-        self.effort.spend(int(max(exponents) * scale) ** 2)
         if scale > 1 and not self.generators[g].positive or min(exponents) < 0:
             return None
         x = sympy.Dummy()

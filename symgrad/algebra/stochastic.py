@@ -42,8 +42,7 @@ Exact: TypeAlias = "Fraction | Gaussian"
 Number: TypeAlias = "Fraction | Gaussian | Sample"
 
 
-def gaussian(real: Fraction, imag: Fraction) -> Exact:
-    """A complex number, as a `Fraction` if it is real."""
+def _gaussian(real: Fraction, imag: Fraction) -> Exact:
     return Gaussian(real, imag) if imag else real
 
 
@@ -55,7 +54,7 @@ def _times(x: Exact, y: Exact) -> Exact:
     if isinstance(x, Fraction) and isinstance(y, Fraction):
         return x * y
     (a, b), (c, d) = _parts(x), _parts(y)
-    return gaussian(a * c - b * d, a * d + b * c)
+    return _gaussian(a * c - b * d, a * d + b * c)
 
 
 def _inverse(x: Exact) -> Exact:
@@ -63,7 +62,7 @@ def _inverse(x: Exact) -> Exact:
     size = a * a + b * b
     if not size:
         raise Undefined("division by zero")
-    return gaussian(a / size, -b / size)
+    return _gaussian(a / size, -b / size)
 
 
 def _bits(x: Exact) -> int:
@@ -114,8 +113,7 @@ class Arithmetic:
             return x
         parts = [self.context.mpf(part.numerator) / part.denominator for part in _parts(x)]
         value = self.context.mpc(*parts) if parts[1] else parts[0]
-        short = all(p.denominator & (p.denominator - 1) == 0 and (p.numerator // (p.numerator & -p.numerator or 1)).bit_length() <= self.bits
-                    for p in _parts(x))
+        short = all(p.denominator & (p.denominator - 1) == 0 and p.numerator.bit_length() <= self.bits for p in _parts(x))
         return Sample(value, value) if short else self.rounded(value)
 
     def exact_or_sample(self, x: Exact) -> Number:
@@ -157,7 +155,7 @@ class Arithmetic:
         """The sum of numbers."""
         real = sum((_parts(x)[0] for x in terms if not isinstance(x, Sample)), Fraction(0))
         imag = sum((x.imag for x in terms if isinstance(x, Gaussian)), Fraction(0))
-        exact = gaussian(real, imag)
+        exact = _gaussian(real, imag)
         samples = [x for x in terms if isinstance(x, Sample)]
         if not samples:
             return self.exact_or_sample(exact)

@@ -19,7 +19,7 @@ import sympy
 
 from symgrad.algebra.catalogue import has_number
 from symgrad.algebra.evaluating import STEPS, Evaluator, Unknown
-from symgrad.algebra.ladder import certify, rungs
+from symgrad.algebra.ladder import rungs, settle
 from symgrad.algebra.stable_functions import DEFINITIONS, elementary
 from symgrad.algebra.stochastic import Arithmetic, Gaussian, Sample
 from symgrad.carriers.digits import Undecided, Undefined, context, cosh, exponential, sech, sinh, with_bounded_arguments, working_precision
@@ -207,7 +207,7 @@ def accurate_value(expr: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
             with working_precision(digits):
                 return [evaluate(*xs)]
 
-        (found,) = certify(computed, 1, rungs(first, most), right)
+        (found,) = settle(computed, 1, rungs(first, most), right)
         return context.nan if found is None else context.convert(found)
 
     return at

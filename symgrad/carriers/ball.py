@@ -8,11 +8,8 @@ Arb's precision is global; the context manager `precision` sets it temporarily. 
 from __future__ import annotations
 
 import builtins
-import operator
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import reduce as _reduce
 from typing import Any
 
@@ -22,7 +19,7 @@ from flint import acb, arb, ctx
 from symgrad.carriers.ball_matrices import BALL_MATRICES as _BALL_MATRICES
 from symgrad.carriers.cells import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.cells import Cells, fold, logsumexp
-from symgrad.carriers.cells import each as _of_cells
+from symgrad.carriers.cells import each as _each
 from symgrad.carriers.cells import sinc_of_ball as _sinc_of_ball
 from symgrad.carriers.digits import Undecided
 from symgrad.carriers.matrices import of_cells as _matrix_functions
@@ -41,22 +38,11 @@ class Maybe:
 
 
 MAYBE = Maybe()
-_PRECISION = threading.RLock()
-ELEMENTS: dict[Any, Any] = {}  # the function of single balls of each elementwise function of arrays
 
 
-def _each(function: Any, arity: int = 1) -> Any:
-    """A function of balls as a function of arrays of them."""
-    out = _of_cells(function, arity)
-    ELEMENTS[out] = function
-    return out
-
-
-@contextmanager
-def precision(bits: int) -> Iterator[None]:
-    """A context manager that sets the precision of balls in bits, for one thread at a time, since Arb's is global."""
-    with _PRECISION, workprec(ctx, bits):
-        yield
+def precision(bits: int) -> AbstractContextManager[None]:
+    """A context manager that sets the precision of balls in bits."""
+    return workprec(ctx, bits)
 
 
 def _number(x: Any) -> Any:
@@ -71,7 +57,7 @@ def _number(x: Any) -> Any:
 
 
 def _method(name: str) -> Any:
-    return _each(operator.methodcaller(name))
+    return _each(lambda x: getattr(x, name)())
 
 
 # Conditions
@@ -182,8 +168,6 @@ def _smaller(a: Any, b: Any) -> Any:
 def _power(a: Any, b: Any) -> Any:
     if isinstance(a, arb) and isinstance(b, arb) and b.is_exact() and not b.is_integer() and a.is_zero() and b > 0:
         return arb(0)
-    if isinstance(a, arb) and not a.is_exact() and a.mid().is_zero() and b > 0 and isinstance(b, arb) and b.is_exact() and b.is_integer():
-        return arb(0, (a.abs_upper() ** b).upper())  # Arb takes the logarithm of a ball around 0
     return a**b
 
 

@@ -120,11 +120,6 @@ def hermitian_parts() -> Iterator[list[str]]:
         yield seen
 
 
-def reads_hermitian_parts() -> bool:
-    """Whether functions of a Hermitian matrix read its Hermitian part: formulas of them are other ones then."""
-    return _thread.parts is not None
-
-
 def as_the_caller_reads(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function for another thread, in which Hermitian matrices are read as in this one."""
     parts = _thread.parts
@@ -163,7 +158,7 @@ def hermitian_cells(cls: Any, a: Any, conjugate: bool = True) -> Any:
     out, cells, turned = a.copy(), cls.lift(a), cls.lift(a.T)
     turned = cls.carrier.conj(turned) if conjugate else turned
     part = ((cells + turned) / 2).view(np.ndarray)
-    if reads_hermitian_parts():
+    if _thread.parts is not None:
         return np.array(part)
     above = np.triu_indices(len(a), 1)
     out[above] = turned.view(np.ndarray)[above]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symgrad.carriers.digits import precision_restored
 from symgrad.carriers.lapack import hermitian_parts
-from symgrad.checks.aborting import aborted
 from symgrad.checks.checker import Checker
-from symgrad.checks.tolerances import DEFAULT, Tolerances
+from symgrad.checks.cross import compare_floats, cross_check
+from symgrad.checks.measuring import DEFAULT, Tolerances
+from symgrad.compiled import function as compiled
 from symgrad.frameworks.calling import examples_of
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable
 from symgrad.frameworks.naming import is_foreign, name_of
@@ -22,30 +21,27 @@ from symgrad.reports.streams import progress_bar
 __all__ = ["Counterexample", "CrossReport", "Points", "Report", "check", "check_named", "examples_of"]
 
 
-def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None = None, points: int | None = None, effort: float = 1.0,
-          seconds: float | None = None, seed: int = 0, progress: Any = None, rigorous: bool = False, formula: Any = None, domain: Any = None,
-          framework: str | None = None, returns: str | None = None, ulp: float | None = None, atol: float = 0.0, rtol: float = 0.0,
+def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None = None, points: int | None = None, seconds: float = 20.0,
+          seed: int = 0, progress: Any = None, rigorous: bool = False, formula: Any = None, domain: Any = None, framework: str | None = None,
+          returns: str | None = None, ulp: float | None = None, atol: float = 0.0, rtol: float = 0.0,
           range: tuple[float, float] | None = None, compile: bool = False) -> Any:
     """Check the derivatives of a function, up to an order, against SymPy and against fifty digits.
 
     The function is called with named tensors made from the inputs (without any: from `@symgrad.example`, or its defaults), and its derivatives
     up to `order` (1, 2 or 3) are computed in three ways: by the library's pullback in floats; by the same rules in the precise carrier;
     and by `sympy.diff`, of each step of the computation joined by the chain rule and, where it is short, of the whole formula. They are
-    compared at the inputs, at special points, and at `points` random ones (20), drawn with `seed`; all of these are compared. `effort` multiplies
-    what is counted besides: the points from conditions, the work of the symbolic proof, and the tries to simplify a counterexample. So the report is
-    the same on every machine. After `seconds` of the processor, if they are given, the check ends without a verdict ("not checkable").
+    compared at the inputs, at special points, and at `points` random ones (20; at least four, if so many `seconds` of the processor are over),
+    drawn with `seed`. The symbolic comparison may take 3 seconds, or 15 % of `seconds`.
 
     Floats, lists of numbers and float arrays are differentiated by, and ints too unless the parameter is annotated `int` or has an int
     for its default; `wrt` limits that to some names. A result that is an array is weighted by 1, 2, 3, ... and summed.
 
     The report's `verdict` is "proved" (the formulas differ by a literal 0, and numbers agree), "verified" (numbers agree to fifty digits),
-    "imprecise" (digits are lost, of what is printed at the inputs or of what was asked for), "refuted" (with a simple counterexample, perhaps in a
-    branch that floats alone take) or "not checkable" (with the reason). With both positive ones, what is printed at the inputs is right, or a
-    convention that the reason names.
+    "imprecise" (digits that were asked for are lost), "refuted" (with a simple counterexample) or "not checkable" (with the reason).
     `progress` is True for a bar on standard error, False for silence, None for a bar on terminals, or a function of (what, done, total).
 
-    With `rigorous` the value and the derivatives at the given point are also computed in ball arithmetic: the report's `enclosures`
-    are intervals that are certain to hold the true numbers.
+    With `rigorous` the value and the derivatives at the given point are also computed in ball arithmetic, by the extra symgrad[rigorous]:
+    the report's `enclosures` are intervals that are certain to hold the true numbers.
 
     **Digits.** With `ulp`, `atol`, `rtol` or `range`, the floats of the function and of its derivatives are compared with the true numbers, at points
     of every size, too: that is the report's `comparison`. A float may be off by `ulp` (1000) units in the last place (ULP) of the
@@ -69,8 +65,7 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     named. A program that cannot be run so is "imprecise" if it agrees at ordinary points, and the formula's own steps lose as many digits
     wherever it does not.
 
-    With `compile` the function is compiled first (`symgrad.compile`). Of a compiled function the floats of its programs are compared with the
-    true numbers.
+    With `compile` the function is compiled first (`symgrad.compile`), and the floats of its programs are compared with the true numbers.
 
     Raises ValueError for another order, for tolerances without a meaning and for inputs outside the range, TypeError for inputs the function does
     not take, ImportError for `rigorous` without python-flint, and what the function raises at its inputs. Of a function of another system: TypeError
@@ -91,29 +86,22 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     ('imprecise', 'df/dx', ' all of 16, by sub')
     """
     given = inputs or examples_of(function) or ()
-    if compile or "symgrad.compiled.function" in sys.modules:
-        from symgrad.compiled import function as compiled  # on first use, as the comparison with other frameworks below
-
-        function = compiled.compile(function) if compile and not isinstance(function, compiled.CompiledFunction) else function
-        compile = isinstance(function, compiled.CompiledFunction)
     if compile:
+        function = function if isinstance(function, compiled.CompiledFunction) else compiled.compile(function)
         ulp = 1000 if ulp is None and not (atol or rtol or range) else ulp  # so that the floats are compared
     if formula is None and domain is None and framework in (None, "symgrad") and returns is None and not is_foreign(function):
-        return check_named(function, given, order, wrt, points, effort, seconds, seed, progress, rigorous,
-                           tolerances=Tolerances(ulp, atol, rtol, range))
+        return check_named(function, given, order, wrt, points, seconds, seed, progress, rigorous, tolerances=Tolerances(ulp, atol, rtol, range))
     _order(order)
     if rigorous:
         raise ValueError("check: rigorous is for functions of symgrad without formula=, domain= and framework=")
-    from symgrad.checks.cross import cross_check
-
     return cross_check(function, given, formula=formula, order=order, domain=domain, framework=framework, returns=returns, wrt=wrt, points=points,
-                       ulp=ulp, atol=atol, rtol=rtol, range=range, effort=effort, seconds=seconds, seed=seed, progress=progress)
+                       ulp=ulp, atol=atol, rtol=rtol, range=range, seconds=seconds, seed=seed, progress=progress)
 
 
 @precision_restored()
 def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], order: int = 2, wrt: Sequence[str] | None = None,
-                points: int | None = None, effort: float = 1.0, seconds: float | None = None, seed: int = 0, progress: Any = None,
-                rigorous: bool = False, name: str | None = None, tolerances: Tolerances = DEFAULT) -> Report:
+                points: int | None = None, seconds: float = 20.0, seed: int = 0, progress: Any = None, rigorous: bool = False,
+                name: str | None = None, tolerances: Tolerances = DEFAULT) -> Report:
     """`check` of a symgrad function with its inputs as a sequence or as a mapping by name; `name` is the name in the report."""
     _order(order)
     name = name or name_of(function)
@@ -123,17 +111,12 @@ def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
         return Report(name, NOT_CHECKABLE, str(error), order)
     for i in problem.inputs:
         tolerances.refuse(i.name, i.value)
-    start = time.perf_counter()
     with hermitian_parts() as read, progress_bar(progress, name) as tell:
-        checker = Checker(problem, order, 20 if points is None else points, effort, seed, tell, rigorous, tolerances)
-        report = checker.report
-        with aborted(report, seconds):
-            checker.run()
-            if report.ok and tolerances != DEFAULT:
-                from symgrad.checks.cross import compare_floats
-
-                report.add(compare_floats(problem, order, tolerances, list(checker.visited.values()), points, effort, seed, tell))
-    report.seconds = time.perf_counter() - start
+        checker = Checker(problem, order, 20 if points is None else points, seconds, seed, tell, rigorous, tolerances)
+        report = checker.run()
+        if report.ok and tolerances != DEFAULT:
+            left = max(seconds - report.seconds, seconds / 2)
+            report.add(compare_floats(problem, order, tolerances, list(checker.visited.values()), points, left, seed, tell))
     if read:
         report.notes.append(
             f"a matrix is not Hermitian: of {', '.join(read)} the Hermitian part was read, as the derivative has it, not one triangle")

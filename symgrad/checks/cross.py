@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,9 +13,8 @@ import sympy
 
 from symgrad.carriers import symbolic
 from symgrad.carriers.digits import precision_restored
-from symgrad.checks.aborting import aborted
 from symgrad.checks.cross_checker import CrossChecker
-from symgrad.checks.tolerances import Tolerances
+from symgrad.checks.measuring import Tolerances
 from symgrad.frameworks.adapter import Adapter, AdapterOptions
 from symgrad.frameworks.calling import call_of, declared_parameters, flat_names
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, silence
@@ -25,7 +22,6 @@ from symgrad.frameworks.levels import Derivatives, adapter_of
 from symgrad.frameworks.naming import framework_of, name_of, named_framework, owner_of
 from symgrad.graph.domains import REAL
 from symgrad.reference.sources import DifferenceSource, ExpressionSource, RecordedSource
-from symgrad.reports.base import NOT_CHECKABLE, REFUTED
 from symgrad.reports.report import CrossReport
 from symgrad.reports.streams import progress_bar
 from symgrad.sampling.conditions import constants_of_code
@@ -118,15 +114,13 @@ def _check_names(name: str, shapes: Mapping[str, Sequence[int]], fixed: Mapping[
 
 FULL_INPUTS = {2: 8, 3: 4}  # inputs up to which derivatives of an order are compared entry by entry
 DEFAULT_POINTS, DIFFERENCE_POINTS = 100, 24
-SIZES: tuple[tuple[int, ...], ...] = ((1,), (2,), (3,), (7,), (2, 3))  # shapes of arrays for which a formula of each element is compared, too,
-ARRAY_POINTS = 3  # at so many random points
 
 
 @precision_restored()
 def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *, formula: Any = None, order: int = 2, domain: Any = None,
                 framework: str | None = None, returns: str | None = None, wrt: Sequence[str] | None = None, points: int | None = None,
                 ulp: float | None = None, atol: float = 0.0, rtol: float = 0.0, range: tuple[float, float] | None = None,
-                effort: float = 1.0, seconds: float | None = None, seed: int = 0, progress: Any = None, name: str | None = None) -> CrossReport:
+                seconds: float = 20.0, seed: int = 0, progress: Any = None, name: str | None = None) -> CrossReport:
     """Compare a function of any framework, and its derivatives up to an order, with a formula; see `symgrad.check`; `name` is its name in the report.
 
     Raises TypeError and ValueError for invalid inputs, domains, formulas and names; ParseError for text that is not a formula;
@@ -145,24 +139,20 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
     name = name or name_of(function)
     if owner_of(function) is function:
         function = function.apply
-    start, report = time.perf_counter(), CrossReport(name, "", NOT_CHECKABLE, "", order)
-    with aborted(report, seconds), progress_bar(progress, name) as tell:
+    with progress_bar(progress, name) as tell:
         problem = _CrossCheck(function, given, name, inputs, formula, order, domain, framework, returns == "pair", wrt, tolerances)
-        problem.run(report, points, effort, seed, tell)
-    report.seconds = time.perf_counter() - start
-    return report
+        return problem.run(points, seconds, seed, tell)
 
 
 def compare_floats(problem: DifferentiationTask, order: int, tolerances: Tolerances, visited: Sequence[np.ndarray], points: int | None,
-                   effort: float, seed: int, progress: Any) -> CrossReport:
+                   seconds: float, seed: int, progress: Any) -> CrossReport:
     """Compare the floats of a symgrad function with its own formula, at the `visited` points, too."""
     domains = [tolerances.domain(REAL)] * len(problem.names)
     adapter = adapter_of(problem.call, "symgrad", problem.name, AdapterOptions(joined=True))
     report = CrossReport(problem.name, "symgrad", "not checkable", "", order, "its own formula", names=problem.names,
                          domains={i.name: domain_text(domains[0]) for i in problem.inputs})
-    truth = RecordedSource(silence()(problem.run), problem.point)
-    checker = CrossChecker(_derivatives(adapter, order, len(domains), lambda v: room_in(domains, v)), truth, report,
-                           {i.name: i.value for i in problem.inputs}, domains, tolerances, points or DEFAULT_POINTS, effort, seed, progress)
+    checker = CrossChecker(_derivatives(adapter, order, len(domains), lambda v: room_in(domains, v)), RecordedSource(silence()(problem.run)), report,
+                           {i.name: i.value for i in problem.inputs}, domains, tolerances, points or DEFAULT_POINTS, seconds, seed, progress)
     checker.named, checker.visited = constants_of_code(problem.function), visited
     return checker.run()
 
@@ -186,24 +176,20 @@ class _CrossCheck:
         self.call = call_of(function, name, inputs, wrt, named)
         wide = domains_of(domain, self.call.names)
         domains = {n: tolerances.domain(d) for n, d in wide.items()}
-        self.domain_of, self.wide_of, self.sizes, base = domains, wide, SIZES, []
+        self.base = []
         for i in self.call.inputs:
             value = i.value if i.value is not None else np.full(_implied_shape(i.name, named, self.call.names), simple_number(domains[i.name]))
             tolerances.refuse(i.name, np.asarray(value))
             outside = [x for x in np.ravel(value) if float(x) not in domains[i.name]]
             if outside:
                 raise ValueError(f"check: the input {i.name} = {outside[0]:g} lies outside its domain {domain_text(domains[i.name])}")
-            base.append(np.asarray(value))
-        self._set_base(base)
+            self.base.append(value)
+        self.shapes = {i.name: v.shape for i, v in zip(self.call.inputs, self.base)}
+        self.names = flat_names(self.call.names, [v.shape for v in self.base])
+        self.domains, self.wide = ([d[i.name] for i, v in zip(self.call.inputs, self.base) for _ in range(v.size)] for d in (domains, wide))
         self.written = {n: domain_text(d) for n, d in domains.items()}
         self.options = AdapterOptions(joined=True, gradient=given[0] if given else None, hessian=given[1] if given[1:] else None, pair=returned)
         self.framework = named_framework(framework) if framework is not None else self._detect_framework(function)
-
-    def _set_base(self, base: list[np.ndarray]) -> None:
-        self.base, names = base, self.call.names
-        self.shapes = {n: v.shape for n, v in zip(names, base)}
-        self.names = flat_names(names, [v.shape for v in base])
-        self.domains, self.wide = ([d[n] for n, v in zip(names, base) for _ in range(v.size)] for d in (self.domain_of, self.wide_of))
 
     def _detect_framework(self, function: Callable[..., Any]) -> str:
         found = framework_of(function)
@@ -222,59 +208,21 @@ class _CrossCheck:
         """The distances by which the coordinates can move inside their domains and the range; from 0 also to numbers below the range."""
         return np.where(vector == 0, room_in(self.wide, vector), room_in(self.domains, vector))
 
-    def run(self, report: CrossReport, points: int | None, effort: float, seed: int, progress: Any) -> None:
-        """Fill in the report."""
+    def run(self, points: int | None, seconds: float, seed: int, progress: Any) -> CrossReport:
+        """The report."""
         derivatives = self._derivatives(self.framework, self.order)
-        report.framework, report.domains, report.names = self.framework, self.written, self.names
+        report = CrossReport(self.name, self.framework, "not checkable", "", self.order, domains=self.written, names=self.names)
         progress("reading the formula", 0, 1)
         truth, shape = self._reference_source(report, derivatives)
         checker = CrossChecker(derivatives, truth, report, dict(zip(self.call.names, self.base)), self.domains, self.tolerances,
-                               points or (DIFFERENCE_POINTS if isinstance(truth, DifferenceSource) else DEFAULT_POINTS), effort, seed, progress)
-        if not self.sizes:
-            checker.most_special = 1
+                               points or (DIFFERENCE_POINTS if isinstance(truth, DifferenceSource) else DEFAULT_POINTS), seconds, seed, progress)
         checker.named = constants_of_code((self.call.function, self.options.gradient, self.options.hessian))
         if shape is not None:
             levels = derivatives.at(self.base, 0)
             if levels.error is None and tuple(levels.shape) != tuple(shape) and not (_is_single(levels.shape) and _is_single(shape)):
                 raise ValueError(f"check: {self.name} returns an array of shape {list(levels.shape)}, but the formula has the shape {list(shape)}; "
                                  f"{self._advice(levels.shape)}")
-        checker.run()
-        if report.ok and self.sizes and self._is_elementwise():
-            for size in self.sizes:
-                if size not in self.shapes.values() and not self._compare_arrays(report, size, effort, seed, progress):
-                    break
-            if report.ok and report.sizes:
-                report.reason += f"; arrays of the shapes {', '.join(str(list(size)) for size in report.sizes)} agree, too"
-
-    def _is_elementwise(self) -> bool:
-        """Whether the formula is meant for each element, so that arrays of any shape fit: it names arguments as wholes, all of one shape."""
-        shapes = set(self.shapes.values())
-        if self.formula is None or len(shapes) != 1 or self.options.hessian:
-            return False
-        if callable(self.formula) and not isinstance(self.formula, (sympy.Basic, sympy.MatrixBase)):
-            return shapes == {()}
-        elements, shape = _flat_elements(self.formula)
-        return len(elements) == 1 and shape is None and {str(s) for s in _number_atoms(elements[0])} <= {*self.shapes, *self.call.fixed}
-
-    def _compare_arrays(self, report: CrossReport, size: tuple[int, ...], effort: float, seed: int, progress: Any) -> bool:
-        """Compare arrays of a shape at a few points; returns whether further shapes are to be compared: not where one differs, or does not run."""
-        progress("comparing arrays", len(report.sizes), len(SIZES))
-        found = CrossReport(self.name, self.framework, NOT_CHECKABLE, "", self.order)
-        try:
-            other = copy.copy(self)
-            other._set_base([np.resize(v, size) for v in self.base])
-            other.sizes = ()
-            other.run(found, ARRAY_POINTS, effort, seed, progress)
-        except (TypeError, ValueError, NotCheckable):  # a function of single numbers, or one that is not meant for each element
-            return False
-        if found.verdict == NOT_CHECKABLE:
-            return False
-        report.sizes.append(size)
-        if found.verdict == REFUTED:
-            report.verdict, report.counterexample, report.names = REFUTED, found.counterexample, found.names
-            report.reason = f"for arrays of shape {list(size)}, {found.reason}"
-            report.agreements = found.agreements
-        return found.verdict != REFUTED
+        return checker.run()
 
     def _advice(self, shape: Sequence[int]) -> str:
         arrays = [n for n, s in self.shapes.items() if s]
@@ -288,7 +236,7 @@ class _CrossCheck:
             try:
                 problem = self._record(lambda values: self._own_formula([values[n] for n in self.call.names]))
                 report.against = "its own formula, which symgrad recorded"
-                return RecordedSource(silence()(problem.run), problem.point), None
+                return RecordedSource(silence()(problem.run)), None
             except Exception:  # a function of another framework can raise anything for tensors of symgrad
                 report.against = "finite differences of the function itself, order by order"
                 report.notes.append("there is no formula: each order was compared with finite differences of the order below")
@@ -296,7 +244,7 @@ class _CrossCheck:
         if callable(self.formula) and not isinstance(self.formula, (sympy.Basic, sympy.MatrixBase)):
             report.against = f"the function {name_of(self.formula)}"
             problem, shape = self._formula_of_function(self.formula)
-            return RecordedSource(silence()(problem.run), problem.point), shape
+            return RecordedSource(silence()(problem.run)), shape
         fixed = {n: v for n, v in self.call.fixed.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
         expressions, shape = expressions_of(self.formula, self.shapes, fixed)
         for e in expressions:
@@ -348,7 +296,7 @@ class _CrossCheck:
         recorded.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in self.call.names])  # type: ignore[attr-defined]
         problem = DifferentiationTask(recorded, dict(zip(self.call.names, self.base)), self.call.names)
         with silence():
-            how = problem.graph_mismatch(problem.run(problem.point, named=True))
+            how = problem.departure(problem.run(problem.point, named=True))
         if how is not None:
             raise NotCheckable(f"its recorded graph is not the function: {how}")
         return problem

@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import mpmath
 import numpy as np
 
-from symgrad.algebra.limits import poll
+from symgrad.algebra.limits import Budget
 from symgrad.carriers.digits import Undecided, Undefined
-from symgrad.checks.comparing import MAX_DEFINED_INPUTS
-from symgrad.checks.definition import EXISTS, JUMP, KINK, ONE_SIDED, Definition, Limit
-from symgrad.checks.measuring import Features, Measure, hint, is_ordinary, is_worse
-from symgrad.checks.repeating import are_equal, reason, require_no_chance, require_same
-from symgrad.checks.tolerances import Tolerances
-from symgrad.frameworks.differentiation_task import NotCheckable
-from symgrad.frameworks.levels import Derivatives, Levels, ShadowDerivatives
+from symgrad.checks.measuring import Features, Measure, Tolerances, hint, is_ordinary, is_worse
+from symgrad.frameworks.differentiation_task import NotCheckable, generators_restored, seed_generators
+from symgrad.frameworks.levels import Derivatives, Levels, ShadowValues
 from symgrad.graph.domains import Domain
-from symgrad.reference.sources import DifferenceSource, ReferenceNumber, ReferenceValues, Source
+from symgrad.reference.sources import DifferenceSource, ReferenceValues, Source
 from symgrad.reference.template import NoFormula
-from symgrad.reports.base import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED, at, first_line, label, message_of, number, pair, ulp_text
+from symgrad.reports.base import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED, at, first_line, message_of, number, pair, ulp_text
 from symgrad.reports.report import Agreement, CrossReport, Finding
 from symgrad.sampling.conditions import boundary_numbers, numbers_around
 from symgrad.sampling.points import NORMAL, as_point, draw_points, edge_points, flat, shrink_values, weight
@@ -31,9 +26,7 @@ MAX_CONSTANTS = 12  # constants of the source
 MAX_CONSTANT_INPUTS = 4  # inputs that are set to these numbers
 SHADOW_DIGITS = 65, 400  # numbers of digits of the shadow execution
 REPEATED_CALLS = 4  # calls at one point, before and after all others: where chance has few outcomes, as in dropout of a sum, two calls often agree
-ENOUGH = 8  # points at which a function must agree where none is ordinary
-SHOWN = 3  # conventions that the notes name
-SHRINKING = 60  # points that are tried to simplify a counterexample
+MIN_RANDOM_POINTS = 8  # random points that are compared even after the time is used up
 Progress = Callable[[str, int, int], None]
 
 
@@ -41,19 +34,17 @@ class CrossChecker:
     """One cross-check; `run` returns the report. `domains` has one domain per element of the inputs, `base` is the given point by argument."""
 
     def __init__(self, derivatives: Derivatives, truth: Source, report: CrossReport, base: Mapping[str, np.ndarray], domains: Sequence[Domain],
-                 tolerances: Tolerances, points: int, effort: float, seed: int, progress: Progress):
+                 tolerances: Tolerances, points: int, seconds: float, seed: int, progress: Progress):
         self.derivatives, self.truth, self.report, self.domains = derivatives, truth, report, list(domains)
         self.adapter, self.arguments, self.base = derivatives.adapter, list(base), list(base.values())
-        self.requested, self.effort, self.seed, self.progress = points, effort, seed, progress
-        self.measure = Measure(report.names, tolerances, self._inputs_by_name, self.shadow_values, self._truths_at)
-        self.programs: dict[tuple[bytes, int], dict[int, ShadowDerivatives | None]] = {}
-        self.conventions: dict[str, tuple[np.ndarray, Limit]] = {}  # derivatives that do not exist, with the first point of each
+        self.requested, self.seed, self.progress = points, seed, progress
+        self.budget = Budget(seconds)
+        self.measure = Measure(report.names, tolerances, self._inputs_by_name, self._shadow_values)
+        self.programs: dict[tuple[bytes, int], dict[int, ShadowValues | None]] = {}
         self.found: dict[int, list[tuple[np.ndarray, Finding]]] = {k: [] for k in range(report.order + 1)}
 
-    levels = Levels()  # of the point that was compared last
     named: Sequence[float] = ()  # constants in the function's source
     visited: Sequence[np.ndarray] = ()  # further points
-    most_special: int | None = None  # special points, if they are limited
 
     def run(self) -> CrossReport:
         """The report."""
@@ -69,6 +60,7 @@ class CrossChecker:
             self._set_verdict()
         except (NotCheckable, NoFormula, NotImplementedError) as error:
             report.verdict, report.reason = NOT_CHECKABLE, str(error)
+        report.seconds = self.budget.spent
         return report
 
     # One point
@@ -80,63 +72,25 @@ class CrossChecker:
     def _derivatives_at(self, vector: np.ndarray, order: int | None = None) -> Levels:
         return self.derivatives.at(as_point(self.base, vector), self.report.order if order is None else order)
 
-    def _truths_at(self, vector: np.ndarray) -> ReferenceValues:
-        """The reference values at a point. Raises Undefined where there are none."""
+    def _reference_values(self, vector: np.ndarray) -> ReferenceValues:
         return self.truth.reference_values(as_point(self.base, vector), self.report.order, self.derivatives.full, self.derivatives.direction)
-
-    def compared(self, vector: np.ndarray, order: int) -> tuple[dict[int, Finding], ReferenceValues, dict[tuple[int, ...], Limit]]:
-        """The worst finding of each order at a point, the reference values, and the derivatives that do not exist. Raises Undefined."""
-        truths = self._truths_at(vector)
-        if not truths.kink and truths.order == self.report.order or vector.size > MAX_DEFINED_INPUTS or isinstance(self.truth, DifferenceSource):
-            self.levels = self._derivatives_at(vector, min(truths.order, order))
-            return self.measure.findings(vector, self.levels, truths), truths, {}
-        levels, known, missing = self._derivatives_at(vector, order), 0 if truths.kink else truths.order, {}
-        self.levels = levels
-        entries = [e for e in truths.entries if e.order <= known]
-
-        for index, limit in Definition(vector, self.truth.oracle_at).derivatives(min(self.report.order, max(self.derivatives.full, 1))):
-            values = levels.values.get(len(index))
-            claimed = mpmath.nan if values is None else mpmath.mpf(float(values[index]))
-            if len(index) <= known:
-                continue
-            if limit.kind == EXISTS or limit.kind == ONE_SIDED and mpmath.isfinite(claimed):
-                entries.append(ReferenceNumber(len(index), index, False, claimed if limit.agrees(claimed) else limit.value))
-            else:
-                missing[index] = limit
-        found = ReferenceValues(entries)
-        return self.measure.findings(vector, levels, found), found, missing
-
-    def _compared_twice(self, vector: np.ndarray, order: int) -> tuple[dict[int, Finding], ReferenceValues, dict[tuple[int, ...], Limit]]:
-        """As `compared`. Raises NotCheckable if what differs from the reference values is not the same in another call."""
-        found = self.compared(vector, order)
-        if any(not f.agrees for f in found[0].values()):
-            self._require_same_derivatives(vector, self.levels)
-        return found
 
     def _findings_at(self, vector: np.ndarray) -> dict[int, Finding] | None:
         """The worst finding of each order at a point; None if the formula has no value there."""
         points = self.report.points
         try:
-            findings, truths, missing = self._compared_twice(vector, self.report.order)
+            truths = self._reference_values(vector)
         except Undecided:
             points.singular += 1
             return None
         except Undefined:
             points.outside += 1
             return None
-        for index, limit in missing.items():
-            if limit.kind in (KINK, JUMP):
-                self.conventions.setdefault(label(len(index), index, self.report.names), (vector, limit))
-        kink = truths.kink or any(limit.kind in (KINK, JUMP) for limit in missing.values())
-        points.kinks += kink
-        points.singular += not kink and (truths.order < self.report.order or bool(missing))
-        if isinstance(self.truth, DifferenceSource) and np.isinf(truths.bounds.get(1, np.zeros(1))).any():
-            poles = [order for order, f in findings.items() if order and f.kind == "not finite"]  # beside a pole, or where the value jumps
-            points.singular += bool(poles)
-            findings = {order: f for order, f in findings.items() if order not in poles}
-        return findings
+        points.kinks += truths.kink
+        points.singular += truths.order < self.report.order and not truths.kink
+        return self.measure.findings(vector, self._derivatives_at(vector, truths.order), truths)
 
-    def shadow_values(self, vector: np.ndarray, order: int) -> Iterator[ShadowDerivatives | None]:
+    def _shadow_values(self, vector: np.ndarray, order: int) -> Iterator[ShadowValues | None]:
         """The shadow values of the program up to an order, with increasing numbers of digits; None if it has no shadow execution."""
         key = vector.tobytes(), order
         if key not in self.programs:
@@ -154,45 +108,49 @@ class CrossChecker:
         vector = flat(self.base)
         self.first = before or self._derivatives_at(vector)
         for _ in range(REPEATED_CALLS):
-            self._require_same_derivatives(vector, self.first)
-        if before is None:
-            self._require_no_chance(vector)
+            second = self._derivatives_at(vector)
+            for k, value in self.first.values.items():
+                again = second.values.get(k)
+                if again is not None and not np.array_equal(value, again, equal_nan=True):
+                    raise NotCheckable(self._unrepeatable_reason(vector, k, value, again))
+            if self.budget.used(0.1 if before is None else 1.0):
+                break
 
-    def _require_same_derivatives(self, vector: np.ndarray, first: Levels) -> None:
-        """Raise NotCheckable if a call gives other derivatives than the first one."""
-        second = self._derivatives_at(vector, max(first.values, default=0))
-        for k, value in first.values.items():
-            again = second.values.get(k)
-            if again is not None and not are_equal(value, again):
-                raise NotCheckable(reason(lambda k=k: self._derivatives_at(vector).values.get(k), value, again,  # type: ignore[misc]
-                                          self.report.function, _name_of_order(k)))
-
-    def _require_no_chance(self, vector: np.ndarray) -> None:
-        order = min(self.first.values, default=None)
-        if order is not None:
-            require_no_chance(lambda: self._derivatives_at(vector, order).values.get(order), self.report.function, _name_of_order(order))
+    def _unrepeatable_reason(self, vector: np.ndarray, k: int, value: np.ndarray, again: np.ndarray) -> str:
+        later = [self._derivatives_at(vector).values.get(k) for _ in range(2 * REPEATED_CALLS)]
+        changing = not all(_are_equal(later[0], found) for found in later[1:])
+        results = []
+        with generators_restored():
+            for _ in range(2):
+                seed_generators()
+                results.append(self._derivatives_at(vector).values.get(k))
+        is_random = changing and _are_equal(*results)
+        what = "value" if k == 0 else "gradient" if k == 1 else f"derivative of order {k}"
+        cause = ("is random: with the same seed it gives the same; draw outside it and pass what was drawn as an argument, or fix the seed inside it"
+                 if is_random else "keeps a state that its calls change; pass it as an argument, or make it anew in every call")
+        place = np.flatnonzero(np.ravel(value) != np.ravel(again))[0]
+        return (f"two calls at the same point gave the {what} {np.ravel(value)[place]:.10g} and {np.ravel(again)[place]:.10g}: "
+                f"{self.report.function} {cause}")
 
     def _compare_all(self) -> None:
         base = flat(self.base)
-        places = boundary_numbers(self.truth.expressions[:4], self.report.names, base)[:int(MAX_CONDITION_POINTS * self.effort)]
+        places = boundary_numbers(self.truth.expressions[:4], self.report.names, base)[:MAX_CONDITION_POINTS]
         places += [(k, x) for x in numbers_around(self.named, MAX_CONSTANTS) for k in range(min(base.size, MAX_CONSTANT_INPUTS))]
-        limit = self.most_special or MAX_SPECIAL_POINTS + MAX_SPECIAL_POINTS // 3 * (base.size > 1) + len(places)
+        limit = MAX_SPECIAL_POINTS + MAX_SPECIAL_POINTS // 3 * (base.size > 1) + len(places)
         edges = [*edge_points(self.domains, base, places, limit, self.adapter.subnormals), *self.visited]
         others = draw_points(self.domains, self.requested, self.seed)
-        vectors = [flat(as_point(self.base, v)) for v in (*edges, *others)]  # rounded to the dtypes of the inputs
-        inside = [all(x in d for x, d in zip(v, self.domains)) for v in vectors]
-        self.report.points.planned = sum(inside)
-        for k, vector in enumerate(vectors):
-            if not inside[k]:
-                continue
-            poll()
+        total = len(edges) + len(others)
+        for k, vector in enumerate([*edges, *others]):
             at_random = k >= len(edges)
-            self.progress("comparing points", k, len(vectors))
-            if 0 in self.first.values:
-                calls = [lambda vector=vector: self._derivatives_at(vector, 0).values.get(0)] * 2
-                value = calls[0]()
-                if value is not None:
-                    require_same(calls[1], value, self.report.function)
+            if self.budget.used() and self.report.points.random >= min(MIN_RANDOM_POINTS, self.requested):
+                self.report.notes.append(f"the time was over after {k} of {total} points")
+                break
+            if not at_random and self.budget.used(0.6):
+                continue
+            vector = flat(as_point(self.base, vector))  # rounded to the dtypes of the inputs
+            if not all(x in d for x, d in zip(vector, self.domains)):
+                continue
+            self.progress("comparing points", k, total)
             findings = self._findings_at(vector)
             if findings is None:
                 continue
@@ -212,8 +170,6 @@ class CrossChecker:
                                f"({', '.join(f'{n} in {d}' for n, d in report.domains.items())}); give a domain where it is defined")
         # The order at which the function raises at every point, and which it therefore does not implement
         refused = next((order for order, found in self.found.items() if found and all(f.kind == "raises" for _, f in found)), None)
-        report.notes += [f"at {at(self._inputs_by_name(vector))} {name} is a convention, it is {limit.text}"
-                         for name, (vector, limit) in list(self.conventions.items())[:SHOWN]]
         features = Features(report.names, self.truth.expressions)
         below = True
         for order in range(report.order + 1):
@@ -279,10 +235,11 @@ class CrossChecker:
         report = self.report
         vector, finding = self._simplest(wrong)
         latest = {vector.tobytes(): finding}
+        budget = Budget(3.0)
 
         def refutes(candidate: np.ndarray) -> bool:
             candidate = flat(as_point(self.base, candidate))
-            if not all(x in d for x, d in zip(candidate, self.domains)):
+            if budget.used() or not all(x in d for x, d in zip(candidate, self.domains)):
                 return False
             self.progress("simplifying the point", len(latest), len(latest) + 1)
             found = self._finding_at(candidate, wrong.order)
@@ -293,7 +250,7 @@ class CrossChecker:
             latest[candidate.tobytes()] = found
             return True
 
-        vector = flat(as_point(self.base, shrink_values(vector, refutes, int(SHRINKING * self.effort))))
+        vector = flat(as_point(self.base, shrink_values(vector, refutes, 60)))
         first = latest[vector.tobytes()]
         if self.adapter.compiled:
             self.adapter.compiled = False
@@ -314,28 +271,28 @@ class CrossChecker:
         if f.kind == "not finite":
             return f"{quantity} is {f.value:g}, where the true one is {number(f.truth)}"
         value, truth = pair(f.value, f.truth)
-        distance = f": {ulp_text(f.ulp)} ULP away, where {ulp_text(f.bound)} are allowed" if np.isfinite(f.ulp) else ""
-        return f"{quantity} is {value}, but the true one is {truth}{distance}"
+        return f"{quantity} is {value}, but the true one is {truth}: {ulp_text(f.ulp)} ULP away, where {ulp_text(f.bound)} are allowed"
 
     def _finding_at(self, vector: np.ndarray, order: int) -> Finding | None:
         """The worst finding of an order at a point, without counting the point in the report."""
         try:
-            return self._compared_twice(vector, order)[0].get(order)
+            truths = self._reference_values(vector)
         except Undefined:
             return None
+        return self.measure.findings(vector, self._derivatives_at(vector, min(truths.order, order)), truths).get(order)
 
 
-def _name_of_order(order: int) -> str:
-    return "value" if order == 0 else "gradient" if order == 1 else f"derivative of order {order}"
+def _are_equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    return a is not None and b is not None and np.array_equal(a, b, equal_nan=True)
 
 
 def _mostly_agrees(found: Sequence[tuple[np.ndarray, Finding]]) -> bool:
-    """Whether the function agrees at most ordinary points, or at `ENOUGH` others if none is ordinary.
+    """Whether the function agrees at most ordinary points, or at `MIN_RANDOM_POINTS` others if none is ordinary.
 
     Only then are disagreements at other points classified as lost digits.
     """
     ordinary = [f.agrees for v, f in found if is_ordinary(v)]
-    return 2 * sum(ordinary) > len(ordinary) if ordinary else sum(f.agrees for _, f in found) >= ENOUGH
+    return 2 * sum(ordinary) > len(ordinary) if ordinary else sum(f.agrees for _, f in found) >= MIN_RANDOM_POINTS
 
 
 def _agreement_text(orders: Sequence[int]) -> str:

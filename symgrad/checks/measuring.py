@@ -6,6 +6,8 @@ import contextlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import mpmath
@@ -13,18 +15,29 @@ import numpy as np
 import sympy
 
 from symgrad.algebra.ladder import condition
-from symgrad.carriers.digits import Undefined
-from symgrad.checks.saturated import ROUNDINGS, points_beside
-from symgrad.checks.tolerances import Tolerances
+from symgrad.autograd.context import FunctionNode
+from symgrad.autograd.formulas import declares_another
 from symgrad.dtypes.ulp import Ulp, ulp_of
+from symgrad.engine.recording import core
+from symgrad.factories.creation import tensor
 from symgrad.frameworks.calling import flat_names
-from symgrad.frameworks.levels import Levels, ShadowDerivatives
-from symgrad.reference.accuracy import FACTOR, RoundedEvaluation
+from symgrad.frameworks.differentiation_task import silence
+from symgrad.frameworks.levels import Levels, ShadowValues
+from symgrad.graph.derivative import DerivativeNode
+from symgrad.graph.domains import Domain, Interval
+from symgrad.graph.node import Leaf, Node
+from symgrad.graph.order import upstream
+from symgrad.reference.accuracy import RoundedEvaluation
+from symgrad.reference.exact import Exact, agreement
+from symgrad.reference.run import Run
 from symgrad.reference.sources import MARGIN, VAGUE, ReferenceNumber, ReferenceValues
 from symgrad.reports.base import first_line, label, message_of
 from symgrad.reports.report import Agreement, Finding
+from symgrad.sampling.domain_reader import domain_text
 from symgrad.symbolic.conversion import from_sympy
 from symgrad.system.restoring import workdps
+
+DEFAULT_ULP = 1000.0
 
 
 def is_worse(a: Finding, b: Finding) -> bool:
@@ -37,6 +50,66 @@ def is_worse(a: Finding, b: Finding) -> bool:
     return (a.wrong, not a.agrees, a.kind == "raises", a.ulp) > (b.wrong, not b.agrees, b.kind == "raises", b.ulp)
 
 
+def _is_real(x: Any) -> bool:
+    return isinstance(x, Real) and not isinstance(x, bool)
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """The allowed error of a number, in ULP (1000 by default) and as `atol` + `rtol` times its size; `range` has the least and the largest size of
+    an input. Raises ValueError for invalid numbers.
+    """
+
+    ulp: float | None = None
+    atol: float = 0.0
+    rtol: float = 0.0
+    range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        expected = {"ulp": "a positive number, how many units in the last place an error may have",
+                    "atol": "a number that is not negative, the absolute error that is allowed besides",
+                    "rtol": "a number that is not negative, the error relative to the truth that is allowed besides"}
+        for name, what in expected.items():
+            value = getattr(self, name)
+            if not (value is None and name == "ulp" or _is_real(value) and (0 <= value if name != "ulp" else 0 < value) and value < np.inf):
+                raise ValueError(f"check: {name} is {value!r}; expected {what}")
+        ends = self.range
+        if ends is not None and not (isinstance(ends, (tuple, list)) and len(ends) == 2 and all(map(_is_real, ends)) and 0 <= ends[0] < ends[1]):
+            raise ValueError(f"check: range is {ends!r}; expected (least, largest), the sizes that the numbers of a point may have, "
+                             f"such as (1e-100, 1e100)")
+
+    @property
+    def units(self) -> float:
+        """The allowed error in units in the last place."""
+        return DEFAULT_ULP if self.ulp is None else self.ulp
+
+    def inside(self, vector: np.ndarray) -> np.ndarray:
+        """The point clipped to the range."""
+        return vector if self.range is None else np.where(vector == 0, vector, np.copysign(np.clip(np.abs(vector), *self.range), vector))
+
+    def refuse(self, name: str, value: np.ndarray) -> None:
+        """Raise ValueError for an input outside the range."""
+        outside = value[value != self.inside(value)]
+        if outside.size:
+            raise ValueError(f"check: the input {name} = {float(outside[0]):g} lies outside range={self.range!r}; give one inside, or a wider range")
+
+    def domain(self, domain: Domain) -> Domain:
+        """The part of a domain inside the range. Raises ValueError if it is empty."""
+        if self.range is None:
+            return domain
+        low, high = self.range
+        bands = [Interval(-high, -low), Interval(0.0, 0.0), Interval(low, high)] if low else [Interval(-high, high)]
+        meets = [(i, max(i.low, b.low), min(i.high, b.high)) for i in domain.intervals for b in bands]
+        parts = [Interval(a, b, i.open_low and a == i.low, i.open_high and b == i.high) for i, a, b in meets if a <= b]
+        parts = [p for p in parts if p.low < p.high or p.low in p and p.low not in domain.excluded]
+        if not parts:
+            raise ValueError(f"check: range is {self.range!r}, in which the domain {domain_text(domain)} has no number; give a wider one")
+        return Domain(domain.name, tuple(parts), domain.excluded, domain.integer)
+
+
+DEFAULT = Tolerances()
+
+
 class Measure:
     """Findings from the values of a function and the reference values.
 
@@ -46,15 +119,15 @@ class Measure:
     """
 
     def __init__(self, names: Sequence[str], tolerances: Tolerances, point_of: Callable[[np.ndarray], dict[str, Any]],
-                 program: Callable[[np.ndarray, int], Iterator[ShadowDerivatives | None]], truths_at: Callable[[np.ndarray], ReferenceValues]):
-        self.names, self.tolerances, self.point_of, self.program, self.truths_at = names, tolerances, point_of, program, truths_at
+                 program: Callable[[np.ndarray, int], Iterator[ShadowValues | None]]):
+        self.names, self.tolerances, self.point_of, self.program = names, tolerances, point_of, program
 
     def findings(self, vector: np.ndarray, levels: Levels, truths: ReferenceValues) -> dict[int, Finding]:
         """The worst finding of each order that can be compared."""
         kind = ulp_of(levels.dtype)
         rounded = RoundedEvaluation(truths, kind)
         out: dict[int, Finding] = {}
-        absolute_condition: list[Any] | None = None
+        movement: list[Any] | None = None
         with workdps(mpmath.mp, 60):
             scale = max((abs(t.value) for t in truths.entries if mpmath.isfinite(t.value)), default=mpmath.mpf(0))
             for k, t in enumerate(truths.entries):
@@ -75,24 +148,22 @@ class Measure:
                 if slack is not None and not slack <= VAGUE * max(abs(t.value), scale * kind.epsilon):
                     continue
                 distance = abs(mpmath.mpf(value) - t.value) if np.isfinite(value) else mpmath.inf
-                if absolute_condition is None and not distance <= self.tolerances.units * kind.unit(t.value):
-                    absolute_condition = truths.absolute_condition()
-                moved = mpmath.mpf(0) if absolute_condition is None else absolute_condition[k]
+                if movement is None and not distance <= self.tolerances.units * kind.unit(t.value):
+                    movement = truths.movement()
+                moved = mpmath.mpf(0) if movement is None else movement[k]
                 found, allowed = self._finding(t, value, distance, moved, scale, kind, slack, where, vector)
                 if not found.agrees:
-                    self._explain(found, t, rounded, self.program(vector, t.order), allowed, vector)
+                    self._explain(found, t, rounded, self.program(vector, t.order), allowed)
                 if t.order not in out or is_worse(found, out[t.order]):
                     out[t.order] = found
         return out
 
-    def _explain(self, found: Finding, t: ReferenceNumber, rounded: RoundedEvaluation, program: Iterator[ShadowDerivatives | None],
-                 allowed: Any, vector: np.ndarray) -> None:
+    def _explain(self, found: Finding, t: ReferenceNumber, rounded: RoundedEvaluation, program: Iterator[ShadowValues | None], allowed: Any) -> None:
         """Determine whether an error is a loss of digits: by the shadow values of the program, or by the rounded steps of the formula."""
-        followed = departed = False
+        followed = False
         for exact in program:
             if exact is None:
                 break
-            departed = exact.shadow.departed
             number = exact.values[t.order][t.index]
             followed |= number != found.value
             truth = exact.differences[t.index] if exact.differences is not None else t.value
@@ -100,22 +171,11 @@ class Measure:
                 continue
             if abs(number - found.value) <= allowed:  # the difference quotients lost the digits
                 found.kind, found.truth = "agrees", float(truth)
-            elif _is_rounding(exact, t, number, found.value, float(rounded.kind.epsilon)):
+            else:
                 found.explained, found.by, found.operation = True, "program", exact.shadow.culprit
             return
-        if departed:  # floats take another branch: explained where that is the right one next to the point
-            found.explained, found.by = self._is_right_beside(vector, found.value, t, allowed, float(rounded.kind.epsilon)), "program"
-        elif not followed and rounded.explain(t, found.value):
+        if not followed and rounded.explain(t, found.value):
             found.explained, found.by = True, "formula"
-
-    def _is_right_beside(self, vector: np.ndarray, value: float, t: ReferenceNumber, allowed: Any, epsilon: float) -> bool:
-        """Whether a value is the reference value at a point whose distance rounding explains, or between those of such points."""
-        known = [t.value]
-        for near in points_beside(vector, epsilon):
-            with contextlib.suppress(Undefined):
-                known += [e.value for e in self.truths_at(near).entries if (e.order, e.index) == (t.order, t.index)]
-        allowed += 4 * ROUNDINGS * epsilon * max(map(abs, known))
-        return bool(min(known) - allowed <= value <= max(known) + allowed)
 
     def _finding(self, t: Any, value: float, distance: Any, moved: Any, scale: Any, kind: Ulp, slack: float | None, where: str,
                  vector: np.ndarray) -> tuple[Finding, Any]:
@@ -137,15 +197,6 @@ class Measure:
                        condition(t.value, moved) if size else 1.0, word), allowed
 
 
-def _is_rounding(exact: ShadowDerivatives, t: ReferenceNumber, number: Any, value: float, epsilon: float) -> bool:
-    """Whether rounding makes a float of the program as different from its number in many digits as it is."""
-    if exact.shadow.culprit or exact.shadow.out_of_range or not np.isfinite(value):
-        return True
-    moved = (exact.perturbed(epsilon, seed) for seed in range(SAMPLES))
-    return any(run is None or abs(value - number) <= FACTOR * abs(run.values[t.order][t.index] - number) for run in moved)
-
-
-SAMPLES = 3  # runs of a program with rounded operations
 MAX_PARTS, MAX_OPERATIONS = 10, 6  # parts of a formula that are examined, and operations in one
 ORDINARY = 0.01, 10.0  # magnitudes of ordinary numbers
 MIN_WRONG_SHARE = 0.9  # the part of the ordinary points from which on an order counts as wrong everywhere
@@ -259,3 +310,52 @@ def _likely_cause(framework: str) -> str:
     if framework in ("jax", "autograd"):
         return "the rule takes something for a constant, as stop_gradient does"
     return "the gradient takes something for a constant"
+
+
+MAX_CALLS = 3  # of one op that are checked
+
+
+def find_wrong_op(run: Run, order: int) -> tuple[str, int] | None:
+    """The first op whose derivative differs from SymPy's, and the order; None if every op is right where it was called.
+
+    Order 0 is for a Function whose declared formula has another value than its forward. An op that is right at order 1 and wrong at
+    order 2 has a rule that calls another op, and that one is wrong.
+    """
+    for node in upstream([run.root]):
+        if isinstance(node, FunctionNode) and declares_another(node):
+            return str(node.op.name), 0
+    for k in range(1, order + 1):
+        seen: dict[Any, int] = {}
+        for node in upstream([run.root]):
+            if isinstance(node, (Leaf, DerivativeNode)):
+                continue
+            seen[node.op] = seen.get(node.op, 0) + 1
+            if seen[node.op] <= MAX_CALLS and _is_wrong(node, k):
+                return str(node.op.name), k
+    return None
+
+
+def _is_wrong(node: Node, order: int) -> bool:
+    try:
+        with silence():
+            alone = _run_alone(node)
+            _, culprit = agreement(Exact(alone, order, np.arange(1.0, 1 + sum(t.numel() for t in alone.leaves)), replay=True))
+    except Exception:  # an op that cannot be checked alone is skipped
+        return False
+    return culprit is not None and culprit.order == order
+
+
+def _run_alone(node: Node) -> Run:
+    """A run of this op alone, with its float arguments as leaves."""
+    args, count = node.args or (), len(node.parents)
+    leaves: list[Any] = []
+    operands: list[Any] = []
+    for a, p in zip(args, node.parents):
+        if p is not None and a.dtype.kind not in "biu":
+            leaves.append(tensor(np.array(a), dtype=a.dtype, requires_grad=True))
+            operands.append(leaves[-1])
+        else:
+            operands.append(tensor(a) if isinstance(a, (np.ndarray, np.generic)) else a)
+    y = core(node.op)(*((operands,) if node.op.arity is None else operands), *args[count:])
+    weights = np.arange(1, y.numel() + 1, dtype=y.value.dtype).reshape(y.shape)
+    return Run(leaves, (y * tensor(weights)).sum(), None)

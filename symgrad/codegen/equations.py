@@ -17,9 +17,9 @@ from symgrad.engine.traced import traced
 from symgrad.formulas.expressions import equations as equations_of_tensor
 from symgrad.graph.op import REGISTRY
 from symgrad.graph.order import reached
-from symgrad.symbolic.carrier_function import Call
 from symgrad.symbolic.catalogue import plan
 from symgrad.symbolic.conversion import FormulaFunction
+from symgrad.symbolic.kept import Call
 from symgrad.symbolic.parameters import Parameter, formulas_of, parameters_of
 from symgrad.symbolic.tracing import Trace, cells_of, checked_trace, with_conditions
 from symgrad.trees import LEAF, Spec

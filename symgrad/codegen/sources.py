@@ -16,7 +16,7 @@ from symgrad.codegen.equations import EquationResult, Equations, equations_of
 from symgrad.codegen.languages import C, Jax, NumPy, SourcePrinter, Torch
 from symgrad.codegen.printers import argument_names, recorded
 from symgrad.codegen.texts import Text
-from symgrad.symbolic.carrier_function import Unknown
+from symgrad.symbolic.kept import Unknown
 from symgrad.symbolic.parameters import identifiers
 from symgrad.symbolic.programs import Place, Writer
 

@@ -260,7 +260,6 @@ class Escapes(Recorder):
     def __init__(self) -> None:
         self.lines: dict[str, None] = {}
         self.truths: list[bool] = []
-        self.branches: list[Node] = []
 
     def escape(self, tensor: Any, shared: bool = False) -> None:
         """Note the conversion and its line."""
@@ -278,9 +277,8 @@ class Escapes(Recorder):
         self.escape(tensor)
 
     def branch(self, node: Node, truth: bool) -> None:
-        """Keep the truth value and its node."""
+        """Keep the truth value."""
         self.truths.append(truth)
-        self.branches.append(node)
 
     def __str__(self) -> str:
         """The conversions and their lines."""
@@ -295,7 +293,7 @@ def observing() -> Iterator[Escapes]:
         yield found
 
 
-def graph_mismatch(here: Any, call: Callable[[list[np.ndarray]], Any], far: bool = False) -> str | None:
+def departure(here: Any, call: Callable[[list[np.ndarray]], Any], far: bool = False) -> str | None:
     """How the graph of a call differs from the function around its point, by further calls beside it; None where it is the function.
 
     A call has the node of its result as `root`, those of its inputs as `nodes`, and its `escapes`.
@@ -313,10 +311,8 @@ def graph_mismatch(here: Any, call: Callable[[list[np.ndarray]], Any], far: bool
                 yield difference(here, other)
 
     values = [leaf.value for leaf in here.nodes]
-    how = None
-    for how in found([_beside(v, sign) for v in values] for sign in (1, -1)):
-        if how is None:
-            break
+    beside = list(found([_beside(v, sign) for v in values] for sign in (1, -1)))
+    how = beside[0] if beside and None not in beside else None
     if how is None and far and here.escapes.lines:
         how = next(filter(None, found([(factor * v).astype(v.dtype) for v in values] for factor in FAR)), None)
     return how and f"{how}, because numbers leave the graph by {here.escapes}"
@@ -333,16 +329,9 @@ def _beside(value: np.ndarray, sign: int) -> np.ndarray:
 OF_LENGTHS = ("beyond_zero", "square_of_abs", "square_of_norm", "square_of_hypot")  # beside a power of a length that is 0
 
 
-SELECTING = tuple(f"{name}_elements" for name in (*"sort stable_sort topk kthvalue median nanmedian mode cummax cummin".split(), *(
-    f"{kind}max_pool{n}d" for kind in ("", "adaptive_", "fractional_") for n in (2, 3))))  # ops of the places of elements that an order chose
-
-
-def difference(first: Any, second: Any, selections: bool = False) -> str | None:
-    """What differs in the graphs of two calls but for the values of the inputs; None if nothing does.
-
-    Which elements an op selects by their order may differ, as a branch may, unless `selections` are compared, too.
-    """
-    one, other = (_without_edges(call.root) for call in (first, second))
+def difference(first: Any, second: Any) -> str | None:
+    """What differs in the graphs of two calls but for the values of the inputs; None if nothing does."""
+    one, other = upstream([first.root]), upstream([second.root])
     places: list[dict[Any, Any]] = [{None: None} | {leaf: i for i, leaf in enumerate(call.nodes)} for call in (first, second)]
     count = len(first.nodes)
     one, other = ([n for n in nodes if n not in known and _name(n) not in OF_LENGTHS] for nodes, known in zip((one, other), places))
@@ -355,41 +344,17 @@ def difference(first: Any, second: Any, selections: bool = False) -> str | None:
             continue
         if _name(a) != _name(b):
             return f"the operation {_name(a)} is {_name(b)} at another point"
-        if [places[0].get(p) for p in _operands(a)] != [places[1].get(p) for p in _operands(b)]:
+        if [places[0].get(p) for p in a.parents] != [places[1].get(p) for p in b.parents]:
             return f"the operation {_name(a)} has other operands at another point"
         if isinstance(a, Leaf):
             if not _same(a.value, b.value):
                 return "a tensor that requires grad has another value at another point"
-        elif _name(a) in SELECTING:
-            if selections and not all(map(_same, _constants(a), _constants(b))):
-                return f"{_name(a).removesuffix('_elements')} selects other elements at another point"
         elif not all(map(_same, _constants(a), _constants(b))):
             return f"a constant of the operation {_name(a)} changes with the inputs"
         places[0][a] = places[1][b] = count + k
     if len(one) != len(other):
         return f"there are {len(one)} operations at one point and {len(other)} at another"
     return None
-
-
-def _inside_edge(node: Node | None) -> Any:
-    """The node that is recorded otherwise where a sum of squares is 0."""
-    return node.parents[0] if node is not None and not isinstance(node, Leaf) and node.op.name == "edge_of_squares" else node
-
-
-def _operands(node: Node) -> list[Any]:
-    """The nodes of the operands, None for a constant; a power of squares has those of the power."""
-    found = [_inside_edge(p) for p in node.parents]
-    return [*found, None] if not isinstance(node, Leaf) and node.op.name == "power_of_squares" else found
-
-
-def _without_edges(root: Node) -> list[Node]:
-    """The nodes of a graph in order, without what is recorded besides where a sum of squares is 0."""
-    reached, stack = {root}, [root]
-    while stack:
-        new = [q for p in stack.pop().parents if (q := _inside_edge(p)) is not None and q not in reached]
-        reached.update(new)
-        stack += new
-    return [node for node in upstream([root]) if node in reached]
 
 
 def _power(node: Node) -> tuple[Node, Any] | None:
@@ -407,8 +372,6 @@ def _power(node: Node) -> tuple[Node, Any] | None:
 def _constants(node: Node) -> list[Any]:
     """What an operation was called with that has no node; the level of a vmap, which is a number of each call, left out."""
     args, count = node.args or (), len(node.parents)
-    if node.op.name == "power_of_squares":
-        return [args[1]]
     operands = [x for p, x in zip(node.parents, args) if p is None]
     return operands + [x for p, x in zip_longest(node.op.parameters, args[count:]) if p is None or p.name != "level"]
 

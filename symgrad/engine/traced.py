@@ -57,9 +57,9 @@ class Traced:
 
     @staticmethod
     def indicator(condition: Tensor, like: Any) -> Tensor:
-        value = numeric.indicator(condition._value, _plain(like))
+        value = _plain(like)
         if condition._node is None:
-            return wrap(value)
+            return wrap(numeric.indicator(condition._value, value))
         return traced.where(condition, wrap(numeric.ones_like(value)), wrap(numeric.zeros_like(value)))  # keeps the condition in formulas
 
     @staticmethod

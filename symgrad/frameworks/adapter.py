@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.calling import parts_of
 from symgrad.frameworks.naming import import_path
 from symgrad.frameworks.shadow import NoShadow, PerturbedCarrier, Shadow
 from symgrad.reference.tensors import is_active as is_active  # for all that call adapters
-from symgrad.system.restoring import changed
 
 ONCE = "differentiate twice a function that was marked with @once_differentiable"  # the wording of torch and symgrad
 Array = np.ndarray
@@ -76,6 +72,17 @@ def count_text(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
+def parts_of(result: Any) -> Iterator[Any]:
+    """The numbers and arrays in a result, through tuples, lists and mappings."""
+    if isinstance(result, Mapping):
+        result = list(result.values())
+    if isinstance(result, (list, tuple)):
+        for part in result:
+            yield from parts_of(part)
+    elif result is not None:
+        yield result
+
+
 def not_applicable(what: str, error: Exception) -> NotApplicable:
     """The exception for a missing rule, with the framework's error."""
     return NotApplicable(f"{what}: {str(error).splitlines()[0][:160]}")
@@ -103,7 +110,7 @@ class Adapter:
     batches = False
     records = False
     dtypes: tuple[str, ...] = ("float64", "float32", "float16")
-    layouts: tuple[str, ...] = ("strided", "backwards", "by columns", "read-only", "unaligned", "byte-swapped", "overlapping")
+    layouts: tuple[str, ...] = ("strided", "backwards", "by columns", "read-only", "overlapping")
     alone: Any = None  # the gradient by one argument where no other is differentiated; None where the framework has no such thing
     numpy: Any = np  # the framework's functions with the names of NumPy
 
@@ -118,12 +125,6 @@ class Adapter:
         """The methods by which the value and the derivatives of each order are computed."""
         grad = f"{self.framework}{'.autograd' * self.records}.grad"
         return {0: "the function", 1: grad, 2: f"{grad} of it", 3: f"{grad} of that"}
-
-    def calling(self, function: Callable[..., Any]) -> Adapter:
-        """The adapter of another function, with the same options."""
-        out = copy.copy(self)
-        out.function = function
-        return out
 
     def select_output(self, found: Any) -> Any:
         """The output to check. Raises TypeError if there are several and `output` is missing, and for a result that is not an array."""
@@ -259,23 +260,23 @@ class Adapter:
 
         return restricted
 
-    def second_routes(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> Iterator[tuple[str, list[Array | None], str]]:
-        """The ways to differentiate twice: what is done, what that gives for each argument, and of which result it is another computation.
+    def cotangent_derivative(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> Array | None:
+        """The derivative of Σ t vjp(g) by the cotangent g, by a pullback of the pullback; None if there is no dependence on g."""
+        raise NotApplicable(f"pullbacks of {self.framework} functions are not differentiated by the cotangent here")
 
-        That is "first", the pullback of the cotangent; "second", its pullback along the tangents; or "tangent", the pushforward of the tangents,
-        which is the only element of the list.
-        """
-        raise NotApplicable(f"{self.framework} has one way to differentiate twice here")
+    def pullback_of_jvp(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> tuple[list[Array | None], list[Array | None]]:
+        """The gradients of ⟨g, jvp(t)⟩ by the arguments, and by the tangents, by a pullback of the pushforward."""
+        raise NotApplicable(f"pushforwards of {self.framework} functions are not pulled back here")
 
     def tangent(self, xs: Arrays, ts: Sequence[Array | None]) -> Array:
         """The pushforward of tangents."""
         return self.array(self.jvp(xs, ts))
 
-    def batch(self, xs: Arrays, axes: Sequence[int | None], levels: int = 1) -> Array:
-        """The function mapped over an axis of each argument (None: not mapped) by the framework's vmap, inside further ones with more levels."""
+    def batch(self, xs: Arrays, axes: Sequence[int | None]) -> Array:
+        """The function mapped over an axis of each argument (None: not mapped) by the framework's vmap."""
         raise NotApplicable(f"{self.framework} functions are not mapped over batches here")
 
-    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None], levels: int = 1) -> list[Array | None]:
+    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None]) -> list[Array | None]:
         """The pullback of a batch of cotangents through the function mapped by the framework's vmap."""
         raise NotApplicable(f"{self.framework} functions are not differentiated over batches here")
 
@@ -289,18 +290,16 @@ class RecordingAdapter(Adapter):
 
     batches = True
     records = True
-    seeded = False  # whether cotangents and tangents of pullbacks that are differentiated again require grad
-    forward_ad: Any = None  # the framework's module of dual tensors
 
-    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None], levels: int = 1) -> Any:
-        """The function mapped over an axis of each argument (None: not mapped), as often as there are levels."""
+    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
+        """The function mapped over an axis of each argument (None: not mapped)."""
         raise NotImplementedError
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
         leaves = [self.leaf(x, is_active(x)) for x in xs]
         places = [i for i, x in enumerate(xs) if is_active(x)]
         active = [leaves[i] for i in places]
-        values, seeds = [self.call(leaves)], [self.leaf(cotangent, self.seeded and bool(tangents))]
+        values, seeds = [self.call(leaves)], [self.leaf(cotangent, False)]
         for k in range(len(tangents) + 1):
             found = self.grad(values, active, seeds, k < len(tangents))
             if k < len(tangents):
@@ -320,7 +319,7 @@ class RecordingAdapter(Adapter):
 
     def _contract(self, found: Sequence[Any], tangents: Sequence[Array | None]) -> tuple[list[Any], list[Any]]:
         """The differentiable gradients, and the tangents that are the cotangents of the next pullback."""
-        pairs = [(c, self.leaf(t, self.seeded)) for c, t in zip(found, tangents) if c is not None and t is not None and c.requires_grad]
+        pairs = [(c, self.leaf(t, False)) for c, t in zip(found, tangents) if c is not None and t is not None and c.requires_grad]
         return [c for c, _ in pairs], [t for _, t in pairs]
 
     def derivatives(self, xs: Arrays, cotangent_of: Callable[[Array], Array], orders: Sequence[Sequence[Index]],
@@ -342,60 +341,19 @@ class RecordingAdapter(Adapter):
         for sets in orders:
             yield [self.place(pulled(index), range(len(xs)), len(xs)) for index in sets]
 
-    def second_routes(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> Iterator[tuple[str, list[Array | None], str]]:
-        """As in the base class: through cotangents and tangents that require grad and that do not, and by dual tensors."""
+    def cotangent_derivative(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> Array | None:
+        leaves = [self.leaf(x, is_active(x)) for x in xs]
         places = [i for i, x in enumerate(xs) if is_active(x)]
+        g = self.leaf(cotangent, True)
+        values, seeds = self._contract(self.grad([self.call(leaves)], [leaves[i] for i in places], [g], True), [ts[i] for i in places])
+        (out,) = self.grad(values, [g], seeds, False) if values else (None,)
+        return None if out is None else self.array(out)
 
-        def placed(found: Sequence[Any]) -> list[Array | None]:
-            return self.place(found, places, len(xs))
+    def batch(self, xs: Arrays, axes: Sequence[int | None]) -> Array:
+        return self.array(self.vmap([self.leaf(x, False) for x in xs], axes))
 
-        for seeded in (False, True):
-            leaves, g = [self.leaf(x, is_active(x)) for x in xs], self.leaf(cotangent, seeded)
-            active, said = [leaves[i] for i in places], "requires grad" if seeded else "requires no grad"
-            with changed(self, "seeded", seeded):
-                pulled = self.grad([self.call(leaves)], active, [g], True)
-                yield f"the pullback of a cotangent that {said}", placed(pulled), "first"
-                values, seeds = self._contract(pulled, [ts[i] for i in places])
-                found = self.grad(values, [*active, *[g] * seeded], seeds, False) if values else [None] * (len(active) + seeded)
-            yield f"the pullback of a cotangent that {said}, differentiated by the argument,", placed(found[:len(active)]), "second"
-            if seeded:
-                yield "the pullback, differentiated by its cotangent,", self.place(found[-1:], [0], 1), "tangent"
-            if self.forward:
-                with contextlib.suppress(NotApplicable):
-                    yield from self._pushed_and_pulled(xs, cotangent, ts, seeded)
-        if self.forward and self.forward_ad is not None:
-            with contextlib.suppress(NotApplicable):
-                yield "the pullback of dual tensors", placed(self._pushed_pullback(xs, cotangent, ts, places)), "second"
-
-    def _pushed_and_pulled(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None],
-                           seeded: bool) -> Iterator[tuple[str, list[Array | None], str]]:
-        """The derivatives of ⟨g, jvp(t)⟩ by the arguments, and by the tangents if they require grad."""
-        leaves, tangents = [self.leaf(x) for x in xs], [None if t is None else self.leaf(t, seeded) for t in ts]
-        asked = [t for t in (*leaves, *tangents) if t is not None and t.requires_grad]
-        found = iter(self.grad([self._jvp(leaves, tangents)], asked, [self.leaf(cotangent, False)], False))
-        every = [next(found) if t is not None and t.requires_grad else None for t in (*leaves, *tangents)]
-        out = self.place(every, range(len(every)), len(every))
-        yield f"the pushforward of a tangent that requires {'' if seeded else 'no '}grad, pulled back,", out[:len(xs)], "second"
-        if seeded:
-            yield "the pushforward, pulled back by its tangent,", out[len(xs):], "first"
-
-    def _jvp(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        """The pushforward of tangents of the framework, to be pulled back."""
-        raise NotApplicable(f"pushforwards of {self.framework} functions are not pulled back here")
-
-    def _pushed_pullback(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None], places: Sequence[int]) -> list[Any]:
-        """The tangents of the pullback, where the arguments are dual tensors."""
-        with self.forward_ad.dual_level():
-            leaves = [self.leaf(x, is_active(x)) for x in xs]
-            duals = [x if t is None else self.forward_ad.make_dual(x, self.leaf(t, False)) for x, t in zip(leaves, ts)]
-            found = self.grad([self.call(duals)], [duals[i] for i in places], [self.leaf(cotangent, False)], True)
-            return [None if c is None else self.forward_ad.unpack_dual(c).tangent for c in found]
-
-    def batch(self, xs: Arrays, axes: Sequence[int | None], levels: int = 1) -> Array:
-        return self.array(self.vmap([self.leaf(x, False) for x in xs], axes, levels))
-
-    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None], levels: int = 1) -> list[Array | None]:
+    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None]) -> list[Array | None]:
         leaves = [self.leaf(x) for x in xs]
         places = [i for i, x in enumerate(xs) if is_active(x)]
-        found = self.grad([self.vmap(leaves, axes, levels)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
+        found = self.grad([self.vmap(leaves, axes)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
         return self.place(found, places, len(xs))

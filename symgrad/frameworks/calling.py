@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -151,17 +151,6 @@ def _real_array(value: Any, given: bool) -> np.ndarray | None:
     if array.dtype.kind == "c":
         raise TypeError("check: an input is complex, and only derivatives by real numbers are checked; split it into its parts")
     return array.copy() if array.dtype.kind == "f" else None
-
-
-def parts_of(result: Any) -> Iterator[Any]:
-    """The numbers and arrays in a result, through tuples, lists and mappings."""
-    if isinstance(result, Mapping):
-        result = list(result.values())
-    if isinstance(result, (list, tuple)):
-        for part in result:
-            yield from parts_of(part)
-    elif result is not None:
-        yield result
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -18,7 +18,6 @@ from symgrad.graph.op import REGISTRY
 MOVES = {"broadcast_in_dim", "reshape", "transpose", "squeeze", "expand_dims", "slice", "concatenate", "gather", "dynamic_slice", "rev", "split"}
 NAMES = {"logistic": "sigmoid", "max": "maximum", "min": "minimum", "rem": "fmod", "add_any": "add", "is_finite": "isfinite"}
 SAME = {"convert_element_type", "stop_gradient", "copy", "reduce_precision", "optimization_barrier"}
-COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 REDUCTIONS = {"reduce_sum": "sum", "reduce_max": "amax", "reduce_min": "amin", "reduce_prod": "prod"}
 
 
@@ -65,8 +64,6 @@ class JaxShadow(Shadow):
             return self._evaluated(program, getattr(inner, "consts", ()), operands)
         floats = self._bound(equation, [x for x, _ in operands])
         floats = list(floats) if equation.primitive.multiple_results else [floats]
-        if name in COMPARISONS and any(np.asarray(x).dtype.kind in "fV" for x, _ in operands):
-            self.decide(floats[0], self.apply(name, *(x for _, x in operands)))
         if all(np.asarray(x).dtype.kind not in "fV" for x in floats):
             return [(x, np.asarray(x)) for x in floats]
         exact = self._computed(name, equation, [x for _, x in operands])
@@ -162,11 +159,6 @@ class JaxAdapter(Adapter):
         self._programs: dict[Any, Any] = {}
         self._reached: dict[Any, int] = {}
         self.compiled, self._probed = True, False
-
-    def calling(self, function: Callable[..., Any]) -> Adapter:
-        out: Any = super().calling(function)
-        out._compiled, out._programs, out._reached = {}, {}, {}
-        return out
 
     def context(self) -> Any:
         switch = self.jax.enable_x64 if hasattr(self.jax, "enable_x64") else import_extra("jax.experimental", self.name).enable_x64
@@ -291,26 +283,22 @@ class JaxAdapter(Adapter):
 
         return self._run(("tangent", *places), pushforward, list(xs), [ts[i] for i in places])
 
-    def batch(self, xs: Arrays, axes: Sequence[int | None], levels: int = 1) -> Array:
+    def batch(self, xs: Arrays, axes: Sequence[int | None]) -> Array:
         """`jax.vmap`. Raises NotApplicable if the function depends on concrete values or calls back into Python."""
-        return self.array(self._run(("batch", levels, *axes), self._vmap(axes, levels), *xs))
+        return self.array(self._run(("batch", *axes), self._vmap(axes), *xs))
 
-    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None], levels: int = 1) -> list[Array | None]:
+    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None]) -> list[Array | None]:
         places = [i for i, x in enumerate(xs) if is_active(x)]
 
         def pulled(arrays: Any, g: Any) -> Any:
-            return self._pullback(self.restrict_to(self._vmap(axes, levels), arrays, places), g)(*(arrays[i] for i in places))
+            return self._pullback(self.restrict_to(self._vmap(axes), arrays, places), g)(*(arrays[i] for i in places))
 
-        return self.place(self._run(("batch gradient", levels, *axes), pulled, list(xs), cotangent), places, len(xs))
+        return self.place(self._run(("batch gradient", *axes), pulled, list(xs), cotangent), places, len(xs))
 
-    def _vmap(self, axes: Sequence[int | None], levels: int) -> Callable[..., Any]:
-        function: Any = self._call_as_array
-        for _ in range(levels):
-            function = self.jax.vmap(function, tuple(axes))
-
+    def _vmap(self, axes: Sequence[int | None]) -> Callable[..., Any]:
         def mapped(*leaves: Any) -> Any:
             try:
-                return function(*leaves)
+                return self.jax.vmap(self._call_as_array, tuple(axes))(*leaves)
             except (self.jax.errors.ConcretizationTypeError, self.jax.errors.TracerArrayConversionError, NotImplementedError) as error:
                 if self.options.batched:
                     raise

@@ -1,30 +1,134 @@
-"""The adapter of a function, loaded where it is needed, and the value of a function of any framework with its derivatives, order by order."""
+"""The adapter of a function, symgrad's own among them, and the value of a function of any framework with its derivatives, order by order."""
 
 from __future__ import annotations
 
-import functools
-import importlib
 import itertools
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from ml_dtypes import finfo
 
-from symgrad.algebra.limits import calling
+from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
-from symgrad.frameworks.adapter import PLAIN, Adapter, AdapterOptions
-from symgrad.frameworks.differentiation_task import NotCheckable, silence
+from symgrad.engine.recording import core
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import FUNCTIONS
+from symgrad.factories.creation import tensor
+from symgrad.frameworks.adapter import PLAIN, Adapter, AdapterOptions, Array, Arrays, RecordingAdapter, is_active, not_applicable
+from symgrad.frameworks.differentiation_task import NotCheckable, real_parts, silence
+from symgrad.frameworks.jax import JaxAdapter, JaxPair
 from symgrad.frameworks.naming import framework_of, name_of, named_framework
-from symgrad.frameworks.shadow import NoShadow, Shadow
+from symgrad.frameworks.shadow import NoShadow, RecordedShadow, Shadow
+from symgrad.frameworks.supplied_derivatives import AutogradAdapter, NumpyAdapter
+from symgrad.frameworks.torch import TorchAdapter, TorchPair
+from symgrad.func import jvp, vmap
+from symgrad.graph.op import REGISTRY, Op
+from symgrad.methods.extending import BUILT_IN
 from symgrad.reference.sources import contract, differences
 from symgrad.sampling.points import as_point, flat
 
-ADAPTERS = {"torch": ("torch", "TorchAdapter", "TorchPair"), "jax": ("jax", "JaxAdapter", "JaxPair"),  # module, class, class with given derivatives
-            "autograd": ("supplied_derivatives", "AutogradAdapter", "NumpyAdapter"), "symgrad": ("own", "SymgradAdapter", "NumpyAdapter"),
-            "numpy": ("supplied_derivatives", "NumpyAdapter", "NumpyAdapter")}
+# Parts of the messages of errors about missing vmap rules.
+NO_BATCH = ("depends on the data of each", "override the vmap staticmethod")
+
+
+class SymgradAdapter(RecordingAdapter):
+    """A function of symgrad's tensors, differentiated by nested `symgrad.autograd.grad`, forward by `symgrad.func.jvp`."""
+
+    framework = "symgrad"
+    dtypes = ("float64", "float32", "float16", "bfloat16")
+
+    def leaf(self, x: Array, differentiated: bool = True) -> Tensor:
+        t = wrap(x if isinstance(x, np.ndarray) else np.asarray(x))
+        return t.requires_grad_() if differentiated and is_active(x) else t
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        found = super().call(leaves)
+        return found if isinstance(found, Tensor) else tensor(found)
+
+    def select_output(self, found: Any) -> Any:
+        """The output to check. With `joined`, raises NotCheckable if it was not computed from the arguments."""
+        if not self.options.joined:
+            return super().select_output(found)
+        parts = real_parts(found, self.name)
+        return parts[0] if len(parts) == 1 else FUNCTIONS["cat"]([p.reshape(-1) for p in parts])
+
+    def new_shadow(self) -> RecordedShadow:
+        return RecordedShadow()
+
+    def array(self, value: Any) -> Array:
+        if self.shadow is not None:
+            return self.shadow.read(value)
+        return np.asarray(value._value if isinstance(value, Tensor) else value)
+
+    def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
+        kept = [(v, g) for v, g in zip(values, cotangents) if v.requires_grad]
+        if not kept:
+            return [None] * len(leaves)
+        again |= self.shadow is not None
+        return grad([v for v, _ in kept], list(leaves), [g for _, g in kept], retain_graph=True, create_graph=again, allow_unused=True)
+
+    def jvp(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
+        """`symgrad.func.jvp`. Raises NotApplicable if a Function has no jvp."""
+        return self._jvp([self.leaf(x, False) for x in xs], [None if t is None else self.leaf(t, False) for t in ts])
+
+    def _jvp(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        places = [i for i, t in enumerate(tangents) if t is not None]
+        function = self.restrict_to(lambda *given: self.call(given), leaves, places)
+        try:
+            return jvp(function, tuple(leaves[i] for i in places), tuple(tangents[i] for i in places))[1]
+        except NotImplementedError as error:  # a Function without jvp, a custom_vjp
+            raise not_applicable("no forward mode", error) from error
+
+    def pullback_of_jvp(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> tuple[list[Array | None], list[Array | None]]:
+        """`symgrad.autograd.grad` of `symgrad.func.jvp`."""
+        leaves = [self.leaf(x) for x in xs]
+        tangents = [None if t is None else self.leaf(t) for t in ts]
+        asked = [*(x for x in leaves if x.requires_grad), *(t for t in tangents if t is not None)]
+        found = iter(self.grad([self._jvp(leaves, tangents)], asked, [self.leaf(cotangent, False)], False))
+        every = [next(found) if t is not None and t.requires_grad else None for t in (*leaves, *tangents)]
+        out = self.place(every, range(len(every)), len(every))
+        return out[:len(xs)], out[len(xs):]
+
+    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
+        """`symgrad.vmap`. Raises NotApplicable if the function depends on concrete values, or a Function has no rule for it."""
+        try:
+            return vmap(lambda *given: self.call(given), tuple(axes))(*leaves)
+        except (RuntimeError, NotImplementedError) as error:
+            if self.options.batched or not any(words in str(error) for words in NO_BATCH):
+                raise
+            raise not_applicable("no rule for vmap", error) from error
+
+
+class OpAdapter(SymgradAdapter):
+    """An op of symgrad, registered or not, whose rules are called."""
+
+    op: Op
+
+    def __init__(self, op: Op, options: AdapterOptions):
+        self.op, inner, after = op, core(op), len(options.parameters)
+        many = op.arity is None
+        super().__init__((lambda *args: inner(list(args[:len(args) - after]), *options.parameters)) if many else inner, op.name, options)
+        self.orders = self.orders if op.differentiable else 0
+        self.forward = op.differentiable
+
+    def import_path(self) -> tuple[str, str] | None:
+        """A built-in op is found in the registry by name, a user's op in the module that declares it."""
+        if self.op.name in BUILT_IN:
+            return ("symgrad.graph.op", f"REGISTRY[{self.op.name!r}]") if REGISTRY.get(self.op.name) is self.op else None
+        places = [(module, name) for module, loaded in list(sys.modules.items()) if module != "__main__" and isinstance(loaded, ModuleType)
+                  for name, thing in list(vars(loaded).items())
+                  if type(thing).__name__ in ("function", "FormulaOp") and getattr(thing, "op", None) is self.op]
+        return min(places, key=lambda place: "test" in place[0], default=None)
+
+
+ADAPTERS: dict[str, type[Adapter]] = {"torch": TorchAdapter, "jax": JaxAdapter, "autograd": AutogradAdapter, "numpy": NumpyAdapter,
+                                      "symgrad": SymgradAdapter}
+PAIRS: dict[str, type[Adapter]] = {"torch": TorchPair, "jax": JaxPair}
 
 
 def adapter_of(function: Callable[..., Any], framework: str | None = None, name: str | None = None, options: AdapterOptions = PLAIN) -> Adapter:
@@ -37,9 +141,8 @@ def adapter_of(function: Callable[..., Any], framework: str | None = None, name:
     'symgrad'
     """
     framework = named_framework(framework) if framework else framework_of(function)
-    module, *classes = ADAPTERS[framework or "symgrad"]
-    home = importlib.import_module(f"symgrad.frameworks.{module if not options.given or classes[1] != 'NumpyAdapter' else 'supplied_derivatives'}")
-    return getattr(home, classes[options.given])(function, name or name_of(function), options)
+    chosen = PAIRS.get(framework or "", NumpyAdapter) if options.given else ADAPTERS[framework or "symgrad"]
+    return chosen(function, name or name_of(function), options)
 
 
 @dataclass
@@ -57,15 +160,11 @@ class Levels:
     shape: tuple[int, ...] = ()
 
 
-class ShadowDerivatives(NamedTuple):
-    """The shadow values of a program: the numbers by order, as in `Levels`; the shadow execution; difference quotients of the order below.
-
-    `perturbed(part, seed)` gives those of a run in which each operation changes its result by a random part of it.
-    """
+class ShadowValues(NamedTuple):
+    """The shadow values of a program: the numbers by order, as in `Levels`; the shadow execution; difference quotients of the order below."""
 
     values: dict[int, np.ndarray]
     shadow: Shadow
-    perturbed: Callable[[float, int], ShadowDerivatives | None]
     differences: np.ndarray | None = None
 
 
@@ -88,7 +187,7 @@ class Derivatives:
         """The value and derivatives up to an order at a point; an exception is stored in the result."""
         out = Levels()
         try:
-            with calling(), silence(), enable_grad(), self.adapter.context():
+            with silence(), enable_grad(), self.adapter.context():
                 self._own_derivatives(point, min(order, self.highest), out)
                 if order > self.highest and self.highest + 1 in self.methods:
                     self._difference(point, out)
@@ -98,27 +197,23 @@ class Derivatives:
             out.error = len(out.values), error
         return out
 
-    def exact(self, point: Sequence[np.ndarray], order: int, digits: int, differences: bool = False, part: float = 0.0,
-              seed: int = 0) -> ShadowDerivatives | None:
+    def exact(self, point: Sequence[np.ndarray], order: int, digits: int, differences: bool = False) -> ShadowValues | None:
         """The shadow values of the program; None if it has no shadow execution, or none of this order.
 
-        With `differences`, difference quotients of the order below, of numbers in many digits, are computed with it. With a `part`, each operation
-        changes its result by a random part of it.
+        With `differences`, difference quotients of the order below, of numbers in many digits, are computed with it.
         """
         with precise.working_precision(digits):
             try:
-                values, shadow = self._shadow_values(point, order, part, seed)
-                quotients = self._quotients(point, order) if differences and order else None
-                again = functools.partial(self.exact, point, order, digits, False)
-                return ShadowDerivatives(values, shadow, again, quotients) if shadow.complete else None
+                values, shadow = self._shadow_values(point, order)
+                return ShadowValues(values, shadow, self._quotients(point, order) if differences and order else None) if shadow.complete else None
             except Exception:  # NoShadow, or any exception of the user's function at an unusual number
                 return None
 
-    def _shadow_values(self, point: Sequence[np.ndarray], order: int, part: float = 0.0, seed: int = 0) -> tuple[dict[int, np.ndarray], Shadow]:
+    def _shadow_values(self, point: Sequence[np.ndarray], order: int) -> tuple[dict[int, np.ndarray], Shadow]:
         out = Levels()
         if order > self.highest:
             raise NoShadow(f"order {order} is by finite differences")
-        with silence(), enable_grad(), self.adapter.following(part, seed) as shadow:
+        with silence(), enable_grad(), self.adapter.following() as shadow:
             self._own_derivatives(point, order, out)
         return out.values, shadow
 

@@ -20,7 +20,6 @@ from symgrad.dtypes.ulp import ulp_of
 from symgrad.engine.graph_breaks import Escapes
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.order import upstream
-from symgrad.reference.float_branches import FloatBranches
 from symgrad.reference.recorder import Box, RecordingCarrier
 
 MAX_ERROR = 1e30  # larger errors are set to it
@@ -56,12 +55,11 @@ class Shadow:
     """The shadow values of one run.
 
     `complete` is False once a number left the run in an untracked way; `beyond` is True once a number was so large that the numbers computed from
-    it are unknown. Comparisons are those of floats; `departed` is True once one was another one with many digits.
+    it are unknown.
     """
 
     complete = True
     beyond = False
-    departed = False
 
     def __init__(self) -> None:
         self.recorder = RecordingCarrier(precise, precise.lift_value)
@@ -80,18 +78,9 @@ class Shadow:
         boxed = [Box(self.recorder, x) if isinstance(x, precise.Digits) else x for x in operands]
         return getattr(self.recorder, name)(*boxed, **options).value
 
-    def decide(self, floats: Any, exact: Any) -> None:
-        """Note a comparison by floats, and with many digits."""
-        self.departed |= not np.array_equal(floats, np.asarray(exact, dtype=bool))
-
     def note(self, name: str, operands: list[tuple[Any, Any]], floats: Any, exact: Any) -> None:
         self.beyond |= any(context.isfinite(y) and context.mag(y) > HUGE for y in np.ravel(exact).tolist() if y)
         self.operations.append(ShadowOperation(name, operands, (np.asarray(floats), exact)))
-
-    @cached_property
-    def out_of_range(self) -> bool:
-        """Whether an operation overflowed or underflowed."""
-        return any(_is_out_of_range(*operation.result) for operation in self.operations)
 
     @cached_property
     def culprit(self) -> str:
@@ -106,14 +95,6 @@ class Shadow:
             if errors[place] / max(before, 1.0) > best:
                 best, out = errors[place] / max(before, 1.0), _operation_text(operation, place)
         return out
-
-
-def _is_out_of_range(floats: Any, exact: Any) -> bool:
-    if floats.dtype.kind not in "fV":
-        return False
-    tiny = float(ulp_of(floats.dtype).tiny)
-    pairs = zip(floats.astype(np.float64).ravel().tolist(), np.ravel(exact).tolist())
-    return any(context.isfinite(b) and (not np.isfinite(a) or abs(a) < tiny and a != b) for a, b in pairs)
 
 
 def _relative_errors(floats: Any, exact: Any) -> np.ndarray:
@@ -155,13 +136,8 @@ class RecordedShadow(Shadow):
 
     def __init__(self) -> None:
         super().__init__()
-        self.recorder = self.branches = FloatBranches()
         self.boxes: dict[Any, Box] = {}
         self.escapes = Escapes()
-
-    @property
-    def departed(self) -> bool:  # type: ignore[override]
-        return self.branches.departed
 
     @property
     def complete(self) -> bool:  # type: ignore[override]

@@ -27,7 +27,6 @@ MOVES = {"cat", "stack", "flip", "roll", "gather", "index", "index_select", "clo
 FILLS = {"zero": 0.0, "zeros_like": 0.0, "new_zeros": 0.0, "ones_like": 1.0, "new_ones": 1.0, "fill": None, "full_like": None, "new_full": None}
 COPIES = {"to_copy", "copy", "lift_fresh_copy", "detach_copy", "lift_fresh"}
 ESCAPES = {"_local_scalar_dense", "equal", "is_nonzero"}
-COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 ARITHMETIC = {"add", "sub", "rsub", "mul", "div", "pow"}
 NAMES = {"absolute": "abs", "true_divide": "div", "subtract": "sub", "multiply": "mul",
          "sgn": "sign", "arctan2": "atan2", "special_expm1": "expm1", "special_log1p": "log1p", "special_xlogy": "xlogy"}
@@ -95,12 +94,8 @@ class TorchShadow(Shadow):
         known = [x.untyped_storage()._cdata in self.memories for x in given]
         if name in ESCAPES and any(known):
             self.complete = False
-        if kernel.is_view or not given:
+        if kernel.is_view or not given or not any(map(self._is_real, given)):
             return kernel(*args, **kwargs)
-        if name in COMPARISONS:
-            found = kernel(*args, **kwargs)
-            self.decide(found.numpy(force=True), self._computed(name, kernel, args, kwargs))
-            return found
         name = name.removesuffix("_").removeprefix("_")
         numbers = (int, float) if name in ARITHMETIC else float
         before = [(self._floats(x), self.read(x)) if isinstance(x, self.torch.Tensor) else (np.asarray(float(x)), precise.lift_value(x))
@@ -196,14 +191,12 @@ class TorchAdapter(RecordingAdapter):
     """A function of torch, differentiated by nested `torch.autograd.grad`, forward by dual tensors, mapped by `torch.func.vmap`."""
 
     framework = "torch"
-    seeded = True
     dtypes = ("float64", "float32", "float16", "bfloat16")
-    layouts = ("strided", "by columns", "unaligned", "overlapping")  # torch has no negative strides, no read-only memory, and one order of bytes
+    layouts = ("strided", "by columns", "overlapping")  # torch has no negative strides, and no read-only memory
 
     def __init__(self, function: Callable[..., Any], name: str, options: AdapterOptions):
         super().__init__(function, name, options)
         self.torch = self.numpy = import_extra("torch", name)
-        self.forward_ad = self.torch.autograd.forward_ad
 
     def module_dtypes(self) -> tuple[str, ...] | None:
         """The floating-point type of a module's parameters and buffers; None for a function, and if there are none or several."""
@@ -255,14 +248,13 @@ class TorchAdapter(RecordingAdapter):
         return value.numpy(force=True)  # also of a conjugate, a negative view and the zeros of forward mode, which have no memory
 
     def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
-        """`torch.autograd.grad`. With `again` the cotangents require grad if they are `seeded`: only then a once-differentiable backward raises."""
+        """`torch.autograd.grad`. With `again` the cotangents require grad, too: only then a once-differentiable backward raises."""
         kept = [(v, g if g.dtype == v.dtype else g.to(v.dtype)) for v, g in zip(values, cotangents) if v.requires_grad]
         if not kept:
             return [None] * len(leaves)
         if any(is_once_differentiable(v) for v, _ in kept):
             raise RuntimeError(f"trying to {ONCE}")
-        seeded = again and self.seeded
-        seeds = [g.detach().requires_grad_() if seeded and not g.requires_grad and (g.is_floating_point() or g.is_complex()) else g for _, g in kept]
+        seeds = [g.detach().requires_grad_() if again and not g.requires_grad and (g.is_floating_point() or g.is_complex()) else g for _, g in kept]
         try:
             return self.torch.autograd.grad([v for v, _ in kept], list(leaves), seeds, create_graph=again, retain_graph=True, allow_unused=True)
         except RuntimeError as error:
@@ -282,20 +274,10 @@ class TorchAdapter(RecordingAdapter):
                 raise
             return self.torch.zeros_like(value) if tangent is None else tangent
 
-    def _pushed_pullback(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None], places: Sequence[int]) -> list[Any]:
-        """As in the base class. Raises NotApplicable if a Function has no jvp."""
-        try:
-            with LOCK:
-                return super()._pushed_pullback(xs, cotangent, ts, places)
-        except (RuntimeError, NotImplementedError) as error:
-            _raise_missing(error, NO_FORWARD, "no forward mode")
-            raise
-
-    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None], levels: int = 1) -> Any:
+    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
         """`torch.func.vmap`. Raises NotApplicable if a Function has no rule for it."""
-        mapped: Any = lambda *given: self.call(given)
-        for _ in range(levels):
-            mapped = self.torch.func.vmap(mapped, tuple(axes), randomness="different" if self.options.random else "error")
+        mapped = self.torch.func.vmap(lambda *given: self.call(given), tuple(axes),
+                                      randomness="different" if self.options.random else "error")
         try:
             return mapped(*leaves)
         except (RuntimeError, NotImplementedError) as error:

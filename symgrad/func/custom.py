@@ -191,14 +191,6 @@ class _Call(Rule):
         self.residuals: Any = UNKNOWN
         self.since, self.records_content = 0, owner.formula is not None
 
-    @functools.cached_property
-    def content(self) -> Any:
-        """All that the call depends on besides its tensors, to be compared, if the function is the library's; None for another one."""
-        if not getattr(self.owner, "__module__", "").startswith("symgrad."):
-            return None
-        parts = [_content(x) for x in (*self.fixed.values(), *self.leaves)]
-        return None if UNKNOWN in parts else (self.owner, *self.fixed, *parts, *self.places)
-
     def insert_tensors(self, tensors: Some, constant: Callable[[Any], Any] = lambda x: x) -> tuple:
         """The differentiable arguments with the given tensors as tensor leaves, and `constant` applied to all other leaves."""
         leaves = [constant(x) for x in self.leaves]
@@ -271,12 +263,6 @@ class _Call(Rule):
 
 
 UNKNOWN = object()
-
-
-def _content(x: Any) -> Any:
-    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind != "O":
-        return x.dtype.str, x.shape, x.tobytes()
-    return (type(x), x) if x is None or isinstance(x, (bool, int, float, str)) else getattr(x, "content", UNKNOWN)
 
 
 def _zeros(x: Any) -> Any:

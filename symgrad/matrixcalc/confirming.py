@@ -21,7 +21,6 @@ from symgrad.matrixcalc.evaluation import FLOATS, PRECISE, of_form, of_sum
 from symgrad.matrixcalc.printing import MatrixForm
 from symgrad.matrixcalc.reading import TensorGraph
 from symgrad.matrixcalc.terms import Dimension, Sum, Symbol
-from symgrad.reports.base import pair
 
 DIGITS, WORKING, STEP, POINTS, SMALL = 50, 250, 60, 2, 40
 Values = Mapping[str, Any]
@@ -78,7 +77,7 @@ def _check_equal(found: Any, expected: Any, text: str) -> None:
     size = max([abs(x) for x in expected.ravel().tolist()] + [precise.context.mpf(10) ** -20])
     for x, y in zip(found.ravel().tolist(), expected.ravel().tolist()):
         if not abs(x - y) <= size * precise.context.mpf(10) ** -DIGITS:
-            one, other = pair(x, y, 15)
+            one, other = (precise.context.nstr(number, 15) for number in (x, y))
             raise Disagreement(f"matrix_expr: {text} is {one} where the reference value is {other}; please report this")
 
 

@@ -12,13 +12,10 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.engine.graph_breaks import graph_mismatch, observing
+from symgrad.engine.graph_breaks import departure, observing
 from symgrad.engine.tensor import Tensor
-from symgrad.errors import LinAlgError
 from symgrad.factories.creation import tensor
-from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import NAMED, Leaf
-from symgrad.graph.order import upstream
 from symgrad.matrixcalc.confirming import confirm, sizes_of
 from symgrad.matrixcalc.derivatives import derivative
 from symgrad.matrixcalc.evaluation import FLOATS, SYMPY, of_sum
@@ -34,7 +31,6 @@ from symgrad.system.limits import ELEMENTS, SHORT, within
 
 _WORD = r"(?:[^\W\d]\w*|[0-9]{1,9})"
 _LENGTH = rf"{_WORD}(?:\*{_WORD})*"
-SINGULAR = 1e10  # the condition number from which on a matrix that is drawn is singular
 DECLARATION = re.compile(rf"\s*(?:{_LENGTH}(?:\s+{_LENGTH})*\s*)?")
 
 
@@ -247,9 +243,9 @@ def _tensors_of_arguments(arrays: Mapping[str, Any], seed: int) -> tuple[dict[st
     symmetric = [name for name, parts in declarations.items() if "symmetric" in parts]
     letters = list(dict.fromkeys(w for parts in declarations.values() for length in parts if length != "symmetric"
                                  for w in length.split("*") if not w.isdecimal()))
+    sizes = {w: (n + 1 if seed % 2 else len(letters) - n) + 1 for n, w in enumerate(letters)}
+    dimensions = {w: Dimension(n, w) for w, n in sizes.items()}
     rng, tensors, named = np.random.default_rng(seed), {}, {}
-    ranks = range(len(letters), 0, -1) if not seed else range(1, len(letters) + 1) if seed == 1 else rng.permutation(len(letters)) + 1
-    dimensions = {w: Dimension(int(n) + 1, w) for w, n in zip(letters, ranks)}
     for name, given in arrays.items():
         if name not in declarations:
             tensors[name] = tensor(given.detach().numpy() if isinstance(given, Tensor) else np.asarray(given, float), requires_grad=True, symbol=name)
@@ -273,13 +269,6 @@ def _record_run(of: Callable[..., Any], tensors: Mapping[str, Tensor]) -> Run:
     return Run(list(tensors.values()), y, None, escapes)
 
 
-def _is_singular(run: Run) -> bool:
-    """Whether a function of a matrix was applied to a singular one, as to X Xᵀ if X has more rows than columns."""
-    matrices = [a for node in upstream([run.root]) if not isinstance(node, (Leaf, DerivativeNode)) and node.op.kind == "primitive"
-                for a in node.args or () if isinstance(a, np.ndarray) and a.ndim == 2 and a.shape[0] == a.shape[1] and a.dtype.kind == "f"]
-    return any(np.linalg.cond(a) > SINGULAR for a in matrices)
-
-
 def _graph_of(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmetric: Sequence[str]) -> TensorGraph:
     if isinstance(of, Tensor):
         if arrays:
@@ -292,20 +281,12 @@ def _graph_of(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmet
         raise TypeError(f"matrix_gradient: expected a Tensor or a function, not {type(of).__name__}")
     if not arrays:
         raise TypeError("matrix_gradient: give the function's arguments by name, as dimensions (A=\"m n\") or as arrays")
-    tried: list[Any] = []
     for seed in range(24):
-        drawn = _tensors_of_arguments(arrays, seed)
-        try:
-            found = _record_run(of, drawn[0])
-        except LinAlgError:  # of matrices of this size
-            if seed == 23 and not tried:
-                raise
-            continue
-        tried.append((not np.isfinite(found.result.value).all(), _is_singular(found), seed, found, drawn))
-        if tried[-1][:2] == (False, False):
+        tensors, named, more = _tensors_of_arguments(arrays, seed)
+        run = _record_run(of, tensors)
+        if np.isfinite(run.result.value).all():
             break
-    *_, run, (tensors, named, more) = min(tried, key=lambda t: t[:3])
-    how = graph_mismatch(run, lambda values: _record_run(of, {name: tensor(v, requires_grad=True, symbol=name) for name, v in zip(tensors, values)}),
+    how = departure(run, lambda values: _record_run(of, {name: tensor(v, requires_grad=True, symbol=name) for name, v in zip(tensors, values)}),
                     far=True)
     if how is not None:
         raise ValueError(f"matrix_gradient: the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")

@@ -92,8 +92,8 @@ def _power_by_base(xp, y, a, b):
     if isinstance(b, (int, float)):
         return b * xp.where(zero, xp.pow(xp.where(zero, a, one), b - 1), y / xp.where(zero, one, a))
     flat = xp.logical_and(zero, xp.eq(b, 0))
-    exact = xp.logical_or(xp.logical_and(xp.eq((b - 1) + 1, b), xp.ne(b, 0)), zero)  # not for b = 0, where a^-1 may overflow
-    return b * xp.pow(a, xp.where(exact, xp.where(flat, one, b - 1), b)) / xp.where(exact, one, a)
+    exact = xp.logical_or(xp.eq((b - 1) + 1, b), zero)
+    return b * (xp.pow(a, xp.where(exact, xp.where(flat, one, b - 1), b)) / xp.where(exact, one, a))
 
 
 def _power_by_exponent(xp, y, a, b):

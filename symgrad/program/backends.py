@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,20 +15,15 @@ from symgrad.program.writer import NumpyWriter
 from symgrad.system.errorstate import again, run_long
 
 BACKENDS = ("auto", "numpy", "c", "interpreter")
-COMPILING = 500_000, 2_000  # the work of runs after which "auto" compiles a program to C: at least, and for each step
-ELEMENTS = 1_000  # elements that take as long as the call of a step
+PATIENCE = 0.5, 2e-3  # seconds of runs after which "auto" compiles a program to C: at least, and for each step
 
 
 class Running:
-    """A program with its back end. "auto" begins with NumPy, and goes on in C after as much work as compiling takes about as long as.
-
-    The work is counted in steps, not measured: which back end computes a call, and so the last digit of its result, does not depend on a clock.
-    """
+    """A program with its back end. "auto" begins with NumPy, and goes on in C when the runs have taken as long as compiling takes."""
 
     def __init__(self, program: Program, backend: str):
         self.program, self.wanted, self.note = program, backend, ""
-        self.work = len(program.steps) + sum(math.prod(step.shape) for step in program.steps) / ELEMENTS  # of one run
-        self.done = 0.0
+        self.seconds = 0.0
         self._run: Any = None
         self._may_change = backend == "auto"
         if backend == "c":
@@ -38,14 +34,15 @@ class Running:
             self._run, self.backend = NumpySource(program), "numpy"
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        start = time.perf_counter() if self._may_change else 0.0
         try:
             out = run_long(self._run, inputs)
         except RuntimeError as error:
             out = again(error, self._run, inputs)
         if not self._may_change:
             return out
-        self.done += self.work
-        if self.done > max(COMPILING[0], COMPILING[1] * len(self.program.steps)):
+        self.seconds += time.perf_counter() - start
+        if self.seconds > max(PATIENCE[0], PATIENCE[1] * len(self.program.steps)):
             self._change()
         return out
 

@@ -18,7 +18,7 @@ from symgrad.carriers import symbolic
 from symgrad.graph.domains import REAL, Domain
 from symgrad.graph.node import Leaf
 from symgrad.graph.op import Op
-from symgrad.proofs.tape import Tape
+from symgrad.reference.elementary import derivative
 from symgrad.reference.recorder import Box, RecordingCarrier
 
 Supply = Callable[[str, tuple[int, ...]], Any]
@@ -175,29 +175,27 @@ class Case:
         self.output = tuple(y.shape)
         return [sympy.sympify(e) for e in symbolic.lift_value(y, exact=True).ravel().tolist()]
 
-    def reference_derivatives(self, order: int, region: Any, tape: Tape) -> Iterator[tuple[Key, list[Any]]]:
-        """The same derivatives on a tape: sweeps over the forward rule inside a region, with `sympy.diff` of each step."""
-        ys = [tape.cut(region(y)) for y in self.forward()]
-        if self.single:
-            yield from self._reference_partials(ys[0], order, region, tape)
-            return
+    def reference_derivatives(self, order: int, region: Any) -> Iterator[tuple[Key, list[Any]]]:
+        """The same derivatives by `sympy.diff` of the forward rule, inside a region."""
+        ys = [region(y) for y in self.forward()]
         names = [self.names[i] for i in self.active]
-
-        def gradients(of: Any, names: Sequence[str]) -> dict[str, list[Any]]:
-            found = iter(region.gradient(tape, of, [s for name in names for s in self._symbols(name)]))
-            return {name: [next(found) for _ in self._symbols(name)] for name in names}
-
-        def directional(letter: str, parts: Mapping[str, list[Any]]) -> Any:
-            return tape.cut(sympy.Add(*(t * e for name, es in parts.items() for t, e in zip(self._symbols(f"{letter}_{name}", name), es))))
-
-        phi = tape.cut(sympy.Add(*(a * b for a, b in zip(self._symbols("g"), ys))))
-        first = gradients(phi, names)
+        if self.single:
+            yield from self._reference_partials(ys[0], order, region)
+            return
+        g = self.supply("g", self.output).ravel().tolist()
+        phi = sympy.Add(*(a * b for a, b in zip(g, ys)))
+        first = {name: [region.derivative(phi, s) for s in self.symbols[name].ravel().tolist()] for name in names}
         for name in names:
             yield Key(1, f"vjp by {name}"), first[name]
+
+        def directional(letter: str, parts: Mapping[str, list[Any]]) -> Any:
+            return sympy.Add(*(t * e for name, es in parts.items()
+                               for t, e in zip(self.supply(f"{letter}_{name}", self._shape(name)).ravel().tolist(), es)))
+
         below = directional("t", first)
-        yield Key(1, "jvp"), gradients(below, ["g"])["g"]
+        yield Key(1, "jvp"), [derivative(below, s) for s in g]
         for k in range(2, order + 1):
-            found = gradients(below, [*names, "g"])
+            found = {name: [region.derivative(below, s) for s in self.symbols[name].ravel().tolist()] for name in [*names, "g"]}
             for name, es in found.items():
                 by = "the cotangent" if name == "g" else name
                 yield Key(k, f"vjp of vjp by {by}" if k == 2 else f"vjp of vjp of vjp by {by}"), es
@@ -205,26 +203,25 @@ class Case:
                     yield Key(2, f"vjp of jvp by {name}"), es
             below = directional("u", found)
 
-    def _symbols(self, name: str, like: str = "") -> list[Any]:
-        """The symbols of an argument, of the cotangent, or of a direction of the shape of one of these, in order."""
-        shape = self.output if (like or name) == "g" else tuple(self.symbols[like or name].shape)
-        return list(self.supply(name, shape).ravel().tolist())
+    def _shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self.symbols[name].shape)
 
-    def _reference_partials(self, y: Any, order: int, region: Any, tape: Tape) -> Iterator[tuple[Key, list[Any]]]:
+    def _reference_partials(self, y: Any, order: int, region: Any) -> Iterator[tuple[Key, list[Any]]]:
         g = self.supply("g", ()).item()
         at = {i: self.symbols[self.names[i]].item() for i in self.active}
         known: dict[tuple[int, ...], Any] = {(): y}
-        for k in range(order):
-            for path in [path for path in known if len(path) == k]:
-                later = [i for i in self.active if not path or i >= path[-1]]
-                found = region.gradient(tape, known[path], [at[i] for i in later])
-                known |= {(*path, i): e for i, e in zip(later, found)}
+
+        def partial(path: tuple[int, ...]) -> Any:
+            if path not in known:
+                known[path] = region.derivative(partial(path[:-1]), at[path[-1]])
+            return known[path]
+
         for i in self.active:
-            yield Key(1, f"vjp by {self.names[i]}"), [tape.cut(g * known[(i,)])]
-        yield Key(1, "jvp"), [tape.cut(sympy.Add(*(self.supply(f"t_{self.names[i]}", ()).item() * known[(i,)] for i in self.active)))]
+            yield Key(1, f"vjp by {self.names[i]}"), [g * partial((i,))]
+        yield Key(1, "jvp"), [sympy.Add(*(self.supply(f"t_{self.names[i]}", ()).item() * partial((i,)) for i in self.active))]
         for k in range(2, order + 1):
             for path in itertools.product(self.active, repeat=k):
-                yield Key(k, "by " + ", ".join(self.names[i] for i in path)), [known[tuple(sorted(path))]]
+                yield Key(k, "by " + ", ".join(self.names[i] for i in path)), [partial(tuple(sorted(path)))]
 
 
 def elements(box: Any) -> list[Any]:

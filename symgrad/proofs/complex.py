@@ -17,7 +17,6 @@ from symgrad.carriers import numeric, precise, symbolic
 from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import Op
 from symgrad.proofs.case import Case, Claims, Key, symbol_array
-from symgrad.proofs.tape import Tape
 from symgrad.reference.elementary import derivative
 from symgrad.reference.recorder import RecordingCarrier
 
@@ -47,9 +46,11 @@ class ComplexParts(Case):
 
     @property
     def variables(self) -> list[sympy.Symbol]:
+        """The symbols of all parts, in order."""
         return [s for i in self.active for part in self.parts[self.names[i]] if part is not None for s in part.ravel().tolist()]
 
     def supply(self, name: str, shape: tuple[int, ...]) -> Any:
+        """The expressions of an argument or of a direction, which is complex if the argument is."""
         if name not in self.symbols:
             of = name.removeprefix("t_")
             two_parts = self.complex_value if name == "g" else self.parts[of][1] is not None
@@ -72,7 +73,8 @@ class ComplexParts(Case):
             tangents = [supply(f"t_{self.names[i]}", self.shapes[i]) for i in self.active]
             yield Key(1, "jvp"), self.op.jvp(base, tangents, y, (*cells, *self.parameters)).ravel().tolist()
 
-    def reference_derivatives(self, order: int, region: Any, tape: Tape) -> Iterator[tuple[Key, list[Any]]]:
+    def reference_derivatives(self, order: int, region: Any) -> Iterator[tuple[Key, list[Any]]]:
+        """The same derivatives by `sympy.diff` of the real and imaginary parts."""
         ys = [tuple(map(_plain, y.as_real_imag())) for y in self.forward()]
         g = [e.as_real_imag() for e in self.supply("g", self.output).ravel().tolist()]
         total = sympy.Add(*(p * u + q * v for (p, q), (u, v) in zip(g, ys)))

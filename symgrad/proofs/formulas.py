@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import mpmath
+import numpy as np
 import sympy
 
+from symgrad.algebra.deciding import FAILURES, shortest_difference, shortest_form
 from symgrad.algebra.identity import identical
-from symgrad.algebra.simplification import FAILURES, shortest_difference, shortest_form
-from symgrad.carriers import symbolic
+from symgrad.algebra.ladder import DIFFERENT, OPEN, compare_numbers, rungs
+from symgrad.algebra.limits import OutOfTime, clock, limited
+from symgrad.carriers import precise, symbolic
+from symgrad.carriers.digits import Undefined
 from symgrad.carriers.sizes import tree_size
 from symgrad.formulas import expressions  # noqa: F401  gives Tensors their formulas
-from symgrad.reference.elementary import derivative
+from symgrad.reference.elementary import derivative, evaluator
 from symgrad.reference.exact import ComparedNumber
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.recorder import RecordingCarrier
@@ -47,13 +52,43 @@ class Formulas:
             self.references[index] = derivative(self.reference(index[:-1]), self.symbols[index[-1]])
         return self.references[index]
 
-    def unproved(self, effort: float = 1.0) -> tuple[int, ...] | None:
-        """The first derivative whose formulas are not proved to be identical, also in numbers; None if there is none."""
+    def unproved(self, points: Sequence[np.ndarray], seconds: float = 3.0) -> tuple[int, ...] | None:
+        """The first derivative whose formulas are not proved to be identical, or differ in numbers at the points; None if there is none."""
+        end = clock() + seconds
         for index, by_rules in self.derivatives.items():
-            reference = self.reference(index)
-            if by_rules != reference and identical(by_rules, reference, points=POINTS, effort=effort).verdict != PROVED:
+            remaining, reference = max(end - clock(), 0.02), self.reference(index)
+            if by_rules != reference and identical(by_rules, reference, seconds=remaining, points=POINTS).verdict != PROVED:
                 return index
-        return None
+        return self._disagreement(points)
+
+    def _disagreement(self, points: Sequence[np.ndarray]) -> tuple[int, ...] | None:
+        """The first derivative that differs in numbers. SymPy may return a wrong 0, so that a symbolic zero test alone is not a proof."""
+        functions = {index: [evaluator(self.symbols, e) for e in (formula, self.reference(index))] for index, formula in self.derivatives.items()}
+        uncompared = set(functions)
+        for point in points:
+            for index, pair in functions.items():
+                try:
+                    if _numbers_differ(pair, [mpmath.mpf(float(x)) for x in point]):
+                        return index
+                except Undefined:
+                    continue
+                uncompared.discard(index)
+        return min(uncompared) if uncompared else None
+
+
+def _numbers_differ(pair: Sequence[Callable[..., Any]], xs: Sequence[Any]) -> bool:
+    """Whether two functions do not certainly agree at a point, up to the rounding of numbers near 1. Raises Undefined without values."""
+    before = None
+    for digits in rungs(80, 320):
+        with precise.working_precision(digits):
+            a, b = (function(*xs) for function in pair)
+            if abs(a - b) <= mpmath.mpf(10) ** (20 - digits):
+                return False
+            verdict = compare_numbers(a, b, before, lambda: 0)
+        if verdict != OPEN:
+            return verdict == DIFFERENT
+        before = a, b
+    return True
 
 
 def size_of(e: Any) -> int:
@@ -63,6 +98,7 @@ def size_of(e: Any) -> int:
 
 SHORT = 120  # the most operations of a formula that is shown as one expression
 EFFORT = 600  # the most operations of the formulas that are simplified for one report
+SHORTENING = 0.6  # the most seconds for that; formulas that take longer are shown as they are
 KEPT = 2000  # the most nodes of the formula of a derivative in a report
 SHOWN = {1: 12, 2: 6, 3: 2}  # the most inputs for which the derivatives of an order are shown as formulas
 LARGEST = 20_000  # the most operations of a flat formula, times the number of its derivatives, for which a proof is tried
@@ -96,22 +132,23 @@ def add_formulas(report: Report, base: Run, order: int) -> list[Any]:
     for highest in dict.fromkeys((shown, 1)) if shown else ():
         left = EFFORT
         try:
-            derivatives = Formulas(base, report.names, highest, exact=False).derivatives
-        except FAILURES:  # a rule without a formula
+            with limited(4.0):
+                derivatives = Formulas(base, report.names, highest, exact=False).derivatives
+        except (OutOfTime, *FAILURES):  # a rule without a formula, or with a long one
             continue
-        rules = list(dict.fromkeys(derivatives.values()))
+        rules, end = list(dict.fromkeys(derivatives.values())), clock() + SHORTENING
         for index, formula in derivatives.items():
             known = report.formulas.get(tuple(sorted(index)))
             if known is None and size_of(formula) <= KEPT:
                 left -= sympy.count_ops(formula)
-                known = formula if left < 0 or size_of(formula) > 3 * SHORT else shortest_form(formula)
+                known = formula if left < 0 or size_of(formula) > 3 * SHORT else shortest_form(formula, max(end - clock(), 0.02))
             if known is not None:
                 report.formulas[index] = known
         break
     return rules
 
 
-def reason_unproved(base: Run, names: Sequence[str], order: int, effort: float = 1.0) -> str | None:
+def reason_unproved(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarray], seconds: float) -> str | None:
     """The reason why the derivatives up to an order are not proved, None if they are."""
     try:
         size = flat_size(Oracle(base.root, base.nodes))
@@ -120,7 +157,10 @@ def reason_unproved(base: Run, names: Sequence[str], order: int, effort: float =
     if size * len(names) ** order > LARGEST:
         return f"written out, the formula has {size:,.0f} operations and {len(names)} variables, too many for a proof"
     try:
-        failure = Formulas(base, names, order).unproved(effort)
+        with limited(seconds):
+            failure = Formulas(base, names, order).unproved(points[:6], seconds)
+    except OutOfTime:
+        return f"SymPy needed longer than {seconds:g} seconds to reduce the difference of the formulas to 0"
     except FAILURES as error:
         return f"SymPy could not compare the formulas ({type(error).__name__}: {error})"
     return None if failure is None else f"SymPy did not reduce the two formulas of {label(len(failure), failure, names)} to the same one"
@@ -131,7 +171,8 @@ def difference(run: Run, names: Sequence[str], entry: ComparedNumber) -> Any:
     try:
         if entry.directional or not entry.order or flat_size(Oracle(run.root, run.nodes)) > SHORT:
             return None
-        found = Formulas(run, names, entry.order, exact=False)
-        return shortest_difference(found.derivatives[entry.index], found.reference(entry.index))  # None where the rules give no number here
-    except (KeyError, NoFormula, *FAILURES):
+        with limited(3.0):
+            found = Formulas(run, names, entry.order, exact=False)
+            return shortest_difference(found.derivatives[entry.index], found.reference(entry.index))  # None where the rules give no number here
+    except (OutOfTime, KeyError, NoFormula, *FAILURES):
         return None

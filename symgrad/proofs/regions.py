@@ -15,15 +15,12 @@ from typing import Any
 import sympy
 from sympy.core.relational import Relational
 
-from symgrad.algebra.solving import solutions
-from symgrad.carriers.symbolic import exact_number
 from symgrad.graph.domains import Domain
 from symgrad.proofs.case import Case, domain_of
-from symgrad.proofs.tape import Tape
+from symgrad.reference.elementary import derivative
 from symgrad.sampling.conditions import switching_functions
 
 KINKS = (sympy.Max, sympy.Min, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise, sympy.Heaviside, sympy.frac)
-KINKED = (*KINKS, Relational)
 ERRORS = (NotImplementedError, TypeError, AttributeError, ValueError, LookupError, ArithmeticError, RecursionError, RuntimeError, AssertionError)
 Switch = tuple[Any, bool]
 
@@ -31,8 +28,7 @@ Switch = tuple[Any, bool]
 def generic(e: Any) -> tuple[Any, list[Any]]:
     """An expression with the equalities among its conditions set to false, and these equalities.
 
-    An inequality that can hold, or fail, at equality only is one of them, such as sin(x) >= 1. Equalities of step functions hold on intervals; they
-    are replaced by inequalities.
+    Equalities of step functions hold on intervals; they are replaced by inequalities.
 
     >>> x = sympy.Symbol("x", real=True)
     >>> generic(sympy.Piecewise((2 * x, sympy.Eq(x, 3)), (x, True)))
@@ -46,58 +42,7 @@ def generic(e: Any) -> tuple[Any, list[Any]]:
     e = e.xreplace({c: plain for c, plain in stepped.items() if plain != c})
     dropped = {c: sympy.Eq(c.lhs, c.rhs) for c in e.atoms(sympy.Eq, sympy.Ne) if not (c.lhs - c.rhs).has(*KINKS)}
     out = e.xreplace({c: sympy.S.false if isinstance(c, sympy.Eq) else sympy.S.true for c in dropped})
-    touching: list[Any] = []
-    for c in sorted(out.atoms(sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge), key=str):
-        sign = _one_sign(c.lhs - c.rhs)
-        if sign:  # the condition is constant, but at the equality
-            out = out.xreplace({c: sympy.S(isinstance(c, (sympy.Gt, sympy.Ge)) == (sign > 0))})
-            touching += [c] if isinstance(c, (sympy.Gt, sympy.Le) if sign > 0 else (sympy.Lt, sympy.Ge)) else []
-    return out, sorted({*dropped.values(), *(sympy.Eq(*c.args, evaluate=False) for c in touching)}, key=str)
-
-
-BOUNDED = {**dict.fromkeys((sympy.sin, sympy.cos, sympy.tanh, sympy.erf), (-sympy.S.One, sympy.S.One)), sympy.acos: (sympy.S.Zero, sympy.pi),
-           **dict.fromkeys((sympy.asin, sympy.atan), (-sympy.pi / 2, sympy.pi / 2))}
-
-
-def _one_sign(u: Any) -> int:
-    """1 for a real expression that is known to be nonnegative, -1 for one that is known not to be positive, 0 if neither is known."""
-    symbols = sorted(u.free_symbols, key=str)
-    if len(symbols) == 1 and u.is_polynomial(symbols[0]) and sympy.degree(u, symbols[0]) == 2:
-        a, b, c = sympy.Poly(u, symbols[0]).all_coeffs()
-        return 0 if not (b * b - 4 * a * c).is_nonpositive else 1 if a.is_positive else -1
-    low, high = _bounds(u)
-    return 1 if low.is_extended_nonnegative else -1 if high.is_extended_nonpositive else 0
-
-
-def _bounds(e: Any) -> tuple[Any, Any]:
-    """Bounds of a real expression: of sums, multiples and powers of bounded functions."""
-    if e.is_number:
-        return e, e
-    if e.is_Add:
-        ends = [_bounds(x) for x in e.args]
-        return sympy.Add(*(low for low, _ in ends)), sympy.Add(*(high for _, high in ends))
-    c, f = e.as_coeff_Mul()
-    if c != 1:
-        low, high = _bounds(f)
-        return (c * low, c * high) if c > 0 else (c * high, c * low)
-    if e.is_Pow and e.exp.is_Integer and e.exp.is_positive:
-        low, high = _bounds(e.base)
-        if e.exp.is_even:
-            return sympy.S.Zero, sympy.Max(low**e.exp, high**e.exp)
-        return low**e.exp, high**e.exp
-    if type(e) in BOUNDED and all(s.is_extended_real for s in e.free_symbols):
-        return BOUNDED[type(e)]
-    return sympy.S.Zero if e.is_nonnegative else -sympy.oo, sympy.S.Zero if e.is_nonpositive else sympy.oo
-
-
-def places_of(equality: Any, inside: Mapping[Any, Any]) -> list[dict[Any, Any]] | None:
-    """The solutions of an equality, where there are infinitely many in terms of an integer; None if they are unknown."""
-    found = solutions(equality, inside, families=True)
-    u, symbols = equality.lhs - equality.rhs, sorted(equality.free_symbols, key=str)
-    if found is None and symbols and u.is_polynomial(*symbols) and sympy.Poly(u, *symbols).total_degree() == 2:
-        centers = sympy.solve([sympy.diff(u, s) for s in symbols], symbols, dict=True)  # a minimum of 0 is where the gradient is 0
-        return [at for at in centers if sympy.expand(u.xreplace(at)) == 0] if _bounds(u)[0] == 0 else None
-    return found
+    return out, sorted(set(dropped.values()), key=str)
 
 
 def _as_inequalities(c: Relational) -> Any:
@@ -139,17 +84,16 @@ def borders(forward: Iterable[Any], tied: Sequence[Any] = ()) -> list[Switch]:
     return list(dict.fromkeys([*ties, *(found for e in forward if e.has(*KINKS) for found in switching_functions(e))]))
 
 
-def zero_switches(switches: Sequence[Switch], at: Mapping[Any, Any]) -> list[Switch]:
-    """The boundaries of the forward rule that a point is on; `at` may also map some symbols to expressions of others."""
-    return [switch for switch in switches if _is_zero(switch[0].xreplace(dict(at)), switch[1])]
-
-
-def _is_zero(v: Any, lattice: bool) -> bool:
-    v = v if v.is_Rational else sympy.expand(v)
-    if v.is_number and not v.is_Rational:
-        v = v.evalf(60)
-        v = sympy.nsimplify(v.round(40)) if v.is_real and abs(v - v.round()) < sympy.Float(10) ** -40 else v
-    return bool(v == 0 or lattice and v.is_Integer)
+def is_border(switches: Sequence[Switch], at: Mapping[Any, Any]) -> bool:
+    """Whether a point is on a boundary of the forward rule; `at` may also map some symbols to expressions of others."""
+    for u, lattice in switches:
+        v = sympy.expand(u.xreplace(dict(at)))
+        if v.is_number and not v.is_Rational:
+            v = v.evalf(60)
+            v = sympy.nsimplify(v.round(40)) if v.is_real and abs(v - v.round()) < sympy.Float(10) ** -40 else v
+        if v == 0 or lattice and v.is_Integer:
+            return True
+    return False
 
 
 MOST = 16  # the largest number of regions
@@ -173,12 +117,9 @@ class Region:
         """An expression of the arguments in terms of the new symbols."""
         return e.xreplace(self.mapping) if self.mapping else e
 
-    def gradient(self, tape: Tape, e: Any, by: Sequence[sympy.Symbol]) -> list[Any]:
-        """The derivatives of an expression of the new symbols by arguments."""
-        rates = [self.rates.get(x, ((sympy.S.One, x),)) for x in by]
-        inner = list(dict.fromkeys(s for pairs in rates for _, s in pairs))
-        found = dict(zip(inner, tape.gradient(e, inner)))
-        return [tape.cut(sympy.Add(*(rate * found[s] for rate, s in pairs))) for pairs in rates]
+    def derivative(self, e: Any, x: sympy.Symbol) -> Any:
+        """The derivative of an expression of the new symbols by an argument, by `sympy.diff`."""
+        return sympy.Add(*(rate * derivative(e, s) for rate, s in self.rates.get(x, ((sympy.S.One, x),))))
 
 
 def regions(case: Case, forward: Sequence[Any]) -> list[Region]:
@@ -187,7 +128,7 @@ def regions(case: Case, forward: Sequence[Any]) -> list[Region]:
     if case.complex or not any(e.has(*KINKS) for e in forward):
         return [full]
     if case.single and len(case.active) == 1:
-        return list(_pieces(case, forward))
+        return list(_pieces(case))
     for found in (_choices(case, forward), _signs(case, forward)):
         if 0 < len(found) <= MOST:
             return found
@@ -201,18 +142,16 @@ def _everywhere(case: Case) -> str:
     return "everywhere" if set(names) <= {"REAL"} else " x ".join(domain_of(case.op, i).name for i in case.active)
 
 
-def _pieces(case: Case, forward: Sequence[Any]) -> Iterator[Region]:
-    """The intervals of one argument's domain between the special points and the kinks of the forward rule."""
+def _pieces(case: Case) -> Iterator[Region]:
+    """The intervals of one argument's domain between the special points."""
     (x,) = case.variables
     d = domain_of(case.op, case.active[0])
     p, q = sympy.symbols("p q", positive=True)
-    found = [solutions(sympy.Eq(u, 0), {}) for u, lattice in borders(forward) if not lattice and u.free_symbols == {x}]
-    kinks = {at[x] for part in found for at in part or () if at[x].is_Rational}
-    cuts = sorted({exact_number(point[0]) for point in case.op.docs.special} | kinks or {sympy.S.Zero}) + list(map(exact_number, d.excluded))
+    cuts = sorted({point[0] for point in case.op.docs.special} or {0.0}) + list(d.excluded)
     for interval in d.intervals:
         inner = sorted({c for c in cuts if interval.low < c < interval.high})
         for low, high in itertools.pairwise([interval.low, *inner, interval.high]):
-            a, b = (None if abs(end) == inf else exact_number(end) if isinstance(end, float) else end for end in (low, high))
+            a, b = (None if abs(end) == inf else sympy.Rational(*end.as_integer_ratio()) for end in (low, high))
             text = f"{x} < {_short(high)}" if a is None else f"{x} > {_short(low)}" if b is None else f"{_short(low)} < {x} < {_short(high)}"
             inside = x if a is None and b is None else b - p if a is None else a + p if b is None else (a + b * q) / (1 + q)
             if inside == x:
@@ -223,8 +162,8 @@ def _pieces(case: Case, forward: Sequence[Any]) -> Iterator[Region]:
                 yield Region(text, {x: inside}, {x: ((1 / sympy.diff(inside, s), s),)}, {}, {s: back})
 
 
-def _short(x: Any) -> str:
-    return f"{float(x) + 0.0:g}"
+def _short(x: float) -> str:
+    return f"{x + 0.0:g}"
 
 
 def _choices(case: Case, forward: Sequence[Any]) -> list[Region]:

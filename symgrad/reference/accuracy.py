@@ -13,11 +13,11 @@ from typing import Any, ClassVar, NamedTuple
 import mpmath
 import numpy as np
 
-from symgrad.algebra.ladder import DIGITS, absolute_condition, condition, random_shift
+from symgrad.algebra.ladder import DIGITS, condition, movement, random_shift
 from symgrad.carriers import precise
 from symgrad.carriers.digits import TooLarge, Undefined
 from symgrad.dtypes.ulp import Ulp, ulp_of
-from symgrad.reference.exact import ComparedNumber, OracleComparison
+from symgrad.reference.exact import ComparedNumber, Exact
 from symgrad.reference.oracle import Oracle, OracleValues, slots
 from symgrad.reference.run import Run
 from symgrad.reference.sources import OracleReferenceValues, ReferenceNumber, ReferenceValues
@@ -57,7 +57,7 @@ class Accuracy:
         return self.ulp <= self.bound
 
 
-def worst_errors(run: Run, exact: OracleComparison, entries: Sequence[ComparedNumber], values: dict[int, np.ndarray], names: Sequence[str],
+def worst_errors(run: Run, exact: Exact, entries: Sequence[ComparedNumber], values: dict[int, np.ndarray], names: Sequence[str],
              rng: np.random.Generator) -> list[Accuracy]:
     """For each order the entry with the largest error beyond its bound, or the largest error; `values` are the library's floats.
 
@@ -70,7 +70,7 @@ def worst_errors(run: Run, exact: OracleComparison, entries: Sequence[ComparedNu
     errors = {k: error_of(float(values[e.order][e.index]), e.rule, scale if abs(e.rule) <= scale * ROUNDING else 0)
               for k, e in enumerate(entries) if not e.directional and e.order in values}
     high = max((entries[k].order for k, error in errors.items() if error > BOUNDS[entries[k].order]), default=None)
-    moved = [] if high is None else absolute_condition(rules, lambda: exact.rules(DIGITS, random_shift(rng), high))
+    moved = [] if high is None else movement(rules, lambda: exact.rules(DIGITS, random_shift(rng), high))
     out: dict[int, Accuracy] = {}
     for k, error in errors.items():
         e = entries[k]

@@ -174,15 +174,14 @@ def pop_kink_flag() -> bool:
     return reached
 
 
-def taylor_coefficients(function: ElementaryFunction, points: Sequence[Any], memo: dict[ElementaryFunction, Any], length: int,
-                        evaluate: Callable[..., Any] = ElementaryFunction.__call__) -> list[Any]:
+def taylor_coefficients(function: ElementaryFunction, points: Sequence[Any], memo: dict[ElementaryFunction, Any], length: int) -> list[Any]:
     """The Taylor coefficients of f(x1(t), ..., xn(t)), where each xi is given by its Taylor coefficients; None is a zero coefficient.
 
-    d/dt f = Σ (∂f/∂xi)(x(t)) xi'(t), applied once for each coefficient. `evaluate(function, *xs)` computes a value.
+    d/dt f = Σ (∂f/∂xi)(x(t)) xi'(t), applied once for each coefficient.
     """
     value = memo.get(function)
     if value is None:
-        value = memo[function] = evaluate(function, *[p[0] for p in points])
+        value = memo[function] = function(*[p[0] for p in points])
     if length == 1:
         return [value]
     rate: list[Any] = [None] * (length - 1)
@@ -192,7 +191,7 @@ def taylor_coefficients(function: ElementaryFunction, points: Sequence[Any], mem
         derivative = function.partial(i)
         if derivative.zero:
             continue
-        series = taylor_coefficients(derivative, points, memo, length - 1, evaluate)
+        series = taylor_coefficients(derivative, points, memo, length - 1)
         speed = p[1:] if length == 2 else [c if c is None else k * c for k, c in enumerate(p[1:], 1)]
         multiply_into(rate, series, speed)
     if all(r is None for r in rate):

@@ -38,6 +38,7 @@ class ElementReference(Reference):
         return self._pooled[1]
 
     def value(self, xs: Arrays) -> np.ndarray:
+        """The value at every element."""
         points, shape = _points(xs)
         found = self.quotients.derivative((0,) * len(xs), points, others=self._pooled_points(0))
         return array_of([self._unless_jump(d, p) for d, p in zip(found, points)], shape)
@@ -47,6 +48,7 @@ class ElementReference(Reference):
         return [_sum_to_shape(self._total(xs, i, cotangent, *tangents), x.shape) if is_active(x) else None for i, x in enumerate(xs)]
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
+        """Σ t ∂ₐf over all arguments a that have tangents."""
         return self._total(xs, None, None, ts)
 
     def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
@@ -68,6 +70,7 @@ class ElementReference(Reference):
         return total
 
     def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """One number, with enough digits to distinguish it from 0."""
         total = mpmath.mpf(0)
         for k, point, coefficient in self.parts(xs, at, wrt, cotangent, *tangents):
             (d,) = self.quotients.derivative(k, [point], certain=True)

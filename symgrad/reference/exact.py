@@ -8,26 +8,22 @@ kink.
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import mpmath
 import numpy as np
 
-from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, agreeing_digits, compare, rungs
+from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, agreeing_digits, compare_numbers, rungs
 from symgrad.carriers import precise
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.carriers.spectra import NoExpression
-from symgrad.errors import LinAlgError
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
-from symgrad.reference import certify
-from symgrad.reference.certify import SHOWN
 from symgrad.reference.oracle import Oracle, slots
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
@@ -41,8 +37,8 @@ class ReplayedOracle:
     Raises NoFormula for any other op without a symbolic form.
     """
 
-    def __init__(self, run: Run, fast: Callable[..., list[Any] | None] = lambda *args: None):
-        self.run, self.fast = run, fast
+    def __init__(self, run: Run):
+        self.run = run
         if any(leaf.value.dtype.kind != "f" for leaf in run.leaves):
             raise NoFormula("an input is complex and an op has no symbolic form; give the real and the imaginary parts as inputs")
         for node in upstream([run.root]):
@@ -58,14 +54,14 @@ class ReplayedOracle:
 
     def evaluate(self, digits: int) -> ReplayedValues:
         """The values around the point with that many digits."""
-        return ReplayedValues(self.run, digits, self.fast)
+        return ReplayedValues(self.run, digits)
 
 
 class ReplayedValues:
-    """The value and its differences; `edge` is true at a kink. `fast(values, digits, True)` gives the value where it is computed by balls."""
+    """The value and its differences; `edge` is true at a kink."""
 
-    def __init__(self, run: Run, digits: int, fast: Callable[..., list[Any] | None]):
-        self.run, self.digits, self.fast, self.edge = run, digits, fast, any(map(_is_special, upstream([run.root])))
+    def __init__(self, run: Run, digits: int):
+        self.run, self.digits, self.edge = run, digits, any(map(_is_special, upstream([run.root])))
         sizes = [abs(x) for leaf in run.leaves for x in np.ravel(leaf.value).tolist() if x] + [1.0]
         small, large = (int(abs(mpmath.log10(pick(sizes)))) + 1 for pick in (min, max))
         self.working = 3 * (digits + small + large) + 60
@@ -75,6 +71,7 @@ class ReplayedValues:
 
     @property
     def scale(self) -> Any:
+        """The largest number of the comparison, at least 1."""
         return self.largest
 
     def derivatives(self, order: int, full: int, direction: np.ndarray) -> list[Any]:
@@ -112,9 +109,6 @@ class ReplayedValues:
         for leaf in self.run.leaves:
             cells = [precise.context.mpf(x) + precise.context.mpf(next(numbers)) * self.step for x in np.ravel(leaf.value).tolist()]
             values.append(precise.Digits.fill(cells, tuple(leaf.value.shape)))
-        found = self.fast(values, self.working, True)
-        if found is not None:
-            return found[0]
         try:
             y, _ = RecordingCarrier(precise, precise.lift_value).replayed(self.run.root, self.run.nodes, values)
         except (RuntimeError, ArithmeticError) as error:
@@ -134,6 +128,11 @@ def _is_special(node: Any) -> bool:
     return any(len(point) == len(xs) and np.any(np.logical_and.reduce([np.equal(x, c) for x, c in zip(xs, point)])) for point in op.docs.special)
 
 
+SHOWN = 50.0  # the most digits of agreement that are reported
+
+FULL = 8  # the most inputs for which every second derivative is compared at every point
+
+
 @dataclass(frozen=True)
 class ComparedNumber:
     """One number of the comparison: its order, its indices among the inputs, whether it is directional, and the values by SymPy and by the rules."""
@@ -145,76 +144,37 @@ class ComparedNumber:
     rule: Any
 
 
-FULL = 8  # the most inputs for which every second derivative is compared at every point
-
-
-class OracleComparison:
+class Exact:
     """The value and the derivatives up to an order at the point of a run.
 
     Derivatives up to the order `full` are taken entry by entry, higher ones along the `direction`; `full` defaults to 2 for up to eight
     inputs, otherwise to 1. Raises NoFormula if an op has no symbolic form, or a rule calls functions outside of xp. With `replay`, functions of
     matrices without a formula are compared with differences of their values in many digits; a point where their rules raise has no derivative.
-
-    The numbers are balls wherever all functions have an enclosure, and `rigorous` is true where the comparison is certain. Else, and where balls do
-    not decide, they have many digits in several precisions.
     """
 
     def __init__(self, run: Run, order: int, direction: np.ndarray, full: int | None = None, replay: bool = False):
-        self.run, self.order, self.direction, self.replay = run, order, direction, replay
+        self.run, self.order, self.direction = run, order, direction
         self.count = direction.size
         self.full = full if full is not None else min(order, 2) if self.count <= FULL else 1
+        self.oracle: Oracle | ReplayedOracle
+        try:
+            self.oracle = Oracle(run.root, run.nodes)
+        except NoFormula:
+            if not replay:
+                raise
+            self.oracle = ReplayedOracle(run)
         self.evaluations: dict[int, Any] = {}
         self.known: dict[int, list[ComparedNumber]] = {}
-        module = certify.enclosed()
-        self.programs = module and module.programs_of(run, order, self.full)
-        if not (self.programs and self.programs.found):
-            self.oracle  # noqa: B018  raises NoFormula
-
-    @functools.cached_property
-    def oracle(self) -> Oracle | ReplayedOracle:
-        """The oracle."""
-        try:
-            return Oracle(self.run.root, self.run.nodes)
-        except NoFormula:
-            if not self.replay:
-                raise
-            return ReplayedOracle(self.run, functools.partial(certify.moved, self))
-
-    def trace(self, bits: int) -> Any:
-        """The program of the point, and the recorder of its rules."""
-        oracle = None if self.replayed else self.oracle
-        return certify.enclosed().trace(self.run, oracle, rule_values, self.order, self.full, self.direction, bits)
-
-    @functools.cached_property
-    def certified(self) -> certify.Certified | None:
-        """The comparison of balls; None if they do not decide it."""
-        if not self.programs or self.programs.refused or self.replayed:
-            return None
-        module = certify.enclosed()
-        values = [*module.inputs_of(self.run), *map(module.arb, self.direction.tolist())]
-        return certify.compare(lambda bits: certify.run_programs(self.programs, self.trace, values, bits))
-
-    @property
-    def rigorous(self) -> bool:
-        """Whether balls decided the comparison."""
-        try:
-            return self.certified is not None
-        except Undecided:
-            return False
 
     def entries(self, digits: int = DIGITS) -> list[ComparedNumber]:
         """All numbers by both ways. Raises Undefined where a derivative does not exist: at a pole, or outside the domain."""
-        if digits == DIGITS and self.certified is not None:
-            return self._entries(self.certified.pairs)
         if digits not in self.known:
             references, rules = self.evaluation(digits).derivatives(self.order, self.full, self.direction), self.rules(digits)
             if rules[0] != rules[0]:  # of 1**inf, which SymPy writes as 1 before the exponent has a value
                 raise Undefined("the value")
-            self.known[digits] = self._entries(list(zip(references, rules, strict=True)))
+            self.known[digits] = [ComparedNumber(*slot, reference, rule) for slot, reference, rule in zip(
+                slots(self.count, self.order, self.full), references, rules, strict=True)]
         return self.known[digits]
-
-    def _entries(self, pairs: Sequence[tuple[Any, Any]]) -> list[ComparedNumber]:
-        return [ComparedNumber(*slot, *pair) for slot, pair in zip(slots(self.count, self.order, self.full), pairs, strict=True)]
 
     def evaluation(self, digits: int) -> Any:
         """The oracle's values to that many digits."""
@@ -225,70 +185,68 @@ class OracleComparison:
     @property
     def kink(self) -> bool:
         """Whether the point is at a kink, where the derivative is a convention."""
-        return any(e.edge for e in self.evaluations.values()) or self.certified is not None and self.certified.kink
+        return any(e.edge for e in self.evaluations.values())
 
     def rules(self, digits: int, shift: Callable[[Any], Any] | None = None, order: int | None = None) -> list[Any]:
         """The numbers by the library's rules in the precise carrier, up to an order, at the point or at one moved by `shift`."""
-        highest = self.order if order is None else order
-        with precise.working_precision(digits):
-            values = [precise.lift_value(leaf.value) for leaf in self.run.leaves]
-            values = values if shift is None else [shift(v) for v in values]
-        found = certify.moved(self, values, digits) if self.replayed or self.certified is not None else None
-        if found is not None:
-            return found[:len(slots(self.count, highest, self.full))]
         try:
             with precise.working_precision(digits):
-                return rule_values(RecordingCarrier(precise, precise.lift_value), self.run, values, highest, self.full, self.direction)
+                return self._read(shift, self.order if order is None else order)
         except (TypeError, AttributeError, NotImplementedError) as error:
             raise NoFormula(f"a rule cannot be evaluated with many digits: {error}; write it with the functions of xp alone") from error
         except (RuntimeError, ArithmeticError) as error:
-            if isinstance(error, Undefined) or not (self.replayed or isinstance(error, LinAlgError)):
+            if isinstance(error, Undefined) or not self.replayed:
                 raise
             raise Undefined(str(error)) from None
 
     @property
     def replayed(self) -> bool:
         """Whether the references are differences of values."""
-        return isinstance(self.oracle, ReplayedOracle) if not (self.programs and self.programs.found) else hasattr(self.programs.found[0], "value")
+        return isinstance(self.oracle, ReplayedOracle)
 
-
-def rule_values(recorder: RecordingCarrier, run: Run, values: Sequence[Any], order: int, full: int, direction: Any) -> list[Any]:
-    """The value and the derivatives up to an order by the library's rules in a carrier, in the order of `slots`."""
-    y, leaves = recorder.replayed(run.root, run.nodes, values)
-    parts = list(recorder.partials(y, leaves, min(max(full, 1), order)))
-    out = [box.value.ravel()[i].item() for _, box, i in parts]
-    if order <= max(full, 1):
+    def _read(self, shift: Callable[[Any], Any] | None, highest: int) -> list[Any]:
+        recorder = RecordingCarrier(precise, precise.lift_value)
+        values = [precise.lift_value(leaf.value) for leaf in self.run.leaves]
+        y, leaves = recorder.replayed(self.run.root, self.run.nodes, [v if shift is None else shift(v) for v in values])
+        parts = list(recorder.partials(y, leaves, min(max(self.full, 1), highest)))
+        out = [box.value.ravel()[i].item() for _, box, i in parts]
+        if highest <= max(self.full, 1):
+            return out
+        ends = np.cumsum([leaf.value.size for leaf in leaves])
+        first = [box for index, box, _ in parts if len(index) == 1]  # one for each element; leaves whose cotangents are equal share a box
+        line = [first[end - 1] if leaf.value.size else leaf for leaf, end in zip(leaves, ends)]
+        direction = [part.reshape(leaf.shape) for part, leaf in zip(np.split(self.direction, ends[:-1]), leaves)]
+        for k in range(2, highest + 1):
+            line = recorder.gradients(list(zip(line, direction)), leaves)
+            out += [x for g in line for x in g.value.ravel().tolist()] if k > self.full else []
         return out
-    ends = np.cumsum([leaf.value.size for leaf in leaves])
-    first = [box for index, box, _ in parts if len(index) == 1]  # one for each element; leaves whose cotangents are equal share a box
-    line = [first[end - 1] if leaf.value.size else leaf for leaf, end in zip(leaves, ends)]
-    along = [part.reshape(leaf.shape) for part, leaf in zip(np.split(direction, ends[:-1]), leaves)]
-    for k in range(2, order + 1):
-        line = recorder.gradients(list(zip(line, along)), leaves)
-        out += [x for g in line for x in g.value.ravel().tolist()] if k > full else []
-    return out
 
 
-def agreement(exact: OracleComparison) -> tuple[float, ComparedNumber | None]:
+def agreement(exact: Exact) -> tuple[float, ComparedNumber | None]:
     """The number of digits to which the oracle and the rules agree at a point, and the entry of lowest order if they do not.
 
     Raises Undefined where there is nothing to compare, and Undecided if the digits of the last rung do not suffice.
     """
-    if exact.certified is not None:
-        wrong = [exact.entries()[k] for k in sorted(exact.certified.wrong)]
-        return exact.certified.digits, min(wrong, key=lambda e: e.order, default=None)
-
-    def evaluate(digits: int, places: Sequence[int]) -> list[tuple[Any, Any, Callable[[], Any]]]:
-        def noise() -> Any:  # a difference counts if it is larger than the rounding of any term of the computation
-            return exact.evaluation(digits).scale * mpmath.mpf(10) ** (15 - digits)
-
+    before: list[ComparedNumber] | None = None
+    due, fewest = list(range(len(exact.entries()))), SHOWN
+    for digits in rungs():
         entries = exact.entries(digits)
-        return [(entries[k].rule, entries[k].reference, noise) for k in places]
+        with precise.working_precision(digits):
+            verdicts = {k: _compare(exact, entries[k], None if before is None else before[k], digits) for k in due}
+            agreeing = {k: agreeing_digits(entries[k].rule, entries[k].reference) for k in due if verdicts[k] != OPEN}
+            fewest = min([fewest, *(d for k, d in agreeing.items() if verdicts[k] == DIFFERENT or d >= AGREED)])
+        wrong = [entries[k] for k in due if verdicts[k] == DIFFERENT]
+        if wrong:
+            return fewest, min(wrong, key=lambda e: e.order)
+        due, before = [k for k in due if verdicts[k] == OPEN], entries
+        if not due:
+            return fewest, None
+    raise Undecided(f"more than {MOST} digits")
 
-    found = compare(evaluate, len(exact.entries()), rungs())
-    digits = [(verdict, agreeing_digits(a, b)) for verdict, a, b in found if verdict != OPEN]
-    fewest = min([SHOWN, *(d for verdict, d in digits if verdict == DIFFERENT or d >= AGREED)])
-    wrong = [replace(e, rule=a, reference=b) for e, (verdict, a, b) in zip(exact.entries(), found) if verdict == DIFFERENT]
-    if not wrong and any(verdict == OPEN for verdict, _, _ in found):
-        raise Undecided(f"more than {MOST} digits")
-    return fewest, min(wrong, key=lambda e: e.order, default=None)
+
+def _compare(exact: Exact, e: ComparedNumber, earlier: ComparedNumber | None, digits: int) -> str:
+    """Whether the rule and the reference agree; a difference counts if it is larger than the rounding of any term of the computation."""
+    def noise() -> Any:
+        return exact.evaluation(digits).scale * mpmath.mpf(10) ** (15 - digits)
+
+    return compare_numbers(e.rule, e.reference, None if earlier is None else (earlier.rule, earlier.reference), noise)

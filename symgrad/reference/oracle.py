@@ -45,7 +45,6 @@ class Oracle:
     """
 
     def __init__(self, root: Node, leaves: Sequence[Leaf]):
-        self.programs: dict[tuple[int, int], Any] = {}  # in ball arithmetic, by the orders
         self.steps: list[Equation] = []
         self.active: list[bool] = []
         places: dict[Node, list[int]] = {}
@@ -71,7 +70,6 @@ class Oracle:
         total = expressions[0] if len(expressions) == 1 else sympy.Add(*(k * e for k, e in enumerate(expressions, 1)))
         form = equations_of([*expressions, total], {s: i for i, s in enumerate(symbols)})
         out = cls.__new__(cls)
-        out.programs = {}
         out.steps, out.active, out.count = [Equation(0.0, ()) for _ in symbols], [True for _ in symbols], len(symbols)
         for operation, inputs in form.steps:
             out._add(Equation(operation, inputs), any(out.active[k] for k in inputs))
@@ -119,9 +117,6 @@ class OracleValues:
 
     `edge` is true at a kink or at the border of a branch, where a derivative is a convention.
     """
-
-    constant: Any = staticmethod(mpmath.mpf)  # of floats
-    call: Any = staticmethod(ElementaryFunction.__call__)  # of an elementary function
 
     def __init__(self, oracle: Oracle, digits: int):
         self.oracle, self.digits = oracle, digits
@@ -225,7 +220,7 @@ class OracleValues:
             if length > 1 and values[place] is not None and oracle.active[place]:
                 if place < oracle.count:
                     if direction[place]:
-                        own = [values[place], self.constant(direction[place])] + [None] * (length - 2)
+                        own = [values[place], mpmath.mpf(direction[place])] + [None] * (length - 2)
                 elif place in self.branches:
                     own = series[self.branches[place]]
                 elif operation is None:
@@ -233,7 +228,7 @@ class OracleValues:
                     if moving:
                         own = own + [_total([s[i] for s in moving]) for i in range(1, length)]
                 elif any(len(series[k]) > 1 for k in inputs):
-                    own = taylor_coefficients(operation, [series[k] for k in inputs], self.memos[place], length, self.call)
+                    own = taylor_coefficients(operation, [series[k] for k in inputs], self.memos[place], length)
             series.append(own)
         return series
 
@@ -242,7 +237,7 @@ class OracleValues:
         oracle = self.oracle
         cotangents: list[Any] = [None] * len(oracle.steps)
         if self.value is not None:
-            cotangents[oracle.output] = [self.constant(1)] + [None] * (length - 1)
+            cotangents[oracle.output] = [mpmath.mpf(1)] + [None] * (length - 1)
         for place in range(oracle.output, oracle.count - 1, -1):
             g = cotangents[place]
             if g is None or not oracle.active[place]:
@@ -255,9 +250,9 @@ class OracleValues:
                     derivative = operation.partial(i)
                     if derivative.zero:
                         continue
-                    factor = taylor_coefficients(derivative, [series[j] for j in inputs], self.memos[place], length, self.call)
+                    factor = taylor_coefficients(derivative, [series[j] for j in inputs], self.memos[place], length)
                 else:
-                    factor = [self.constant(1)]
+                    factor = [mpmath.mpf(1)]
                 if cotangents[k] is None:
                     cotangents[k] = [None] * length
                 multiply_into(cotangents[k], g, factor)

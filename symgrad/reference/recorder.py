@@ -52,16 +52,20 @@ class Box:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The size of each dimension."""
         return self.value.shape
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return self.value.ndim
 
     def is_floating_point(self) -> bool:
+        """Whether the elements are real numbers."""
         return not self.complex
 
     def is_complex(self) -> bool:
+        """Whether the elements are complex numbers."""
         return self.complex or self.recorder.complex
 
     def element_size(self) -> int:
@@ -76,12 +80,15 @@ class Box:
         return np.reshape(np.array([_float(x) for x in self.value.ravel().tolist()]), self.shape)
 
     def item(self) -> Any:
+        """The only element."""
         return self.value.item()
 
     def to(self, dtype: Any) -> Box:
+        """The box itself, since elements have no machine dtype."""
         return self
 
     def double(self) -> Box:
+        """The box itself, since elements have no machine dtype."""
         return self
 
     def __getitem__(self, index: Any) -> Box:
@@ -207,15 +214,19 @@ class RecordingCarrier:
     # Functions without a derivative
 
     def zeros_like(self, x: Any, shape: Any = None) -> Box:
+        """Zeros."""
         return Box(self, self.base.zeros_like(self.cells(x), shape))
 
     def ones_like(self, x: Any, shape: Any = None) -> Box:
+        """Ones."""
         return Box(self, self.base.ones_like(self.cells(x), shape))
 
     def eye_like(self, x: Any, n: int) -> Box:
+        """The identity matrix."""
         return Box(self, self.base.eye_like(self.cells(x), n))
 
     def indicator(self, condition: Any, like: Any) -> Box:
+        """1 where the condition holds, else 0."""
         return Box(self, self.lift(self.base.indicator(self.cells(condition), self.cells(like))))
 
     def astype(self, x: Any, dtype: Any, source: Any = None) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.algebra.limits import poll
+from symgrad.algebra.limits import clock
 from symgrad.dtypes.ulp import ulp_of
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
@@ -46,30 +46,30 @@ class Enclosure:
 
 
 def carrier() -> Any:
-    """The ball carrier. Raises ImportError without python-flint."""
+    """The ball carrier. Raises ImportError with the name of the extra if python-flint is not installed."""
     try:
         import flint  # noqa: F401
 
-        from symgrad.carriers import ball
+        from symgrad.carriers import ball  # needs python-flint, which is optional
     except ImportError as error:
-        raise ImportError("rigorous enclosures are computed by python-flint, which cannot be imported; pip install python-flint") from error
+        raise ImportError("rigorous enclosures are computed by python-flint, which is not installed; pip install 'symgrad[rigorous]'") from error
     return ball
 
 
-def enclosures(run: Run, values: Mapping[int, np.ndarray], names: Sequence[str], most: int = MOST) -> list[Enclosure]:
+def enclosures(run: Run, values: Mapping[int, np.ndarray], names: Sequence[str], seconds: float = 10.0) -> list[Enclosure]:
     """Enclosures of the value and of the derivatives whose floats are given in `values` by order; the inputs of the run are exact.
 
-    The precision is doubled until every interval is narrow, up to `most` bits.
+    The precision is doubled until every interval is narrow, up to 8192 bits or the time limit.
 
     Raises ImportError without python-flint, and TypeError, AttributeError or NotImplementedError for a rule without a form for balls.
     """
     ball = carrier()
+    end = clock() + seconds
     bits = FIRST
     while True:
-        poll()
         with ball.precision(bits):
             found, obstacle = _balls_of(ball, run, max(values))
-            if not obstacle and all(map(_is_narrow, found.values())) or 2 * bits > most:
+            if not obstacle and all(map(_is_narrow, found.values())) or 2 * bits > MOST or clock() >= end:
                 return [_enclosure(found.get(index, ball.arb.nan()), index, values[len(index)][index], run.result.value.dtype, names, bits, obstacle)
                         for k in values for index in itertools.combinations_with_replacement(range(len(names)), k)]
         bits *= 2

@@ -10,15 +10,12 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra import ladder
-from symgrad.algebra.ladder import MOST, absolute_condition
+from symgrad.algebra.ladder import MOST, movement, settle
 from symgrad.carriers import precise
 from symgrad.carriers.digits import Undecided, Undefined
-from symgrad.reference import certify
 from symgrad.reference.oracle import Oracle, slots
 from symgrad.reference.run import Run
-from symgrad.reference.template import NoFormula
-from symgrad.sampling.points import as_point, flat
+from symgrad.sampling.points import flat
 
 RATIO, STEPS = 3.0, 9
 NOISE = 4 * 2.0**-52  # the relative rounding error of the values
@@ -145,7 +142,7 @@ class ReferenceValues:
         self.entries, self.bounds = entries, bounds or {}
         self.order = max((e.order for e in entries), default=0)
 
-    def absolute_condition(self) -> list[Any]:
+    def movement(self) -> list[Any]:
         """For each entry its size times its condition number, or 0 if that is unknown.
 
         Rounding the inputs moves the entry by this number times the relative rounding error.
@@ -160,10 +157,6 @@ class Source(Protocol):
 
     def reference_values(self, point: Sequence[np.ndarray], order: int, full: int, direction: np.ndarray) -> ReferenceValues:
         """The reference values at a point, in the order of `slots`. Raises Undefined where there is no value."""
-        ...
-
-    def oracle_at(self, vector: np.ndarray) -> Oracle | None:
-        """The formula that holds at a point; None if there is none."""
         ...
 
 
@@ -190,10 +183,6 @@ class OracleReferenceValues(ReferenceValues):
 
     def _values(self, order: int, full: int) -> list[Any]:
         self.kink, self.digits = False, 0
-        found = certify.settled(self.oracle, order, full, self.direction)
-        if found is not None:
-            values, self.kink, self.digits = found
-            return values
 
         def evaluate(digits: int, places: Sequence[int]) -> list[Any]:
             evaluation = self.oracle.evaluate(digits)
@@ -202,12 +191,12 @@ class OracleReferenceValues(ReferenceValues):
             return [values[place] for place in places]
 
         count = len(slots(self.oracle.count, order, full))
-        values = ladder.certify(evaluate, count)
+        values = settle(evaluate, count)
         if any([x is None for x in values]):
             raise Undecided(f"more than {MOST} digits")
         return values
 
-    def absolute_condition(self) -> list[Any]:
+    def movement(self) -> list[Any]:
         """For each entry its size times its condition number, from its changes when the inputs are moved by small parts of their size."""
         rng = np.random.default_rng(0)
         values = [sympy.Rational(*float(step.operation).as_integer_ratio()) for step in self.oracle.steps[:self.oracle.count]]
@@ -216,18 +205,12 @@ class OracleReferenceValues(ReferenceValues):
             sizes = rng.integers(500, 1001, len(values)) * rng.choice([-1, 1], len(values))
             moved = self.oracle.at([v + int(k) * PART * v for v, k in zip(values, sizes)])
             try:
-                balls = certify.enclosed() and certify.oracle_numbers(moved, self.order, self.full, self.direction, int(self.digits * 3.33) + 64)
-                if balls and all(x.is_finite() for x in balls[0]):
-                    return [certify.number(x) for x in balls[0]]
-            except Undecided:
-                pass
-            try:
                 return moved.evaluate(self.digits).derivatives(self.order, self.full, self.direction)
             except Undefined:
                 return [mpmath.inf] * len(self.entries)
 
         with precise.working_precision(self.digits):
-            return absolute_condition([e.value for e in self.entries], recompute)
+            return movement([e.value for e in self.entries], recompute)
 
 
 class ExpressionSource:
@@ -238,13 +221,8 @@ class ExpressionSource:
         self.oracle = Oracle.of_expressions(expressions, [sympy.Symbol(name, real=True) for name in names])
 
     def reference_values(self, point: Sequence[np.ndarray], order: int, full: int, direction: np.ndarray) -> ReferenceValues:
+        """The reference values at a point."""
         return OracleReferenceValues(self.oracle.at([float(x) for v in point for x in np.ravel(v)]), order, full, direction)
-
-    def oracle_at(self, vector: np.ndarray) -> Oracle:
-        return self.oracle
-
-
-MOST_KNOWN = 8  # graphs, one for each combination of branches
 
 
 class RecordedSource:
@@ -252,9 +230,8 @@ class RecordedSource:
 
     expressions: list[sympy.Expr] = []
 
-    def __init__(self, run: Callable[[list[np.ndarray]], Run], point: Sequence[np.ndarray]):
-        self.run, self.point = run, [np.asarray(v, np.float64) for v in point]
-        self.known: list[Oracle] = []  # with their programs
+    def __init__(self, run: Callable[[list[np.ndarray]], Run]):
+        self.run = run
 
     def reference_values(self, point: Sequence[np.ndarray], order: int, full: int, direction: np.ndarray) -> ReferenceValues:
         """The reference values at a point. Raises Undefined if the function raises an error there."""
@@ -262,25 +239,7 @@ class RecordedSource:
             run = self.run([np.asarray(v, dtype=np.float64) for v in point])
         except (ArithmeticError, ValueError, RuntimeError) as error:
             raise Undefined(str(error)) from None
-        return OracleReferenceValues(self._oracle(run), order, full, direction)
-
-    def _oracle(self, run: Run) -> Oracle:
-        """The oracle of a graph; it shares the programs of one with the same steps."""
-        oracle = Oracle(run.root, run.nodes)
-        parts = oracle.output, oracle.active, oracle.steps[oracle.count:]
-        same = next((o for o in self.known if (o.output, o.active, o.steps[o.count:]) == parts), None)
-        if same is not None:
-            oracle.programs = same.programs
-        else:
-            self.known = [oracle, *self.known[:MOST_KNOWN - 1]]
-        return oracle
-
-    def oracle_at(self, vector: np.ndarray) -> Oracle | None:
-        try:
-            run = self.run(as_point(self.point, vector))
-            return Oracle(run.root, run.nodes)
-        except (ArithmeticError, ValueError, RuntimeError, NoFormula):
-            return None
+        return OracleReferenceValues(Oracle(run.root, run.nodes), order, full, direction)
 
 
 class DifferenceSource:
@@ -293,9 +252,6 @@ class DifferenceSource:
 
     def __init__(self, level: Callable[[np.ndarray, int], np.ndarray], room: Callable[[np.ndarray], np.ndarray]):
         self.level, self.room = level, room
-
-    def oracle_at(self, vector: np.ndarray) -> None:
-        """There is no formula."""
 
     def reference_values(self, point: Sequence[np.ndarray], order: int, full: int, direction: np.ndarray) -> ReferenceValues:
         """The differences at a point. Raises Undefined if the function has no value there."""

@@ -13,7 +13,6 @@ import sympy
 from sympy.core.relational import Relational
 
 from symgrad.carriers import symbolic
-from symgrad.carriers.lapack import reads_hermitian_parts
 from symgrad.graph.node import Node
 from symgrad.reference.elementary import elementary, placeholder
 
@@ -33,7 +32,7 @@ def real_imaginary_parts(e: Any, known: dict[Any, Pair] | None = None) -> Pair:
     """
     known = {} if known is None else known
     if e not in known:
-        known[e] = (e, ZERO) if isinstance(e, sympy.Symbol) or not (e.is_Add or e.is_Mul) and e.is_extended_real else _parts(e, known)
+        known[e] = (e, ZERO) if e.is_extended_real or isinstance(e, sympy.Symbol) else _parts(e, known)
     return known[e]
 
 
@@ -158,8 +157,7 @@ def template(node: Node) -> tuple[Template, list[int]]:
     """
     args, count = node.args or (), len(node.parents)
     inputs = [i for i in range(count) if _is_input(args[i], node.parents[i])]
-    read = tuple((a.shape, np.iscomplexobj(a)) if i in inputs else _key(a) for i, a in enumerate(args[:count]))
-    key = node.op, reads_hermitian_parts(), read, _key(args[count:])
+    key = node.op, tuple((a.shape, np.iscomplexobj(a)) if i in inputs else _key(a) for i, a in enumerate(args[:count])), _key(args[count:])
     if key not in _templates:
         _templates[key] = _read(node, inputs, count)
     return _templates[key], inputs
@@ -170,9 +168,7 @@ def _key(x: Any) -> Any:
         return tuple(map(_key, x))
     if isinstance(x, slice):
         return slice, _key(x.start), _key(x.stop), _key(x.step)
-    if isinstance(x, (np.ndarray, np.generic)):
-        return x.dtype.str, x.shape, x.tobytes()
-    return getattr(x, "content", None) or (type(x), x)
+    return (x.dtype.str, x.shape, x.tobytes()) if isinstance(x, (np.ndarray, np.generic)) else (type(x), x)
 
 
 def _exact(value: Any) -> Any:

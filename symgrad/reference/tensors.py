@@ -132,6 +132,7 @@ class ArrayReference(Reference):
         self._near: dict[Any, _Values] = {}
 
     def value(self, xs: Arrays) -> np.ndarray:
+        """The value with certain digits."""
         key = _key(xs)
         if key not in self._values:
             for digits in (DIGITS, MOST):
@@ -160,6 +161,7 @@ class ArrayReference(Reference):
         return out
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
+        """The derivative of the value along the tangents."""
         base = self._values_near(xs)
         direction, shape = base.direction(ts), self.value(xs).shape
         return array_of([base.derivative([direction], place) for place in range(math.prod(shape))], shape)
@@ -174,6 +176,7 @@ class ArrayReference(Reference):
         return self._near[key]
 
     def number(self, xs: Arrays, at: Index, wrt: int | None, cells: list[Any], g: Any, tangents: list[Any], certain: bool = False) -> Any:
+        """An element of the gradient, the tangent or the value."""
         if wrt is not None:
             place = int(np.ravel_multi_index(at, xs[wrt].shape)) if at else 0
             return _Values(self.reader, xs, cells).derivative([(wrt, place), *tangents], g, certain)
@@ -310,15 +313,18 @@ class RuleReference(Reference):
         return precise.broadcast_to(precise.zeros_like(y) if out is None else out, y.shape)
 
     def value(self, xs: Arrays) -> np.ndarray:
+        """The value."""
         with precise.working_precision(RULES):
             return _finite(self._forward(_lift_all(xs, None, ())[0]))
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
+        """The pullback."""
         with precise.working_precision(RULES):
             cells, g, _ = _lift_all(xs, cotangent, ())
             return [_finite(c) if is_active(x) else None for c, x in zip(self._vjp(cells, g), xs)]
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
+        """The pushforward."""
         with precise.working_precision(RULES):
             cells, _, (direction,) = _lift_all(xs, None, [ts])
             return _finite(self._jvp(cells, direction))
@@ -329,10 +335,12 @@ class RuleReference(Reference):
         return super().certain(xs, at, wrt, cotangent, *tangents)
 
     def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """The condition of one number."""
         xs, at, cotangent, tangents = self._single_element(xs, at, cotangent, tangents)
         return super().condition(xs, at, wrt, cotangent, *tangents)
 
     def number(self, xs: Arrays, at: Index, wrt: int | None, cells: list[Any], g: Any, tangents: list[Any], certain: bool = False) -> Any:
+        """An element of the gradient, the tangent or the value."""
         with precise.working_precision(self.digits):
             found = self._vjp(cells, g)[wrt] if wrt is not None else self._jvp(cells, tangents[0]) if tangents else self._forward(cells)
             return _finite(found)[at]

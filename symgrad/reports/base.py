@@ -21,58 +21,14 @@ def number(x: Any) -> str:
     return f"{float(x) + 0.0:.10g}"
 
 
-DIGITS = 17, 25, 35, 50, 75, 100  # those of two numbers that are the same to fewer
-MOST = 5000  # the digits of their distance
-
-
-def pair(value: Any, truth: Any, least: int = 8) -> tuple[str, str]:
-    """Two different numbers with some digits, or with as many as it takes to see that they differ; the second, if need be, by its distance.
-
-    They may be floats, exact numbers, and numbers of mpmath or SymPy.
+def pair(value: float, truth: float) -> tuple[str, str]:
+    """Two numbers with eight digits, or with as many as it takes to see that they differ.
 
     >>> pair(1.0, 1.5), pair(1.0, 1.0 + 1e-14)
     (('1', '1.5'), ('1', '1.00000000000001'))
-    >>> import mpmath
-    >>> third = mpmath.mpf(1) / 3
-    >>> pair(third, 1 / 3 + mpmath.mpf(2) ** -60), pair(third, third * (1 + mpmath.mpf("1e-15")), 12)[1]
-    (('0.33333333', '0.33333333'), '0.3333333333333337')
     """
-    import mpmath
-    import sympy
-
-    if not all(isinstance(x, (int, float)) for x in (value, truth)):
-        value, truth = (x if isinstance(x, sympy.Basic) or isinstance(x, int) else mpmath.mp.convert(x) for x in (value, truth))
-    for digits in (*range(least, DIGITS[0]), *DIGITS):
-        texts = with_digits(value, digits), with_digits(truth, digits)
-        if texts[0] != texts[1]:
-            return texts
-    text = with_digits(value, least)
-    known = [mpmath.mp.make_mpf((sympy.N(x, MOST) if isinstance(x, sympy.Expr) else mpmath.mp.convert(x))._mpf_) for x in (value, truth)
-             if getattr(x, "is_real", True) and not isinstance(x, mpmath.mpc)]
-    with mpmath.workdps(MOST):
-        apart = known[1] - known[0] if len(known) == 2 else 0
-        return text, f"{text} {'+' if apart > 0 else '-'} {mpmath.nstr(abs(apart), 3)}" if apart else text
-
-
-def with_digits(x: Any, digits: int) -> str:
-    """A number with that many digits; an exact one in full."""
-    import mpmath
-    import sympy
-
-    if isinstance(x, float):
-        return f"{x + 0.0:.{digits}g}"
-    if isinstance(x, sympy.Expr):
-        if not x.is_number or x.is_Integer or x.is_Rational and x.q <= 1000:
-            return str(x)
-        return with_digits(mpmath.mp.make_mpf(sympy.N(x, digits + 5)._mpf_), digits) if x.is_real else str(sympy.N(x, digits))
-    if isinstance(x, mpmath.mpc) and not x.imag:
-        x = x.real
-    return str(mpmath.nstr(x, digits)).removesuffix(".0") if isinstance(x, (mpmath.mpf, mpmath.mpc)) else str(x)
-
-
-def not_rigorous(count: int, points: int) -> list[str]:
-    """A note on the points where numbers of many digits were compared, and not enclosures; nothing if there are none."""
-    return [f"not rigorous at {count} of {points} points: many digits in two precisions were compared, not enclosures"] if count else []
+    both = [(f"{value + 0.0:.{digits}g}", f"{truth + 0.0:.{digits}g}") for digits in range(8, 18)]
+    return next((texts for texts in both if texts[0] != texts[1]), both[0])
 
 
 def at(point: Mapping[str, Any], shown: int = 8) -> str:
@@ -93,11 +49,8 @@ def ulp_text(ulp: float) -> str:
 
 
 def short(e: Any) -> str:
-    """An expression as text that fits in a line, its terms unordered where SymPy would evaluate integrals to order them."""
-    import sympy
-
-    unordered = isinstance(e, sympy.Basic) and e.has(sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit)
-    return _cut(sympy.sstr(e, order="none") if unordered else str(e), WIDE)
+    """An expression as text that fits in a line."""
+    return _cut(str(e), WIDE)
 
 
 def first_line(text: Any, longest: int = 120) -> str:

@@ -18,11 +18,10 @@ MATRIX = 6  # inputs up to which the Hessian is shown as a matrix
 
 @dataclass
 class Points:
-    """The points of a check: how many random and special points were compared, of how many that were `planned`, and to how many digits all agree.
+    """The points of a check: how many random and special points were compared, and to how many digits all of them agree.
 
     `outside` counts the points where the function has no finite value or does not run, `singular` those where it has no
-    derivative, `kinks` those where the derivative is a convention; none of these is compared. Another random point is planned in the place
-    of one that is left out. At `measured` points SymPy's derivative does not exist or a branch ends, and the derivatives were compared with limits.
+    derivative, `kinks` those where the derivative is a convention; none of these is compared.
     """
 
     random: int = 0
@@ -31,25 +30,17 @@ class Points:
     singular: int = 0
     kinks: int = 0
     digits: float | None = None
-    planned: int = 0
-    measured: int = 0
 
     @property
     def compared(self) -> int:
         """All points that were compared, the given one among the special ones."""
         return self.random + self.special
 
-    @property
-    def visited(self) -> int:
-        """The points that were compared or left out."""
-        return self.compared + self.outside + self.singular + self.kinks
-
     def described(self, outside: str, kinks: str) -> str:
         """How many points were compared, and how many were left out for which reason."""
         kinds = (self.outside, outside), (self.singular, "without a derivative"), (self.kinks, kinks)
         left_out = ", ".join(f"{count} {what}" for count, what in kinds if count)
-        counts = f"points: {self.compared} of {self.planned} planned ({self.random} random, {self.special} special)"
-        return counts + (f"; left out: {left_out}" if left_out else "")
+        return f"points: {self.random} random, {self.special} special" + (f"; left out: {left_out}" if left_out else "")
 
 
 @dataclass
@@ -58,7 +49,7 @@ class Counterexample:
 
     `rule` is what the library's rules give and `truth` what SymPy gives, both rounded from fifty digits; `op` names the op whose rule is
     wrong where that is known, and `difference` is the simplified difference of the formulas where there is one. Of a comparison of the floats,
-    `rule` is the float and `op` the operation that loses the digits. `texts` are the two numbers with as many digits as distinguish them.
+    `rule` is the float and `op` the operation that loses the digits.
     """
 
     point: dict[str, Any]
@@ -67,7 +58,6 @@ class Counterexample:
     truth: float
     op: str | None = None
     difference: Any = None
-    texts: tuple[str, str] | None = None
 
 
 @dataclass(repr=False)
@@ -146,7 +136,7 @@ class Report(BaseReport):
         elif self.counterexample is not None:
             found = self.counterexample
             yield Table("Counterexample", ("at", "derivative", "by the rules", "by SymPy"),
-                        [(at(found.point, len(found.point)), found.where, *(found.texts or pair(found.rule, found.truth, 15)))])
+                        [(at(found.point, len(found.point)), found.where, f"{found.rule:.15g}", f"{found.truth:.15g}")])
             if found.difference is not None:
                 yield Formula("difference", found.difference)
         yield from self._formula()
@@ -303,7 +293,7 @@ class CrossReport(BaseReport):
     `verdict` is "verified", "imprecise", "refuted" or "not checkable", and `reason` says why. `against` says what it was compared with; `agreements`
     has one entry per order, from 0, the value. `counterexample` is where the function first goes wrong: at the lowest order, at a simple
     point. `points` says how many were compared: random and special ones; outside the domain of the formula; without a derivative; on kinks,
-    where only the value is compared. `sizes` are the shapes of arrays that were compared besides, where the formula is one of each element.
+    where only the value is compared.
     """
 
     function: str
@@ -320,7 +310,6 @@ class CrossReport(BaseReport):
     counterexample: Finding | None = None
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
-    sizes: list[tuple[int, ...]] = field(default_factory=list)
 
     @property
     def headline(self) -> str:

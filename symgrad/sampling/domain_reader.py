@@ -238,12 +238,18 @@ def _from_sympy(given: Any, name: str) -> Domain:
     pieces, excluded = pieces_of(given, name)
     if len({piece.step for piece in pieces}) > 1:
         raise _domain_error(given, name)
-    found = []
-    for piece in pieces:  # an end that is not a float is rounded, and included if the rounded end lies in the piece
-        low, high = (infinite if end is None else float(end) for end, infinite in ((piece.low, -math.inf), (piece.high, math.inf)))
-        opened = [math.isfinite(end) and Fraction(end) not in replace(piece, step=0, offset=0) for end in (low, high)]
-        found.append(Interval(low, high, *((piece.open_low, piece.open_high) if low == high else opened)))
+    found = [_floats_in(piece) for piece in pieces]
     return Domain(str(given), tuple(sorted(found, key=lambda i: i.low)), tuple(map(float, excluded)), any(piece.step for piece in pieces))
+
+
+def _floats_in(piece: Piece) -> Interval:
+    """The interval of the floats in a piece; an end that is not a float is rounded, and included if the rounded end lies in the piece."""
+    low = -math.inf if piece.low is None else float(piece.low)
+    high = math.inf if piece.high is None else float(piece.high)
+    if low == high:
+        return Interval(low, high, piece.open_low, piece.open_high)
+    opened = [math.isfinite(end) and Fraction(end) not in replace(piece, step=0, offset=0) for end in (low, high)]
+    return Interval(low, high, *opened)
 
 
 def _bound(end: Any, side: int) -> tuple[Fraction | None, bool]:

@@ -140,8 +140,7 @@ NEAR = 1 / 16  # the relative distance up to which floats count as next to a poi
 class Region:
     """Floats of the argument with the number `argument` from `low` to `high`, or with `beside`, those between that point and one of the ends.
 
-    The other arguments have ordinary values, or with `jointly` any values. With `close`, all arguments are almost equal. A region may consist of
-    given `numbers`.
+    The other arguments have ordinary values, or with `jointly` any values. With `close`, all arguments are almost equal.
     """
 
     name: str
@@ -151,12 +150,9 @@ class Region:
     beside: float | None = None
     jointly: bool = False
     close: bool = False
-    numbers: tuple[float, ...] = ()
 
     def draw(self, floats: Floats, count: int, rng: np.random.Generator) -> np.ndarray:
         """Floats of the argument."""
-        if self.numbers:
-            return np.array(self.numbers, floats.dtype)
         if self.low == self.high == 0:
             return np.array([0.0, -0.0], floats.dtype)
         if self.beside is None:
@@ -201,13 +197,23 @@ def regions_of(domain: Domain, floats: Floats, argument: int = 0, name: str = ""
     out = []
     for label, low, high in rows:
         for interval in domain.intervals:
-            opened = interval.open_low and interval.low >= low, interval.open_high and interval.high <= high
-            ends = floats.part(Interval(max(low, interval.low), min(high, interval.high), *opened))
+            ends = _clip(interval, low, high, floats)
             if ends is not None:
                 out.append(Region(prefix + label, argument, *ends))
     for c in dict.fromkeys([*(e for i in domain.intervals for e in (i.low, i.high)), *domain.excluded]):
         out += regions_beside(c, domain, floats, argument, name)
     return out
+
+
+def _clip(interval: Interval, low: float, high: float, floats: Floats) -> tuple[float, float] | None:
+    """The part of [low, high] in an interval, as floats of the type; None if it is empty."""
+    first, last = int(floats.rank(max(low, min(interval.low, high)))), int(floats.rank(min(high, max(interval.high, low))))
+    if interval.low > high or interval.high < low:
+        return None
+    with np.errstate(all="ignore"):
+        first += int(float(floats.at(first)) < interval.low or interval.open_low and float(floats.at(first)) <= interval.low)
+        last -= int(float(floats.at(last)) > interval.high or interval.open_high and float(floats.at(last)) >= interval.high)
+    return (float(floats.at(first)), float(floats.at(last))) if first <= last else None
 
 
 def regions_beside(c: float, domain: Domain, floats: Floats, argument: int = 0, name: str = "", what: str = "") -> list[Region]:

@@ -15,7 +15,6 @@ import numpy as np
 from symgrad.graph.domains import Domain
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
-from symgrad.sampling.conditions import nearby_numbers
 from symgrad.sampling.numbers import PAGE, PAGES, PREFIX, table
 
 COMMON_VALUES = 0.0, 1.0, -1.0, 20.0, -20.0  # values that all inputs take together
@@ -87,16 +86,23 @@ def random_direction(size: int, rng: np.random.Generator) -> np.ndarray:
 SIZES = 1e-8, 1e3  # the smallest and the largest random number in an unbounded domain
 TAILS = (40.0, 1e3, 1e-8, 20.0, 100.0, 1e-5, 1e-3, 10.0, 700.0, 1e-300, 1e8, 1e5, 1e-16, 1e-100, 2.2250738585072014e-308, 5e-324)
 SPECIAL = (0.0, 1.0, -1.0, -0.0, *(s * t for t in TAILS for s in (1.0, -1.0)))
-NEXT = 7  # numbers at and next to an end
+NEAR = (2.0**-10, 2.0**-26)
 NORMAL = 2.2250738585072014e-308
 
 
 def _ends(domain: Domain) -> Iterator[float]:
     """The ends of a domain, and the numbers next to them and to the excluded points."""
-    for end in (*(end for i in domain.intervals for end in (i.low, i.high) if math.isfinite(end)), *domain.excluded):
-        yield from nearby_numbers(end)[:NEXT]
-        if abs(end) > 1e9:  # numbers of every size up to a far end
-            yield from (math.copysign(10.0**k, end) for k in (15, 30, 100, 150, 200, 300) if 10.0**k < abs(end))
+    for i in domain.intervals:
+        for end, inward in ((i.low, math.inf), (i.high, -math.inf)):
+            if math.isfinite(end):
+                yield end
+                yield float(np.nextafter(end, inward))
+                size = abs(end) or 1.0
+                yield from (end + math.copysign(step * size, inward) for step in NEAR)
+                if abs(end) > 1e9:  # numbers of every size up to a far end
+                    yield from (math.copysign(10.0**k, end) for k in (15, 30, 100, 150, 200, 300) if 10.0**k < abs(end))
+    for x in domain.excluded:
+        yield from (float(np.nextafter(x, math.inf)), float(np.nextafter(x, -math.inf)), *(x + s * (abs(x) or 1.0) for s in NEAR))
 
 
 def edge_points(domains: Sequence[Domain], base: np.ndarray, found: Sequence[tuple[int, float]], limit: int, subnormals: bool) -> list[np.ndarray]:

@@ -6,7 +6,6 @@ node, the operand that causes most of the error, until the operands are accurate
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ import numpy as np
 import sympy
 
 from symgrad.algebra.ladder import rungs
+from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.stable import stable_form, suggestions
 from symgrad.algebra.stable_functions import log1mexp, log_cosh
 from symgrad.autograd.anomaly import set_detect_anomaly
@@ -34,11 +34,11 @@ from symgrad.reference.accuracy import BOUNDS
 from symgrad.reports.base import first_line, ulp_text
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.report import Better, Loss, Worst
+from symgrad.scanning.scanner import FIRST, LAST
 from symgrad.scanning.subject import Index, Subject
-from symgrad.symbolic.carrier_function import DEFINITIONS
+from symgrad.symbolic.kept import DEFINITIONS
 from symgrad.symbolic.reading import evaluate_expression
 
-FIRST, LAST = 60, 1920  # digits of the first and the last precision
 MIN_SHARE = 0.25  # the part of an error that an operand must cause for the search to continue there
 MAX_LINE = 160  # characters of a reported line of code with its file
 MAX_OPERATIONS = 60  # of a reported expression
@@ -104,12 +104,12 @@ class Blame:
                     continue
                 if isinstance(node, Leaf) or node.args is None:
                     break
-                error = _relative_error(np.asarray(node.value)[place], _cell(exact[node], place))
+                error = self._relative_error_of_float(np.asarray(node.value)[place], _cell(exact[node], place))
                 operands = [(p, *self._worst_element(p, exact)) for p in node.parents if p is not None]
                 inherited = max((e for _, e, _ in operands), default=0.0)
                 given = [precise.lift_value(a) if p is None else precise.lift_value(p.value) for p, a in zip(node.parents, node.args)]
                 alone = _cell(self._apply_precise(node, given), place)
-                path.append(Stage(node, place, error, _relative_error(np.asarray(node.value)[place], alone), inherited))
+                path.append(Stage(node, place, error, self._relative_error_of_float(np.asarray(node.value)[place], alone), inherited))
                 node, place = self._wrong_operand(node, place, operands, exact, error)
             return path
 
@@ -122,7 +122,7 @@ class Blame:
                 continue
             mixed = [precise.lift_value(a) if q is None else precise.lift_value(q.value) if q is p else exact[q]
                      for q, a in zip(node.parents, node.args or ())]
-            moved = _relative_error(_cell(self._apply_precise(node, mixed), place), _cell(exact[node], place))
+            moved = self._relative_error(_cell(self._apply_precise(node, mixed), place), _cell(exact[node], place))
             if moved >= MIN_SHARE * (error if np.isfinite(error) else 1.0) and moved > best[0]:
                 best = moved, p, where
         return best[1], best[2]
@@ -134,8 +134,26 @@ class Blame:
     def _worst_element(self, node: Node, exact: dict[Node, Any]) -> tuple[float, tuple[int, ...]]:
         """The largest relative error among the elements of a node's value, and its position."""
         value = np.asarray(node.value)
-        errors = [(_relative_error(value[place], _cell(exact[node], place)), place) for place in np.ndindex(value.shape)]
-        return max(errors, key=lambda x: x[0], default=(0.0, ()))
+        best, where = -1.0, ()
+        for place in np.ndindex(value.shape):
+            error = self._relative_error_of_float(value[place], _cell(exact[node], place))
+            if error > best:
+                best, where = error, place
+        return max(best, 0.0), where
+
+    def _relative_error_of_float(self, value: Any, reference: Any) -> float:
+        """The relative error of a float; infinite if the float is not finite and the reference value is."""
+        value = float(value)
+        if not np.isfinite(value):
+            return 0.0 if not mpmath.isfinite(reference) and (reference == value or reference != reference) else float("inf")
+        return self._relative_error(precise.context.mpf(value), reference)
+
+    def _relative_error(self, value: Any, reference: Any) -> float:
+        if not mpmath.isfinite(value) or not mpmath.isfinite(reference):
+            return 0.0 if value == reference else float("inf")
+        if value == reference:
+            return 0.0
+        return float("inf") if reference == 0 else min(float(abs(value - reference) / abs(reference)), 1e300)
 
     # The report
 
@@ -143,18 +161,9 @@ class Blame:
         node, place = stage.node, stage.place
         value, reference = float(np.asarray(node.value)[place]), _cell(exact[node], place)
         operands, formula = self._operands(node)
-        record, name = record_of(node), ""  # the node whose pullback created this one, if any
-        while record is not None and record.inducer is not None:
-            inducer, record = record.inducer
-            name = name or inducer
-        line = "" if record is None or self.subject.is_op else first_line(record.line, MAX_LINE)
-        try:
-            found = expr(wrap(node.value, node))
-            found = None if found is None or np.ndim(node.value) or sympy.count_ops(found) > MAX_OPERATIONS else found
-        except (*FAILURES, RecursionError):
-            found = None
-        return Loss(node.op.name, self._reason(stage, value, reference), formula, operands, value, mpmath.nstr(reference, 17), found, line, name,
-                    (worst.order,), (worst.region,), worst.point)
+        name, line = self._location(node)
+        return Loss(node.op.name, self._reason(stage, value, reference), formula, operands, value, mpmath.nstr(reference, 17),
+                    self._expression(node), line, name, (worst.order,), (worst.region,), worst.point)
 
     def _reason(self, stage: Stage, value: float, reference: Any) -> str:
         largest, tiny = self.floats.largest, self.floats.normal
@@ -177,14 +186,23 @@ class Blame:
         local = Local(node.op, tuple(None if n is None else (n,) for n in names), given, node.value, args[count:])
         return {n: float(a) for n, a in zip(names, given) if n is not None}, local.formula()
 
+    def _location(self, node: Node) -> tuple[str, str]:
+        """The name of the node whose pullback created this one ("" for a forward operation), and the user's line."""
+        record, name = record_of(node), ""
+        while record is not None and record.inducer is not None:
+            inducer, record = record.inducer
+            name = name or inducer
+        return name, "" if record is None or self.subject.is_op else first_line(record.line, MAX_LINE)
 
-def _relative_error(value: Any, reference: Any) -> float:
-    """The relative error of a number; infinite if only one of the two is finite, or the reference value is 0."""
-    value = precise.context.mpf(float(value)) if isinstance(value, (float, np.generic)) else value
-    if value == reference or mpmath.isnan(value) and mpmath.isnan(reference):
-        return 0.0
-    finite = mpmath.isfinite(value) and mpmath.isfinite(reference) and reference
-    return min(float(abs(value - reference) / abs(reference)), 1e300) if finite else float("inf")
+    def _expression(self, node: Node) -> Any:
+        """The expression of the node over the arguments; None if it is long."""
+        import sympy
+
+        try:
+            found = expr(wrap(node.value, node))
+            return None if found is None or np.ndim(node.value) or sympy.count_ops(found) > MAX_OPERATIONS else found
+        except (*FAILURES, RecursionError):
+            return None
 
 
 def _cell(values: Any, place: tuple[int, ...]) -> Any:
@@ -193,7 +211,7 @@ def _cell(values: Any, place: tuple[int, ...]) -> Any:
 
 
 MAX_FORMULA_OPERATIONS = 300  # of a formula that is examined
-MAX_CANDIDATES = 40
+SECONDS = 2.0
 MIN_GAIN = 4.0  # how many times smaller an error has to be
 
 
@@ -224,8 +242,9 @@ def better_forms(subject: Subject, floats: Floats, formula: Any, domains: Sequen
     if sympy.count_ops(e) > MAX_FORMULA_OPERATIONS:
         return []
     try:
-        candidates = list(itertools.islice(_candidates(e), MAX_CANDIDATES))
-    except (RecursionError, TypeError, ValueError, AttributeError, NotImplementedError):
+        with limited(SECONDS):
+            candidates = list(_candidates(e))
+    except (OutOfTime, RecursionError, TypeError, ValueError, AttributeError, NotImplementedError):
         return []
     out: list[Better] = []
     present = [{k: _largest(part["errors"], k) for k in range(order + 1)} for part in columns]

@@ -20,9 +20,7 @@ from symgrad.graph.domains import FIXED, REAL
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
 from symgrad.reference.accuracy import BOUNDS
-from symgrad.reference.sources import RecordedSource
 from symgrad.reports.base import first_line, number
-from symgrad.sampling.domain_reader import domain_text
 from symgrad.sampling.floats import Floats, ordinary_floats
 from symgrad.scanning.report import AccuracyReport
 from symgrad.scanning.scanner import ROUNDS, Scanner
@@ -62,9 +60,7 @@ def _kink_entry(op: Op, call: tuple[Any, ...]) -> KinkEntry:
     with np.errstate(all="ignore"):
         result = getattr(traced, op.name)(*args)
         y = (result if isinstance(result, Tensor) else next(r for r in result if r.requires_grad)).reshape(-1)[-1]
-        path = upstream([] if y._node is None else [y._node])
-        names = [getattr(getattr(node, "op", None), "name", "") for node in reversed(path)]  # the last op that has a convention
-        convention = next((CONVENTIONS[name] for name in (*names, op.name) if name in CONVENTIONS), "the limit, or the op's own formula")
+        convention = _convention(op, y)
         gradient = _gradient(y, leaves)
         try:
             rows = [_gradient(e, leaves) for g in gradient for e in g.reshape(-1)]
@@ -78,6 +74,13 @@ def _gradient(y: Tensor, leaves: list[Tensor]) -> tuple[Tensor, ...]:
     if not y.requires_grad:
         return tuple(wrap(np.zeros(x.shape)) for x in leaves)
     return grad(y, leaves, create_graph=True, allow_unused=True, materialize_grads=True)
+
+
+def _convention(op: Op, y: Tensor) -> str:
+    """The convention of the op, or of the first op that its value was computed with and that has one."""
+    path = upstream([] if y._node is None else [y._node])
+    names = [getattr(getattr(node, "op", None), "name", "") for node in reversed(path)]
+    return next((CONVENTIONS[name] for name in (*names, op.name) if name in CONVENTIONS), "the limit, or the op's own formula")
 
 
 def kink_table(names: Sequence[str] = ()) -> str:
@@ -132,11 +135,11 @@ class OpEntry:
     given: str = ""  # the parameters of the formula, such as "n = 3"
 
 
-def catalogue(names: Sequence[str] = (), points: int = 0,
+def catalogue(names: Sequence[str] = (), seconds: float = 0.0,
               tell: Callable[[str, int, int], Any] = lambda what, done, total: None) -> list[OpEntry]:
     """The entries of the public ops, or of some by name or alias, in alphabetical order.
 
-    With `points`, every op that maps real numbers element by element is scanned at so many in each region, with each of its examples; `tell` is
+    With `seconds`, every op that maps real numbers element by element is scanned for so long with each of its examples of parameters; `tell` is
     called before each op with its name, the number of those done, and of all.
 
     Raises ValueError for an unknown name.
@@ -153,7 +156,7 @@ def catalogue(names: Sequence[str] = (), points: int = 0,
     out: list[OpEntry] = []
     for name in sorted(chosen):
         tell(name, len(out), len(chosen))
-        out.append(_entry(chosen[name], points))
+        out.append(_entry(chosen[name], seconds))
     return out
 
 
@@ -162,14 +165,13 @@ def is_listed(op: Op) -> bool:
     return op.surface.public or op.elementwise
 
 
-def _entry(op: Op, points: int) -> OpEntry:
+def _entry(op: Op, seconds: float) -> OpEntry:
     formula, derivatives = _formulas(op)
     kind = op.kind if op.differentiable else "not differentiable"
-    special = dict.fromkeys(tuple(0.0 if x == 0 else x for x in point) for point in op.docs.special)  # kinks, poles, and where forms change
-    kinks = ", ".join(f"{p[0]:g}" if len(p) == 1 else f"({', '.join(f'{x:g}' for x in p)})" for p in special)
-    entry = OpEntry(op.name, op.surface.aliases, kind, first_line(op.docs.doc, LONGEST), formula, derivatives, _domain(op), kinks, given=_given(op))
-    for parameters in scanned_calls(op) if points else ():
-        _add(entry, scan(op, parameters, points))
+    entry = OpEntry(op.name, op.surface.aliases, kind, first_line(op.docs.doc, LONGEST), formula, derivatives, _domain(op), _kinks(op),
+                    given=_given(op))
+    for parameters in scanned_calls(op) if seconds else ():
+        _add(entry, scan(op, parameters, seconds))
     return entry
 
 
@@ -214,9 +216,17 @@ def _recorded_formulas(op: Op) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _domain(op: Op) -> str:
-    """The domains of the arguments that are not all real numbers."""
-    texts = [domain_text(d).replace(" or ", " ∪ ") if d not in (REAL, FIXED) and hasattr(d, "intervals") else "" for d in op.domain]
-    return ", ".join(f"{name} in {text}" for name, text in zip(op.argument_names, texts) if text) if len(texts) > 1 else "".join(texts)
+    names = [f"{name} in {d}" for name, d in zip(op.argument_names, map(_interval_text, op.domain)) if d]
+    return ", ".join(names) if len(op.domain) > 1 else names[0].partition(" in ")[2] if names else ""
+
+
+def _interval_text(domain: Any) -> str:
+    """A domain as intervals; nothing for all real numbers."""
+    if domain in (REAL, FIXED) or domain is None or not hasattr(domain, "intervals"):
+        return ""
+    parts = [f"{'(' if i.open_low or math.isinf(i.low) else '['}{i.low:g}, {i.high:g}{')' if i.open_high or math.isinf(i.high) else ']'}"
+             for i in domain.intervals]
+    return " ∪ ".join(parts) + (f" without {', '.join(f'{x:g}' for x in domain.excluded)}" if domain.excluded else "")
 
 
 def _given(op: Op) -> str:
@@ -225,11 +235,16 @@ def _given(op: Op) -> str:
     return ", ".join(f"{name} = {value}" for name, value in zip(names, op.docs.examples[0] if op.docs.examples else ()))
 
 
-def scan(op: Op, parameters: tuple[Any, ...], points: int | None = None, rounds: int = ROUNDS) -> AccuracyReport:
+def _kinks(op: Op) -> str:
+    """The points at which an op is declared to be special: kinks, poles, and where forms change."""
+    points = dict.fromkeys(tuple(0.0 if x == 0 else x for x in point) for point in op.docs.special)
+    return ", ".join(f"{p[0]:g}" if len(p) == 1 else f"({', '.join(f'{x:g}' for x in p)})" for p in points)
+
+
+def scan(op: Op, parameters: tuple[Any, ...], seconds: float, points: int | None = None, rounds: int = ROUNDS) -> AccuracyReport:
     """The errors of an op with some parameters, in value and derivatives up to the third order, without explanations."""
     subject, floats = Subject(op, parameters=parameters), Floats(np.dtype(np.float64))
-    source = RecordedSource(subject.run, [np.zeros(())] * subject.count)
-    return Scanner(subject, source, subject.domains, floats, ORDER, points, 1.0, 0, lambda what, done, total: None, rounds, False).run()
+    return Scanner(subject, subject, subject.domains, floats, ORDER, points, seconds, 0, lambda what, done, total: None, rounds, False).run()
 
 
 def _add(entry: OpEntry, report: AccuracyReport) -> None:
@@ -279,7 +294,7 @@ You want to know which ops there are, what they compute, and how many digits the
 
 {len(entries)} public ops, those of `symgrad.nn.functional` among them; {formulas} have a formula per element, {special} special points, at which a
 derivative is decided.
-`symgrad ops` prints this table, `symgrad ops tanh` some rows, and `symgrad ops --scan 8 --write FILE` measures and writes this page.
+`symgrad ops` prints this table, `symgrad ops tanh` some rows, and `symgrad ops --scan 1 --write FILE` measures and writes this page.
 A tensor with a name shows the formula and the derivative of a row:
 
 ```python

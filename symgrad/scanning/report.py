@@ -11,20 +11,17 @@ import numpy as np
 
 from symgrad.dtypes.ulp import ALL_DIGITS
 from symgrad.reference.accuracy import BOUNDS
-from symgrad.reports.base import REFUTED, BaseReport, Formula, Line, Part, Table, ulp_text
+from symgrad.reports.base import BaseReport, Formula, Line, Part, Table, ulp_text
 from symgrad.sampling.floats import Floats, bounds
-from symgrad.sampling.points import weight
 
 THRESHOLDS = (1, 8, 64, 10**6)
-LOST = "digits are lost", "not finite"  # verdicts
 
 
 @dataclass(frozen=True)
 class Worst:
     """The largest error of one order in one region: its ULP, derivative and point, with the float (`value`) and the reference value (`truth`).
 
-    `condition` is the condition number of the derivative at the point; where it is large, no algorithm keeps all digits. It is `wrong` where rounding
-    of the steps of the computation does not explain the error.
+    `condition` is the condition number of the derivative at the point; where it is large, no algorithm keeps all digits.
     """
 
     region: str
@@ -35,15 +32,12 @@ class Worst:
     value: float
     truth: float
     condition: float = 1.0
-    wrong: bool = False
 
     DERIVED: ClassVar[tuple[str, ...]] = ("verdict",)
 
     @property
     def verdict(self) -> str:
         """Whether the error is within 8, 8, 64 or 512 ULP (for orders 0 to 3), within that times the condition, or beyond both."""
-        if self.wrong:
-            return "wrong"
         if self.ulp <= BOUNDS[self.order]:
             return "accurate"
         if np.isinf(self.ulp):
@@ -122,9 +116,9 @@ class Sample:
 class AccuracyReport(BaseReport):
     """The answer of `symgrad.accuracy`; print it, show it in a notebook, or draw it with `plot`.
 
-    `worst` has the largest error of each order in each region, `wrong` the numbers that are wrong and not only imprecise, `above` the part of the
-    evenly drawn numbers of an order whose error is above a threshold in ULP, `losses` the operations in which digits are lost, and `better` more
-    accurate forms. `samples` are all points with their errors.
+    `worst` has the largest error of each order in each region, `above` the part of the evenly drawn numbers of an order whose error is above
+    a threshold in ULP, `losses` the operations in which digits are lost, and `better` more accurate forms. `samples` are all points with their
+    errors.
     """
 
     DERIVED = "summary", "ok"
@@ -138,7 +132,6 @@ class AccuracyReport(BaseReport):
     formula: Any = None
     truth: str = ""
     worst: list[Worst] = field(default_factory=list)
-    wrong: list[Worst] = field(default_factory=list)
     above: dict[int, dict[int, float]] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)
     better: list[Better] = field(default_factory=list)
@@ -151,9 +144,8 @@ class AccuracyReport(BaseReport):
 
     @property
     def verdict(self) -> str:
-        """ "refuted" where a number is wrong, "accurate" where every error is within its bound, or within that times the condition of the point, else
-        "imprecise"."""
-        return REFUTED if self.wrong else "accurate" if all(w.verdict in ("accurate", "ill-conditioned") for w in self.worst) else "imprecise"
+        """ "accurate" where every error is within its bound, or within the bound times the condition of the point, else "imprecise"."""
+        return "accurate" if all(w.verdict in ("accurate", "ill-conditioned") for w in self.worst) else "imprecise"
 
     def of_order(self, order: int) -> Worst | None:
         """The largest error of an order; None if no number was compared."""
@@ -166,12 +158,11 @@ class AccuracyReport(BaseReport):
     @property
     def summary(self) -> str:
         """The result in a few words."""
-        lost = [w for w in self.worst if w.verdict in LOST]
-        found = [f"{what} in {len({w.region for w in bad})} of {len(self.samples)} regions, at order{'s' * (len({w.order for w in bad}) > 1)} "
-                 f"{', '.join(map(str, sorted({w.order for w in bad})))}"
-                 for what, bad in (("the numbers are wrong", self.wrong), ("digits are lost", lost)) if bad]
-        if found:
-            return "; ".join(found)
+        bad = [w for w in self.worst if w.verdict in ("digits are lost", "not finite")]
+        if bad:
+            regions = len({w.region for w in bad})
+            orders = sorted({w.order for w in bad})
+            return f"digits are lost in {regions} of {len(self.samples)} regions, at order{'s' * (len(orders) > 1)} {', '.join(map(str, orders))}"
         conditioned = [w for w in self.worst if w.lost]
         return "accurate, but for points where the result is ill-conditioned" if conditioned else "accurate"
 
@@ -196,21 +187,16 @@ class AccuracyReport(BaseReport):
         for s in self.samples:
             cells = [found.get((s.region, order)) for order in orders]
             rows.append((s.region, str(s.points.shape[1]), *("-" if w is None else _error_text(w.ulp) + (" *" if w.lost else "") for w in cells)))
-        yield Table("Worst error by region", ("region", "points", *(ORDERS[order] for order in orders)), rows)
+        yield Table("Worst error by region", ("region", "points", *(_ORDERS[order] for order in orders)), rows)
         yield Table("Part of the evenly drawn numbers with an error above", ("", *(f"{t:,} ULP" for t in THRESHOLDS)), [
-            (ORDERS[order], *(f"{100 * self.above[order][t]:.3g}%" for t in THRESHOLDS)) for order in orders if order in self.above])
-        for where in dict.fromkeys(w.where for w in self.wrong):
-            regions = [w for w in self.wrong if w.where == where]
-            first = min(regions, key=lambda w: weight(w.point))
-            yield Line(f"{'the value' if not first.order else where} is wrong: at {self._at(first.point)} it is {first.value!r}, but the true one is "
-                       f"{first.truth:.17g}, and the rounding of its steps does not explain this ({len(regions)} of {len(self.samples)} regions)")
+            (_ORDERS[order], *(f"{100 * self.above[order][t]:.3g}%" for t in THRESHOLDS)) for order in orders if order in self.above])
         for loss in self.losses:
-            names = list(loss.regions)
-            if len(names) > 3:
-                names = [f"{', '.join(names[:2])} and {len(names) - 2} more regions"]
-            yield Line(f"lost at order {', '.join(map(str, loss.orders))} ({', '.join(names)}) {loss}")
+            regions = list(loss.regions)
+            if len(regions) > 3:
+                regions = [f"{', '.join(regions[:2])} and {len(regions) - 2} more regions"]
+            yield Line(f"lost at order {', '.join(map(str, loss.orders))} ({', '.join(regions)}) {loss}")
         if self.better:
-            yield Table("Forms that keep the digits (worst ULP at the same points)", ("write", "as", "", *(ORDERS[order] for order in orders)), [
+            yield Table("Forms that keep the digits (worst ULP at the same points)", ("write", "as", "", *(_ORDERS[order] for order in orders)), [
                 (str(b.found), str(b.better), b.name, *map(b.cell, orders)) for b in self.better])
 
     def _at(self, point: Sequence[float]) -> str:
@@ -245,7 +231,7 @@ class AccuracyReport(BaseReport):
         return figure
 
 
-ORDERS = ("value", "1st derivative", "2nd derivative", "3rd derivative")
+_ORDERS = ("value", "1st derivative", "2nd derivative", "3rd derivative")
 
 
 def _error_text(ulp: float) -> str:
@@ -254,6 +240,7 @@ def _error_text(ulp: float) -> str:
 
 LOWEST = 2.0**-6  # the position of an error of 0
 HIGHEST = 4 * ALL_DIGITS  # where all that is more, or not finite, is drawn
+TITLES = ("value", "first derivative", "second derivative", "third derivative")
 
 
 def _draw_panel(report: Any, panel: Any, order: int) -> None:
@@ -280,7 +267,7 @@ def _draw_panel(report: Any, panel: Any, order: int) -> None:
             panel.axvline(place, color="lightgray", linewidth=0.5, zorder=0)
         marks = inner if len(inner) > 2 else [(axis.at(p), p) for p in np.linspace(low, high, 5)]
         panel.set_xticks([p for _, p in marks], [f"{t:.3g}" for t, _ in marks], fontsize="small", rotation=30)
-    panel.set_ylabel(f"{ORDERS[order]}\nerror (ULP)")
+    panel.set_ylabel(f"{TITLES[order]}\nerror (ULP)")
 
 
 class _Axis:

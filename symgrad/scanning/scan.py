@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,52 +10,48 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.algebra.limits import OutOfTime, abort_after
 from symgrad.dtypes.dtype import DType
 from symgrad.formulas.expressions import expr
 from symgrad.formulas.expressions import formula as formula_of
+from symgrad.formulas.parsing import parse
 from symgrad.frameworks.naming import is_foreign
 from symgrad.graph.domains import Domain
 from symgrad.graph.order import upstream
-from symgrad.reference.sources import ExpressionSource, RecordedSource, Source
 from symgrad.reports.streams import progress_bar
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.sampling.floats import Floats, ordinary_floats
 from symgrad.scanning.blame import Blame, better_forms
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
-from symgrad.scanning.scanner import Scanner
+from symgrad.scanning.scanner import ByFormula, DerivativeSource, Scanner
 from symgrad.scanning.subject import ForeignSubject, Index, Subject
-from symgrad.symbolic.parameters import parse_formula
 
-MAX_EXPLAINED = 24  # of the largest errors, for which the operation that loses the digits is looked for
+EXPLAINING_SHARE = 0.7  # the part of the time after which the search for losses ends
 MAX_NODES = 500  # of a graph whose formula is reported
 MAX_LOSSES = 8  # in a report
 
 
-def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None = None, effort: float = 1.0, seed: int = 0, dtype: Any = None,
-             formula: Any = None, progress: Any = None, seconds: float | None = None) -> AccuracyReport:
+def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None = None, seconds: float = 10.0, seed: int = 0, dtype: Any = None,
+             formula: Any = None, progress: Any = None) -> AccuracyReport:
     """Scan the value and the derivatives of a function of one or more real numbers over the floats of its domain.
 
-    Every error is measured in units in the last place (ULP) of the true value, which is computed with as many digits as it takes: of the function's
-    own operations, differentiated by SymPy, or of `formula`, a SymPy expression, its text, or a symgrad function. The points are floats, so that
-    nothing is rounded before the function is called. They are drawn uniformly in their representation, region by
+    Every error is measured in units in the last place (ULP) of the true value, which is computed with as many digits as it takes: by the rules of the
+    library evaluated with many digits, or by `formula`, a SymPy expression (differentiated by `sympy.diff`), its text, or a symgrad function. The
+    points are floats, so that nothing is rounded before the function is called. They are drawn uniformly in their representation, region by
     region: subnormal, tiny, small, ordinary, large and huge numbers of both signs, both zeros, and what lies next to ends of the domain, special
     points, poles and zeros; and again around the worst of them. Of several arguments one at a time runs through its regions, the others being
     of ordinary size; then all lie anywhere, and close to each other.
 
     The report says how many points were used, the worst error of each order (up to `order`, 0 to 3) in each region, with its point and the
-    condition there, where in the computation the digits are lost, and which form keeps them, where one is known and measured to be better. An error
-    that the rounding of the steps does not explain is no loss of digits: the number is wrong, and the verdict "refuted".
+    condition there, where in the computation the digits are lost, and which form keeps them, where one is known and measured to be better.
 
     `fn` is a function written with symgrad's, torch's or NumPy's names, or the name of an op; with a formula also one of torch, JAX, HIPS autograd
     or plain floats, or a tuple (function, gradient, Hessian). `domain` is a pair (low, high), a list of pairs, a
     SymPy set, a `symgrad.graph.domains.Domain`, or a mapping from arguments to these; the op's own, or all real numbers, without it. `points` are as
-    many as are drawn in a region: 64 by default, fewer where reference values need so many digits that this is too much work; the report says so, and
-    `effort` is the factor of that work. `dtype` is that of the arguments (float64),
+    many as are drawn in a region (64, if there is time), `seconds` is the time that the scan may take, `dtype` that of the arguments (float64),
     `progress` True for a bar on standard error, False for silence, None for a bar on terminals, or a function of (what, done, total).
 
     Raises TypeError for what is no function of real numbers or no float dtype, ValueError for a domain without floats, and for a function that is
-    random or runs nowhere; TimeoutError if the scan takes longer than `seconds` of processor time.
+    random or runs nowhere.
 
     >>> import symgrad
     >>> report = symgrad.scanning.accuracy(lambda x: 1 - x.tanh() ** 2, (0.0, 30.0), order=0, points=16)
@@ -81,17 +76,13 @@ def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None 
     elif formula is not None and not _can_be_recorded(subject, domains, floats):
         subject, order = ForeignSubject(fn, 0, subject.count, "numpy"), 0
         notes.append("only values were scanned: the function is not computed with symgrad's operations")
-    start = time.perf_counter()
-    try:
-        with progress_bar(progress, subject.name) as tell, abort_after(seconds):
-            scanner = Scanner(subject, source, domains, floats, order, points, effort, seed, tell)
-            report = scanner.run()
-            report.notes += notes
-            if not isinstance(subject, ForeignSubject):
-                _add_explanations(scanner, domains)
-    except OutOfTime:
-        raise TimeoutError(f"accuracy: the scan of {subject.name} was aborted after {seconds:g} seconds; give fewer points, or more time") from None
-    report.seconds = time.perf_counter() - start
+    with progress_bar(progress, subject.name) as tell:
+        scanner = Scanner(subject, source, domains, floats, order, points, seconds, seed, tell)
+        report = scanner.run()
+        report.notes += notes
+        if not isinstance(subject, ForeignSubject):
+            _add_explanations(scanner, domains)
+    report.seconds = scanner.elapsed
     report.truth = f"{words} with {scanner.truth.digits} digits"
     return report
 
@@ -120,7 +111,7 @@ def _add_formula(report: AccuracyReport, subject: Subject, points: Sequence[np.n
     else:
         return None
     try:
-        how = subject.graph_mismatch(list(point), far=True)
+        how = subject.departure(list(point), far=True)
         if how is not None:
             report.notes.append(f"there is no single formula: {how}")
             return None
@@ -140,9 +131,9 @@ def _add_formula(report: AccuracyReport, subject: Subject, points: Sequence[np.n
 def _find_losses(blame: Blame, lost: Sequence[tuple[Worst, Index, Any]], scanner: Scanner) -> list[Loss]:
     """The operations in which the worst numbers lose digits, one entry per operation."""
     found: dict[Any, Loss] = {}
-    if len(lost) > MAX_EXPLAINED:
-        scanner.report.notes.append(f"the operation that loses the digits was looked for at {MAX_EXPLAINED} of {len(lost)} largest errors")
-    for worst, index, truth in lost[:MAX_EXPLAINED]:
+    for worst, index, truth in lost:
+        if found and scanner.elapsed > EXPLAINING_SHARE * scanner.seconds:
+            break
         loss = blame.find(worst, index, truth)
         if loss is None:
             continue
@@ -177,23 +168,22 @@ def _numpy_type(dtype: Any) -> np.dtype:
     return found
 
 
-def _reference_source(subject: Subject, formula: Any) -> tuple[Source, str]:
+def _reference_source(subject: Subject, formula: Any) -> tuple[DerivativeSource, str]:
     """The source of reference values, and its description for the report."""
-    point = [np.zeros(())] * subject.count
     if formula is None and isinstance(subject, ForeignSubject):
         raise TypeError(f"accuracy: {subject.name} is not computed with symgrad; give formula= to compare it with, a SymPy expression or its text")
     if formula is None:
-        return RecordedSource(subject.run, point), "its own operations, differentiated by SymPy,"
+        return subject, "the same rules"
+    if isinstance(formula, str):
+        read = parse(formula)
+        unknown = [name for name in read.names if name not in subject.names]
+        if unknown:
+            raise TypeError(f"accuracy: the formula has the variable {unknown[0]}, which is not an argument; those are {', '.join(subject.names)}")
+        other = Subject(lambda *xs: read(**{name: x for name, x in zip(subject.names, xs) if name in read.names}), subject.count)
+        return other, f"the formula {formula}"
     if callable(formula) and not hasattr(formula, "free_symbols"):
         other = Subject(formula, subject.count)
-        return RecordedSource(other.run, point), f"the function {other.name}"
-    if not isinstance(formula, str) and not hasattr(formula, "free_symbols"):
-        raise TypeError(f"accuracy: a formula is a SymPy expression, its text or a function, not {type(formula).__name__}")
-    expression = parse_formula(formula)[0] if isinstance(formula, str) else formula
-    names = sorted(s.name for s in expression.free_symbols)
-    unknown = [name for name in names if name not in subject.names]
-    if unknown and (isinstance(formula, str) or len(names) > 1 or subject.count > 1):
-        raise TypeError(f"accuracy: the formula has the variable {unknown[0]}, which is not an argument; those are {', '.join(subject.names)}")
-    renamed = {s: sympy.Symbol(subject.names[0] if unknown else s.name, real=True) for s in expression.free_symbols}
-    source = ExpressionSource([expression.xreplace(renamed)], subject.names)
-    return source, f"the formula {formula}" + ", differentiated by SymPy," * (not isinstance(formula, str))
+        return other, f"the function {other.name}"
+    if hasattr(formula, "free_symbols"):
+        return ByFormula(formula, subject.names), f"the formula {formula}, differentiated by SymPy,"
+    raise TypeError(f"accuracy: a formula is a SymPy expression, its text or a function, not {type(formula).__name__}")

@@ -1,34 +1,122 @@
-"""The scan: points are drawn in each region and measured, and more points around the largest errors."""
+"""The scan: points are drawn in each region and measured; more points are drawn around the largest errors until the time is used up.
+
+Reference values at points that are floats are computed by the rules in many digits, or by `sympy.diff` of a formula. `symgrad.algebra.ladder`
+determines the number of digits. The exact 0 of a derivative that does not depend on the argument is the int 0.
+"""
 
 from __future__ import annotations
 
+import functools
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 
+from symgrad.algebra import ladder
+from symgrad.algebra.ladder import RIGHT, random_shift, rungs, settle
+from symgrad.algebra.values import Real
+from symgrad.carriers import precise
 from symgrad.graph.domains import Domain
-from symgrad.reference.accuracy import BOUNDS
-from symgrad.reference.certify import MOST
-from symgrad.reference.sources import Source
+from symgrad.reference.elementary import derivative
 from symgrad.reports.base import label
-from symgrad.sampling.conditions import boundary_numbers, constants_of_code, numbers_around
 from symgrad.sampling.floats import NEAR, Floats, Region, is_inside, ordinary_floats, regions_beside, regions_of
-from symgrad.scanning.references import References
-from symgrad.scanning.report import LOST, THRESHOLDS, AccuracyReport, Sample, Worst
+from symgrad.scanning.report import THRESHOLDS, AccuracyReport, Sample, Worst
 from symgrad.scanning.subject import Index, Subject, Unsuitable, derivative_indices
 
-PILOT = 8  # points of a region that are measured first, to count the work per point
-POINTS = 64  # points of a region, fewer if they need more than the work for an effort of 1
-WORK = 100_000.0
+FIRST, LAST = 60, 1920  # digits of the first and the last rung of the ladder
+DEFAULT_DIGITS = 240  # of the first rung, if the range of magnitudes of the computation is unknown
+AGREEMENT = 4.0  # ULP up to which a float confirms a reference value
+
+
+class ByFormula:
+    """A SymPy expression of the arguments, and its derivatives by `sympy.diff`."""
+
+    def __init__(self, formula: Any, names: Sequence[str]):
+        by_name = {s.name: s for s in formula.free_symbols}
+        unknown = sorted(set(by_name) - set(names))
+        if unknown and len(names) == 1 and len(by_name) == 1:
+            by_name, unknown = {names[0]: by_name[unknown[0]]}, []
+        if unknown:
+            raise TypeError(f"accuracy: the formula has the variable {unknown[0]}, which is not an argument; those are {', '.join(names)}")
+        self.symbols = [sympy.Symbol(name, real=True) for name in names]
+        self.formula = formula.xreplace({by_name[s.name]: s for s in self.symbols if s.name in by_name})
+        self.functions: dict[Index, Real] = {}
+
+    def function(self, index: Index) -> Real:
+        """One derivative as a function of many-digit numbers."""
+        if index not in self.functions:
+            formula = functools.reduce(derivative, [self.symbols[i] for i in index], self.formula)
+            self.functions[index] = Real(formula, self.symbols, complex=True)
+        return self.functions[index]
+
+    def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> dict[Index, list[Any]]:
+        """Every derivative up to an order, computed with `digits` digits."""
+        with precise.working_precision(digits):
+            cells = [precise.lift_value(p) for p in points.astype(np.float64)]
+            columns = [(cell if beside is None else random_shift(beside)(cell)).tolist() for cell in cells]
+            return {index: [self.function(index)(*point) for point in zip(*columns)] for index in derivative_indices(len(self.symbols), order)}
+
+    def spread(self, points: np.ndarray, order: int) -> np.ndarray:
+        """The range of magnitudes of the computation is unknown, so infinite."""
+        return np.full(points.shape[1], np.inf)
+
+
+DerivativeSource = ByFormula | Subject  # computes derivatives with many digits
+
+
+class ReferenceValues:
+    """The derivatives of a function at floats. `digits` is the largest number of digits used, `undecided` the number of values without a result."""
+
+    def __init__(self, source: DerivativeSource, floats: Floats, order: int):
+        self.source, self.floats, self.order = source, floats, order
+        self.digits, self.undecided = FIRST, 0
+
+    def at(self, points: np.ndarray, values: Mapping[Index, np.ndarray]) -> dict[Index, list[Any]]:
+        """Every derivative at the points, NaN where there is none or where it is undecided; `values` are the floats to be measured.
+
+        A reference value is also accepted once the float agrees with it, since the two computations do not lose the same digits.
+        """
+        n = points.shape[1]
+        out: dict[Index, list[Any]] = {index: [mpmath.nan] * n for index in values}
+        spread = self.source.spread(points, self.order)
+        levels = np.array(list(rungs(FIRST, LAST)))
+        start = levels[np.searchsorted(levels[:-3], np.where(np.isfinite(spread), spread + 40, DEFAULT_DIGITS))]
+        for first in np.unique(start).tolist():
+            due = [(i, index) for i in np.flatnonzero(start == first).tolist() for index in values]
+
+            def exact(digits: int, places: Sequence[int], due: Any = due) -> list[Any]:
+                self.digits = max(self.digits, digits)
+                where = {i: k for k, i in enumerate(dict.fromkeys(due[place][0] for place in places))}
+                found = self.source.exact(points[:, list(where)], digits, self.order)
+                return [found[index][where[i]] for i, index in (due[place] for place in places)]
+
+            def confirmed(place: int, number: Any, due: Any = due) -> bool:
+                i, index = due[place]
+                return self.floats.ulp.error(values[index][i], number) <= AGREEMENT
+
+            for (i, index), number in zip(due, settle(exact, len(due), rungs(first, LAST), RIGHT, confirmed)):
+                self.undecided += number is None
+                out[index][i] = mpmath.nan if number is None else number
+        return out
+
+
+def condition(source: DerivativeSource, points: np.ndarray, index: Index, order: int, rng: np.random.Generator) -> list[float]:
+    """The condition number of a derivative at each point, as defined by `symgrad.algebra.ladder`."""
+    levels = list(rungs(FIRST, LAST))
+    digits = levels[min(int(np.searchsorted(levels, float(source.spread(points, order).max()) + 60)), len(levels) - 1)]
+    exact = source.exact(points, digits, order)[index]
+    return list(map(ladder.condition, exact, ladder.movement(exact, lambda: source.exact(points, digits, order, rng)[index])))
+
+
+PILOT = 8  # points of a region that are measured first, to estimate the time per point
+POINTS = 64  # points of a region, if time permits
 REFINED = 8  # points drawn around the largest error of an order in each round of refinement
 ROUNDS = 3
-REFINING = 0.5  # the work of the refinement relative to that of the other points
-CONSTANTS, BOUNDARIES, AROUND = 6, 60, 5  # constants of the code, numbers at boundaries of the formula, and numbers around each of these
-EXAMINED = 6  # large errors of an order in a region, of which each may be a wrong derivative
-MISMATCHES = 6  # points at which the graph is compared with the function
+SAMPLING, REFINING = 0.3, 0.5  # the parts of the time after which sampling and refinement end
+DEPARTURES = 6  # points at which the graph is compared with the function
 CROSSINGS = 4  # zeros and poles of an argument that become separate regions
 Progress = Callable[[str, int, int], None]
 
@@ -39,12 +127,13 @@ class Scanner:
     After the evenly drawn points come some `rounds` around the largest errors; `conditions` are measured where the report explains its errors.
     """
 
-    def __init__(self, subject: Subject, source: Source, domains: Sequence[Domain], floats: Floats, order: int, points: int | None,
-                 effort: float, seed: int, progress: Progress, rounds: int = ROUNDS, conditions: bool = True):
+    def __init__(self, subject: Subject, source: DerivativeSource, domains: Sequence[Domain], floats: Floats, order: int, points: int | None,
+                 seconds: float, seed: int, progress: Progress, rounds: int = ROUNDS, conditions: bool = True):
         self.subject, self.domains, self.floats, self.order = subject, list(domains), floats, order
-        self.truth = References(subject, source, domains, floats.dtype, order)
-        self.requested, self.allowed, self.progress = points, effort * WORK, progress
+        self.truth = ReferenceValues(source, floats, order)
+        self.requested, self.seconds, self.progress = points, seconds, progress
         self.rounds, self.conditions = rounds, conditions
+        self.start = time.monotonic()
         self.rng = np.random.default_rng(seed)
         self.indices = derivative_indices(subject.count, order)
         self.report = AccuracyReport(subject.name, list(subject.names), str(floats.dtype), order, [d.name for d in domains])
@@ -52,6 +141,11 @@ class Scanner:
         self.merged: list[dict[str, Any]] = []  # points, errors and reference values of each region, in the order of the report's samples
         self.found: list[tuple[Worst, Index, Any]] = []  # the entries of `report.worst` with their reference values
         self.drawn: dict[Region, int] = {}
+
+    @property
+    def elapsed(self) -> float:
+        """The seconds since the start."""
+        return time.monotonic() - self.start
 
     def run(self) -> AccuracyReport:
         """The report. Raises ValueError for a domain without floats, for a function that raises everywhere in it, and for a random function."""
@@ -67,12 +161,11 @@ class Scanner:
         costs = {}
         for k, (r, points) in enumerate(pilot.items()):
             self.progress(f"measuring {r.name}", k, len(pilot))
-            before = self.truth.work
-            self.measure(r, points)
-            costs[r] = (self.truth.work - before) / points.shape[1]
+            costs[r] = self._measure_with_cost(r, points, SAMPLING * self.seconds / len(pilot))
         self._sample(costs)
         self._refine(list(pilot))
         self._fill_report(list(pilot))
+        self.report.seconds = self.elapsed
         return self.report
 
     # Points
@@ -85,14 +178,6 @@ class Scanner:
             for c in dict.fromkeys(point[i] for point in self.subject.special if i < len(point) and point[i] in d):
                 found += regions_beside(c, d, self.floats, i, names[i] if several else "")
             out += found
-        rng, expressions = np.random.default_rng(0), self.truth.source.expressions
-        base = [float(x) for d in self.domains for x in ordinary_floats(d, self.floats, 1, rng)]
-        numbers = boundary_numbers(expressions, names, base, AROUND, BOUNDARIES) if len(base) == len(names) else []
-        numbers += [(i, x) for x in numbers_around(constants_of_code(self.subject.given), CONSTANTS) for i in range(len(names))]
-        for i, d in enumerate(self.domains):
-            own = tuple(dict.fromkeys(float(x) for k, x in numbers if k == i and x in d and abs(x) <= self.floats.largest))
-            if own:
-                out.append(Region(f"{names[i]}: " * several + "at boundaries and constants", i, -np.inf, np.inf, numbers=own))
         if several:
             out += [Region("all arguments anywhere", 0, 0.0, 0.0, jointly=True), Region("arguments close to each other", 0, 0.0, 0.0, jointly=True,
                                                                                         close=True)]
@@ -137,12 +222,12 @@ class Scanner:
             k = int(np.argmax(differs))
             raise ValueError(f"accuracy: two calls of {subject.name} at {self._point_text(points[:, k])} gave {float(values[k])!r} and "
                              f"{float(again[k])!r}: it is random or keeps a state; fix its seed inside it, or pass what it draws as an argument")
-        if not self.truth.own:
+        if self.truth.source is not subject:
             return
         finite = np.flatnonzero(np.isfinite(values))
-        for k in np.random.default_rng(0).permutation(finite)[:MISMATCHES]:
+        for k in np.random.default_rng(0).permutation(finite)[:DEPARTURES]:
             try:
-                how = subject.graph_mismatch(list(points[:, k]))
+                how = subject.departure(list(points[:, k]))
             except Exception:  # in a branch that computes nothing from the arguments, or that raises for single points
                 continue
             if how is not None:
@@ -158,7 +243,7 @@ class Scanner:
         """Regions next to further zeros and poles: sign changes of a function of one argument."""
         if self.subject.count > 1:
             return []
-        x = np.unique(np.concatenate([self.draw(r, 48)[0] for r in regions if not r.numbers]))
+        x = np.unique(np.concatenate([self.draw(r, 48)[0] for r in regions]))
         values = self.subject.floats(x[None], 0)[()]
         sign = np.sign(values)
         changes = np.flatnonzero((sign[:-1] * sign[1:] < 0) & (np.sign(x[:-1]) * np.sign(x[1:]) > 0))
@@ -181,7 +266,7 @@ class Scanner:
         if not points.shape[1]:
             return
         values = self.subject.floats(points, self.order)
-        truth = self.truth.at(points)
+        truth = self.truth.at(points, values)
         errors = {}
         for index in self.indices:
             known = np.array([bool(mpmath.isfinite(t)) for t in truth[index]])
@@ -189,31 +274,37 @@ class Scanner:
             errors[index][known] = self.floats.ulps(values[index][known], [t for t, k in zip(truth[index], known) if k])
         self.columns.setdefault(region, []).append({"points": points, "values": values, "truth": truth, "errors": errors})
 
+    def _measure_with_cost(self, region: Region, points: np.ndarray, share: float) -> float:
+        """Measure the points of a pilot, or only two of them if all take longer than `share` seconds; returns the seconds per point."""
+        some = points[:, :2] if points.shape[1] < 2 else points[:, [0, -1]]
+        before = self.elapsed
+        self.measure(region, some)
+        cost = (self.elapsed - before) / some.shape[1]
+        if cost * points.shape[1] > share or points.shape[1] <= some.shape[1]:
+            return cost
+        self.measure(region, points[:, 1:-1])
+        return (self.elapsed - before) / points.shape[1]
+
     def _sample(self, costs: Mapping[Region, float]) -> None:
-        """Measure evenly drawn points: the same number in each region, and fewer where they need too much work."""
+        """Measure evenly drawn points: the same number in each region, and fewer in regions that take too long."""
         requested = POINTS if self.requested is None else self.requested
-        share, fewer = self.allowed / len(costs), 0
+        share = max(SAMPLING * self.seconds - self.elapsed, 0.0) / len(costs)
+        spare = sum(max(share - cost * requested, 0.0) for cost in costs.values())
+        slow = sum(1 for cost in costs.values() if cost * requested > share) or 1
         for k, (r, cost) in enumerate(costs.items()):
             self.progress(f"measuring {r.name}", k, len(costs))
-            count = requested if self.requested is not None or cost * requested <= share else int(share / cost)
-            fewer += count < requested
-            if count > PILOT and not r.numbers:
+            count = requested if cost * requested <= share else min(requested, int((share + spare / slow) / cost))
+            if count > PILOT and self.elapsed < REFINING * self.seconds:
                 self.measure(r, self.draw(r, count))
-        if fewer:
-            self.report.notes.append(f"{fewer} of {len(costs)} regions have fewer than the {requested} planned points, whose reference values need "
-                                     f"many digits; give a larger effort, or points")
         for r in costs:
             self.drawn[r] = sum(c["points"].shape[1] for c in self.columns.get(r, ()))
 
     def _refine(self, regions: Sequence[Region]) -> None:
         """Measure more points around the largest error of each order."""
-        end = self.truth.work + REFINING * self.allowed
         for round_ in range(self.rounds):
             for k, r in enumerate(regions):
                 self.progress(f"refining {r.name}", k + round_ * len(regions), self.rounds * len(regions))
-                if self.truth.work > end:
-                    self.report.notes.append(f"{round_} of {self.rounds} planned rounds around the largest errors were completed; "
-                                             f"give a larger effort")
+                if self.elapsed > REFINING * self.seconds:
                     return
                 points = [self._neighbours(r, w[1]) for order in range(self.order + 1) if (w := self._worst(r, order)) is not None and w[0] > 0.5]
                 if points:
@@ -229,7 +320,7 @@ class Scanner:
             top = floats.top
             down = rank - (-top if low == -np.inf else int(floats.rank(low)))
             up = (top if high == np.inf else int(floats.rank(high))) - rank
-            if region.jointly or region.numbers:
+            if region.jointly:
                 down, up = min(down, 2**(floats.digits - 4)), min(up, 2**(floats.digits - 4))
             sides = [floats.beside(float(point[i]), side, REFINED // 2, self.rng) for side in (-down, up) if side]
             if sides:
@@ -269,27 +360,17 @@ class Scanner:
                                 "truth": {index: [t for p in parts for t in p["truth"][index]] for index in self.indices}})
             for order in range(self.order + 1):
                 found = self._worst(r, order)
-                if found is None:
-                    continue
-                worst = self._entry(r, order, *found)
-                report.worst.append(worst)
-                if worst.verdict == "wrong":
-                    report.wrong.append(worst)
-                else:
-                    self.found.append((worst, found[2], found[4]))
-                    report.wrong += self._wrong_entry(r, order)
+                if found is not None:
+                    ulp, point, index, value, truth = found
+                    worst = Worst(r.name, order, label(order, index, self.subject.names), ulp, tuple(map(float, point)), value, _nearest_float(truth),
+                                  self._condition(point, index, ulp, order))
+                    report.worst.append(worst)
+                    self.found.append((worst, index, truth))
         if not report.samples:
             raise ValueError(f"accuracy: {self.subject.name} has no real value anywhere in {self._domain_text()}; choose a domain where it has one")
         report.undecided = self.truth.undecided
         if report.undecided:
-            report.notes.append(f"{report.undecided} numbers were left out: their reference values are undecided with {MOST} bits")
-        if self.truth.missing:
-            report.notes.append(f"{self.truth.missing} derivatives were left out: they do not exist, as at a kink or a pole, or are not decided")
-        if self.truth.unenclosed:
-            report.notes.append(f"the reference values at {self.truth.unenclosed} of {report.points} points have many digits, but are not rigorous")
-        if self.truth.unfollowed:
-            report.notes.append(f"{self.truth.unfollowed} numbers that count as lost digits may be wrong: the steps of {self.subject.name} cannot be "
-                                f"followed")
+            report.notes.append(f"{report.undecided} numbers were left out: their reference values are undecided with {LAST} digits")
         if self.subject.failure is not None:
             error, point = self.subject.failure
             report.notes.append(f"{self.subject.name} raises {type(error).__name__} at {self._point_text(point)}: {error}")
@@ -299,21 +380,18 @@ class Scanner:
             if every.size:
                 report.above[order] = {t: float((every > t).mean()) for t in THRESHOLDS}
 
-    def _entry(self, region: Region, order: int, ulp: float, point: np.ndarray, index: Index, value: float, truth: Any) -> Worst:
-        """The entry of the report for an error."""
-        entry = Worst(region.name, order, label(order, index, self.subject.names), ulp, tuple(map(float, point)), value, float(truth))
-        if not self.conditions or ulp <= 1:
-            return entry
-        entry = replace(entry, condition=1.0 if np.isinf(ulp) else self.truth.condition(point, index))
-        return replace(entry, wrong=entry.verdict in LOST and self.truth.is_wrong(point, order))
+    def _condition(self, point: np.ndarray, index: Index, ulp: float, order: int) -> float:
+        if not self.conditions or not 1 < ulp < np.inf:
+            return 1.0
+        try:
+            return condition(self.truth.source, point[:, None], index, order, self.rng)[0]
+        except (ArithmeticError, ValueError):
+            return 1.0
 
-    def _wrong_entry(self, region: Region, order: int) -> list[Worst]:
-        """An entry for a wrong derivative of a region whose largest error is explained by rounding: one of a few others that are large."""
-        found = [(float(part["errors"][index][k]), part["points"][:, k], index, float(part["values"][index][k]), part["truth"][index][k])
-                 for part in self.columns[region] for index in self.indices if len(index) == order and self.conditions
-                 for k in np.flatnonzero(part["errors"][index] > BOUNDS[order])]
-        found.sort(key=lambda x: (-x[0], *x[1]))
-        if self.truth.own:
-            found = [x for x in found if x[1].tobytes() in self.truth.refuted]
-        chosen = np.unique(np.linspace(0, len(found) - 1, EXAMINED).astype(int)) if found else ()
-        return [entry for entry in (self._entry(region, order, *found[k]) for k in chosen) if entry.wrong][:1]
+
+def _nearest_float(truth: Any) -> float:
+    """The nearest float of a number of many digits; infinite beyond all floats."""
+    try:
+        return float(truth)
+    except OverflowError:
+        return float("inf") if truth > 0 else float("-inf")

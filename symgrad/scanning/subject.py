@@ -1,4 +1,4 @@
-"""The subject of a scan: a function of real numbers, and its floats at many points at once."""
+"""The subject of a scan: a function of real numbers, its floats at many points at once, and its rules evaluated with many digits."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.algebra.ladder import random_shift
 from symgrad.autograd.modes import enable_grad
+from symgrad.carriers import precise
 from symgrad.dtypes.ulp import ulp_of
-from symgrad.engine.graph_breaks import graph_mismatch, observing
+from symgrad.engine.graph_breaks import departure, observing
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS, lift
@@ -21,8 +23,12 @@ from symgrad.frameworks.adapter import AdapterOptions
 from symgrad.frameworks.differentiation_task import silence
 from symgrad.frameworks.levels import Derivatives, adapter_of
 from symgrad.frameworks.naming import framework_of, name_of, parameters_of
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.domains import FIXED, REAL, Domain
+from symgrad.graph.node import Leaf
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.graph.order import upstream
+from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
 
 Index = tuple[int, ...]
@@ -57,6 +63,32 @@ class Recording(Run):
                                                                                        order - 2)]  # computed as in a call up to a lower order
         return functools.reduce(operator.or_, lower, out)
 
+    def exact(self, digits: int, order: int, shift: Callable[[Any], Any] | None = None) -> dict[Index, list[Any]]:
+        """Every derivative up to an order, by the rules evaluated in many digits, at the points, or with `shift` at a tiny distance from them."""
+        with precise.working_precision(digits):
+            values = [precise.lift_value(leaf.value) for leaf in self.leaves]
+            return {index: [0 if box.node is None and t == 0 else t for t in box.value.ravel().tolist()] for index, box, _ in
+                    self.read(RecordingCarrier(precise, precise.lift_value), values if shift is None else map(shift, values), order, pointwise=True)}
+
+    def spread(self, order: int) -> np.ndarray:
+        """The powers of ten between the largest and the smallest number in the computation at each point; infinite beyond the floats."""
+        roots = [t._node for t in self.partials(order).values() if t._node is not None]
+        n = np.size(self.result.value)
+        high, low = np.zeros(n), np.zeros(n)
+        forward = set(upstream([self.root]))
+        for node in upstream(roots):
+            value = node.value
+            if not isinstance(value, (np.ndarray, np.generic)) or value.dtype.kind != "f" or value.size not in (1, n):
+                continue
+            flat = np.abs(np.ravel(value).astype(np.float64))
+            with np.errstate(all="ignore"):
+                size = np.log10(flat)
+            vanished = node in forward and not isinstance(node, (Leaf, DerivativeNode)) and not node.selects
+            size = np.where(np.isfinite(size), size, -324.0 if vanished else 0.0)
+            size[~np.isfinite(flat)] = np.inf
+            high, low = np.maximum(high, size), np.minimum(low, np.where(np.isfinite(size), size, 0.0))
+        return high - low
+
 
 class Subject:
     """A function of real numbers: a function of Tensors, one written with NumPy's or torch's names, or an op of the registry by name.
@@ -68,7 +100,6 @@ class Subject:
     subnormals = True  # False if the framework flushes subnormal numbers to zero
 
     def __init__(self, given: Any, count: int | None = None, parameters: Sequence[Any] | None = None):
-        self.given = given  # whose constants are points, too
         self.special: list[tuple[float, ...]] = []
         self.vectorised: bool | None = None  # whether a call with arrays computes the calls with their elements
         self.constant: float | None = None  # the result in a branch that computes nothing from the arguments
@@ -124,12 +155,12 @@ class Subject:
             raise Unsuitable(f"accuracy: the result of {self.name} is complex; scan its real and its imaginary part")
         return Recording(leaves, result, None, escapes)
 
-    def graph_mismatch(self, point: Sequence[Any], far: bool = False) -> str | None:
+    def departure(self, point: Sequence[Any], far: bool = False) -> str | None:
         """The difference between the recorded graph and the function around a point, and with `far` elsewhere; None if there is none.
 
         Exceptions of the function propagate.
         """
-        return graph_mismatch(self.call(point, named=True), lambda values: self.call(values, named=True), far)
+        return departure(self.call(point, named=True), lambda values: self.call(values, named=True), far)
 
     def call_at(self, point: Sequence[Any], named: bool = False) -> Recording:
         """The call at one point."""
@@ -195,18 +226,6 @@ class Subject:
             return None
         return self._as_scalar(found)
 
-    def derivatives(self, order: int) -> Derivatives:
-        """The derivatives up to an order at single points, by an adapter."""
-        adapter = adapter_of(self.function, "symgrad", self.name, AdapterOptions(joined=True))
-        return Derivatives(adapter, order, order, np.ones(self.count))
-
-    def run(self, point: Sequence[Any]) -> Run:
-        """The call at one point. Raises ValueError where the function raises, or gives no number."""
-        found = self._try_call(point)
-        if found is None:
-            raise ValueError(f"{self.name} has no value")
-        return found
-
     def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
         """Every derivative up to an order as the library's floats; NaN where the function raises."""
         out = {index: np.full(points.shape[1], np.nan) for index in derivative_indices(self.count, order)}
@@ -216,6 +235,26 @@ class Subject:
             with silence(), enable_grad():
                 for index, t in recording.partials(order).items():
                     out[index][where] = np.ravel(t.value)
+        return out
+
+    def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> dict[Index, list[Any]]:
+        """Every derivative up to an order, by the rules in many digits; with a generator `beside`, at a tiny random distance from the points."""
+        shift = None if beside is None else random_shift(beside)
+        out: dict[Index, list[Any]] = {index: [precise.context.nan] * points.shape[1] for index in derivative_indices(self.count, order)}
+        for where, recording in self.recordings(points):
+            if recording is not None:
+                with silence():
+                    for index, numbers in recording.exact(digits, order, shift).items():
+                        out[index][where] = numbers
+        return out
+
+    def spread(self, points: np.ndarray, order: int) -> np.ndarray:
+        """The powers of ten between the largest and the smallest number in the computation at each point."""
+        out = np.zeros(points.shape[1])
+        for where, recording in self.recordings(points):
+            if recording is not None:
+                with silence(), enable_grad():
+                    out[where] = recording.spread(order)
         return out
 
 
@@ -262,23 +301,18 @@ class ForeignSubject(Subject):
     def __init__(self, given: Any, order: int, count: int | None = None, framework: str | None = None):
         function, partials, hessian = (*given, None, None)[:3] if isinstance(given, tuple) else (given, None, None)
         super().__init__(function, count)
-        self.given, self.vectorised = given, False
+        self.vectorised = False
         adapter = adapter_of(_with_scalars(function), framework or framework_of(function) or "numpy", self.name,
                              AdapterOptions(joined=True, gradient=_with_scalars(partials), hessian=_with_scalars(hessian)))
         self.framework, self.subnormals, self.order = adapter.framework, adapter.subnormals, min(order, adapter.orders)
-        self.adapter = adapter
-
-    def derivatives(self, order: int) -> Derivatives:
-        """The derivatives up to an order at single points."""
-        return Derivatives(self.adapter, order, order, np.ones(self.count))
+        self.derivatives = Derivatives(adapter, self.order, order, np.ones(self.count))
 
     def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
         """Every derivative up to an order as the framework's floats; NaN where it raises."""
-        derivatives = self.derivatives(order)
         out = {index: np.full(points.shape[1], np.nan) for index in derivative_indices(self.count, order)}
         for k in range(points.shape[1]):
             point = [np.array(x) for x in points[:, k]]
-            levels = derivatives.at(point, order)
+            levels = self.derivatives.at(point, order)
             if levels.error is not None:
                 error = levels.error[1]
                 self.failure = (error if isinstance(error, Exception) else RuntimeError(str(error))), point

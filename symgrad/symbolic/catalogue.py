@@ -20,7 +20,7 @@ from symgrad.carriers import symbolic
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.extending import BUILT_IN
-from symgrad.symbolic.carrier_function import DEFINITIONS, HALF, Call, CarrierFunction, Unknown, is_special
+from symgrad.symbolic.kept import DEFINITIONS, HALF, Call, Kept, Unknown, is_special
 
 ZERO, ONE = sympy.S.Zero, sympy.S.One
 ARITHMETIC = {"add", "sub", "mul", "div", "neg", "pow", "square", "sqrt", "rsqrt", "reciprocal"}  # planned by `_sum`, `_product` and `_power`
@@ -261,7 +261,7 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
 
 def special_call(e: Any) -> Call | None:
     """A function of SymPy as a call of the special function of the carriers, with its parameters; None for another expression."""
-    if isinstance(e, CarrierFunction):
+    if isinstance(e, Kept):
         return Call(e.op, (*e.values, *e.parameters))
     if not isinstance(e, sympy.Function):
         return None

@@ -23,10 +23,10 @@ from symgrad.factories.factory import new_leaf
 from symgrad.formulas.expressions import ElementSymbols, keep_alive
 from symgrad.graph.node import NAMED, Leaf
 from symgrad.graph.op import REGISTRY
-from symgrad.symbolic.carrier_function import Unknown
 from symgrad.symbolic.catalogue import WITH_PARAMETERS
+from symgrad.symbolic.kept import Unknown
 from symgrad.symbolic.parameters import Parameter, elements_of, formulas_of, identifiers, owner_of, parameters_of
-from symgrad.symbolic.programs import OpProgram, Writer, places_of
+from symgrad.symbolic.programs import OpProgram, OpStep, Writer, places_of
 
 LARGEST = 2**53
 
@@ -156,9 +156,7 @@ class FormulaFunction:
             bound = self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.__name__}{self.__signature__}: {error}") from None
-        given = [bound.arguments[p.name] for p in self.parameters]
-        tensors = [x if isinstance(x, Tensor) else as_tensor(x) for x in given]
-        values = [t.to(get_default_dtype()) if t._value.dtype.kind in "iu" else t for t in tensors]
+        values = [_as_operand(bound.arguments[p.name]) for p in self.parameters]
         batches = [p.batch(v.shape) for p, v in zip(self.parameters, values)]
         try:
             batch = np.broadcast_shapes(*batches)
@@ -185,15 +183,18 @@ class FormulaFunction:
         results: list[Any] = []
         with np.errstate(all="ignore"):
             for step in program.steps:
-                if step.name == "input":
-                    x = values[step.value.parameter]
-                    results.append(traced.getitem(x, (..., *step.value.at)) if step.value.at else x)
-                elif step.name == "constant":
-                    results.append(_exact(step.value, dtype) if named and not _is_exact(step.value) else number_of(step.value))
-                else:
-                    results.append((SPECIAL.get(step.name) or getattr(traced, step.name))(*[results[i] for i in step.inputs]))
+                results.append(self._value(step, values, results, named, dtype))
         ends = [results[i] for i in program.outputs]
         return [x if isinstance(x, Tensor) else tensor(x if isinstance(x, (bool, complex)) else float(x)) for x in ends]
+
+    @staticmethod
+    def _value(step: OpStep, values: Sequence[Tensor], results: Sequence[Any], named: bool, dtype: Any) -> Any:
+        if step.name == "input":
+            x = values[step.value.parameter]
+            return traced.getitem(x, (..., *step.value.at)) if step.value.at else x
+        if step.name == "constant":
+            return _exact(step.value, dtype) if named and not _is_exact(step.value) else number_of(step.value)
+        return (SPECIAL.get(step.name) or getattr(traced, step.name))(*[results[i] for i in step.inputs])
 
     def __repr__(self) -> str:
         return f"<formula {_shorten(self.expr)} of {', '.join(p.name for p in self.parameters) or 'nothing'}>"
@@ -205,6 +206,12 @@ def _shorten(given: Any) -> str:
     except RecursionError:
         return "a deeply nested formula"
     return text if len(text) < 200 else text[:197] + "..."
+
+
+def _as_operand(x: Any) -> Tensor:
+    """An argument as a tensor of floats or booleans."""
+    out = x if isinstance(x, Tensor) else as_tensor(x)
+    return out.to(get_default_dtype()) if out._value.dtype.kind in "iu" else out
 
 
 def from_sympy(expr: Any, symbols: Any = None) -> FormulaFunction:

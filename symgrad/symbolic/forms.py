@@ -24,10 +24,10 @@ from symgrad.algebra.stable_products import Mean, Ratio, join_logarithms, with_r
 from symgrad.algebra.values import value
 from symgrad.carriers.sizes import expanded_terms
 from symgrad.graph.domains import Domain
-from symgrad.symbolic.carrier_function import CarrierFunction, written_out
-from symgrad.symbolic.error_sampling import COUNT, DISTANCES, HOPELESS, OVERFLOW, ErrorSampling, row_of
 from symgrad.symbolic.generating import Code, RatioCode, generate
-from symgrad.symbolic.reading import fold_special
+from symgrad.symbolic.kept import Kept, written_out
+from symgrad.symbolic.probe import COUNT, DISTANCES, HOPELESS, OVERFLOW, Probe, row_of
+from symgrad.symbolic.reading import keep
 from symgrad.symbolic.support import Patch
 from symgrad.symbolic.wide import Guard
 from symgrad.system.limits import TERMS
@@ -86,10 +86,10 @@ def _lost_bits(worst: float) -> int:
     return round(math.log2(min(worst, 2.0**60)) / 2) if worst > BAD else 0
 
 
-def _score(sampling: ErrorSampling, found: np.ndarray, patches: Sequence[Patch], expr: Any) -> tuple[int, int, int, int]:
+def _score(probe: Probe, found: np.ndarray, patches: Sequence[Patch], expr: Any) -> tuple[int, int, int, int]:
     """A score to be minimised: digits lost away from series, digits lost anywhere, the number of series, and the cost."""
     worst = float(found.max())
-    far = max((e for p, e in zip(sampling.points, found) if abs(p[0]) > NEAR), default=0.0) if patches else worst
+    far = max((e for p, e in zip(probe.points, found) if abs(p[0]) > NEAR), default=0.0) if patches else worst
     return _lost_bits(far), _lost_bits(worst), len(patches), _cost(expr)
 
 
@@ -163,69 +163,69 @@ def _patch_at(centre: Any, series: Laurent, wanted: float) -> Patch | None:
     return None
 
 
-def _with_patches(make: Callable[[Sequence[Patch]], Code], sampling: ErrorSampling,
+def _with_patches(make: Callable[[Sequence[Patch]], Code], probe: Probe,
                   nearby: Sequence[tuple[Any, Laurent]]) -> tuple[list[Patch], Code, np.ndarray]:
     """The series for given points where the code is inaccurate, the code with these series, and its errors."""
     patches: list[Patch] = []
     code = make(patches)
-    found = sampling.errors(code)
+    found = probe.errors(code)
     for centre, series in nearby:
         middle = float(centre)
-        rows = sorted((abs(p[0] - middle), e) for p, e in zip(sampling.points, found) if abs(p[0] - middle) <= max(DISTANCES))
+        rows = sorted((abs(p[0] - middle), e) for p, e in zip(probe.points, found) if abs(p[0] - middle) <= max(DISTANCES))
         bad = max((d for d, e in rows if e > BAD), default=None)
         if bad is None:
             continue
         bad = max([bad, *itertools.takewhile(bool, (d * (e > WORSE) for d, e in rows if d > bad))])
         patch = _patch_at(centre, series, min((d for d in DISTANCES if d > 1.1 * bad and d >= LEAST_RADIUS), default=max(DISTANCES)))
-        patch = sampling.confine(patch)
+        patch = probe.confine(patch)
         if patch is not None:
             patches.append(patch)
     if patches:
         code = make(patches)
-        found = sampling.errors(code)
+        found = probe.errors(code)
     return patches, code, found
 
 
-def _with_tiles(make: Callable[[Sequence[Patch]], Code], sampling: ErrorSampling, patches: list[Patch], code: Code, found: np.ndarray,
+def _with_tiles(make: Callable[[Sequence[Patch]], Code], probe: Probe, patches: list[Patch], code: Code, found: np.ndarray,
            expand: Callable[[Any], Laurent | None]) -> tuple[list[Patch], Code, np.ndarray]:
     """Add series at points where errors remain."""
     for _ in range(TILES):
         i = int(found.argmax())
-        x = sampling.points[i][0]
+        x = probe.points[i][0]
         if found[i] <= BAD or abs(x) > FAR:
             break
         centre = sympy.Rational(round(x * 16), 16)
         series = expand(centre)
-        patch = None if series is None or series.valuation < 0 else sampling.confine(_patch_at(centre, series, 1.0))
+        patch = None if series is None or series.valuation < 0 else probe.confine(_patch_at(centre, series, 1.0))
         if patch is None or abs(x - patch.centre) > patch.radius:
             break
         trial = make([patch, *patches])
-        errors = sampling.errors(trial)
+        errors = probe.errors(trial)
         if not errors[i] < found[i]:
             break
         patches, code, found = [patch, *patches], trial, errors
     return patches, code, found
 
 
-def _without_zeros(forms: Iterator[Any], sampling: ErrorSampling, symbols: Sequence[Any]) -> Iterator[Any]:
+def _without_zeros(forms: Iterator[Any], probe: Probe, symbols: Sequence[Any]) -> Iterator[Any]:
     """Forms of several arguments: those with a `Ratio` for every quotient, and the plain ones if no quotient is 0/0 in the domain."""
     for form in forms:
         smooth = with_ratios(form)
         ratios = smooth.atoms(Ratio)
-        if not any(_vanishes(r.args[2], sampling, symbols) for r in ratios):
+        if not any(_vanishes(r.args[2], probe, symbols) for r in ratios):
             yield form
         if ratios:
             yield smooth
 
 
-def _vanishes(u: Any, sampling: ErrorSampling, symbols: Sequence[Any]) -> bool:
+def _vanishes(u: Any, probe: Probe, symbols: Sequence[Any]) -> bool:
     """Whether an expression is 0 somewhere in the domain, tested for one symbol at a time."""
     for i, s in enumerate(symbols):
         roots = sympy.roots(u, s) if s in u.free_symbols and u.is_polynomial(s) and sympy.degree(u, s) == 1 else {}
         for root in roots:
-            for point in sampling.points[:8]:
+            for point in probe.points[:8]:
                 at = root.xreplace({t: sympy.Float(v) for t, v in zip(symbols, point)})
-                if at.is_number and at.is_real and float(at) in sampling.domains[i]:
+                if at.is_number and at.is_real and float(at) in probe.domains[i]:
                     return True
     return False
 
@@ -262,51 +262,51 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
     """
     places = tuple(i for i, s in enumerate(symbols) if s in exact.free_symbols) or (0,)
     used, within, own = [symbols[i] for i in places], [domains[i] for i in places], [names[i] for i in places]
-    sampling = ErrorSampling(exact, used, within)
+    probe = Probe(exact, used, within)
     nearby = [(p, s) for p, s in nearby if s.valuation >= 0 and len(s.coefficients) > 8] if len(used) == 1 else []
     for centre, series in nearby:
-        sampling.add(centre, series)
+        probe.add(centre, series)
     surfaces = [tuple(m.args[2]) for m in mean.atoms(Mean)] if mean is not None else []
     surfaces = [(s, r) for s, r in dict.fromkeys(surfaces) if s in used and r.free_symbols <= set(used)]
-    sampling.add_points(sampling.beside(surfaces, used, sampling.points[:6]))
+    probe.add_points(probe.beside(surfaces, used, probe.points[:6]))
 
     def maker(form: Any, *guards: tuple[Guard, Sequence[str]]) -> Callable[[Sequence[Patch]], Code]:
         return lambda patches: generate(name, used, [form], [patches], own, ratio_code, guards)
 
     best: Any = None
     derivative = elementary(derivative) if surfaces else derivative  # the integrand is not expanded, since q + t (p - q) keeps its digits
-    candidates = _candidates(exact, derivative) if len(used) == 1 else _without_zeros(_candidates(exact, derivative), sampling, used)
+    candidates = _candidates(exact, derivative) if len(used) == 1 else _without_zeros(_candidates(exact, derivative), probe, used)
     if surfaces:
         candidates = itertools.chain(_closed_variants(mean), candidates)
 
     def whole() -> Iterator[Any]:
         """The form in the functions of the carriers, if digits are lost in the others."""
-        if special and best[0][:2] > (0, 0) and (form := fold_special(derivative, elementary=True)).has(CarrierFunction):
+        if special and best[0][:2] > (0, 0) and (form := keep(derivative, elementary=True)).has(Kept):
             yield form
 
     for form in itertools.chain(candidates, whole()):
-        made = _with_patches(maker(form), sampling, nearby)
-        score = _score(sampling, made[2], made[0], form)
+        made = _with_patches(maker(form), probe, nearby)
+        score = _score(probe, made[2], made[0], form)
         if best is None or score < best[0]:
             best = score, form, made
         if (surfaces or not thorough) and score[:3] == (0, 0, 0):
             break
     _, form, made = best
     if expand is not None and made[0]:
-        made = _with_tiles(maker(form), sampling, made[0], made[1], made[2], expand)
+        made = _with_tiles(maker(form), probe, made[0], made[1], made[2], expand)
     patches, code, found = made
-    sampling.ordinary = len(sampling.points)
-    sampling.add_points(sampling.wide(used, surfaces))
-    found = sampling.errors(code)
+    probe.ordinary = len(probe.points)
+    probe.add_points(probe.wide(used, surfaces))
+    found = probe.errors(code)
     bad, guard = (found >= OVERFLOW) & ((found == OVERFLOW) | (found > LOST)), None
     if bad.any() or form.has(Mean):
-        trial = Guard(code, *_trusted_range(sampling.points, bad)), own
+        trial = Guard(code, *_trusted_range(probe.points, bad)), own
         guarded = maker(form, trial)(patches)
-        errors = sampling.errors(guarded)
+        errors = probe.errors(guarded)
         if (errors >= OVERFLOW).sum() < (found >= OVERFLOW).sum() + form.has(Mean):
             code, found, guard = guarded, errors, trial
     for j in np.flatnonzero((found >= HOPELESS) & np.isfinite(found)).tolist():  # next to a zero or a jump
-        found[j] = 0.0 if sampling.condition(j) > HOPELESS else found[j]
+        found[j] = 0.0 if probe.condition(j) > HOPELESS else found[j]
     i = int(found.argmax())
-    return Form(exact, form, tuple(used), places, tuple(patches), code, Measure(float(found[i]), tuple(sampling.points[i]), len(found)), guard,
-                tuple(sampling.points[:COUNT]), tuple(sampling.references[:COUNT]), sampling.reference)
+    return Form(exact, form, tuple(used), places, tuple(patches), code, Measure(float(found[i]), tuple(probe.points[i]), len(found)), guard,
+                tuple(probe.points[:COUNT]), tuple(probe.references[:COUNT]), probe.reference)

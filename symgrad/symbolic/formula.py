@@ -36,10 +36,10 @@ from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.domains import REAL, Domain, Interval
 from symgrad.graph.op import Op
 from symgrad.reference.recorder import Box
-from symgrad.symbolic.carrier_function import CarrierFunction, written_out
 from symgrad.symbolic.forms import Form, best_form, centres, series_of_derivative
 from symgrad.symbolic.generating import Code, generate, plain_names
-from symgrad.symbolic.reading import evaluate_expression, fold_special
+from symgrad.symbolic.kept import Kept, written_out
+from symgrad.symbolic.reading import evaluate_expression, keep
 
 Order = tuple[int, ...]
 ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
@@ -53,7 +53,7 @@ class OpFormula:
         self.name, self.symbols, self.domains = name, tuple(symbols), tuple(domains)
         self.names = plain_names(symbols)
         self.zero: Order = (0,) * len(symbols)
-        self.expr = fold_special(with_kinks(expr))
+        self.expr = keep(with_kinks(expr))
         self._exact: dict[Order, Any] = {self.zero: self.expr}
         mean = with_means(self.expr) if len(symbols) > 1 else self.expr
         self._means: dict[Order, Any] = {self.zero: mean} if mean.has(Mean) else {}
@@ -106,7 +106,7 @@ class OpFormula:
 
             self._forms[k] = best_form("_".join((self.name, *map(str, k if order else ()))), self.exact(k), near, self.symbols, self.domains,
                                        self.names, ratio_code, nearby, expand if len(self.symbols) == 1 else None, order < 2,
-                                       self._derivative(self._means, k) if self._means else None, self.expr.has(CarrierFunction))
+                                       self._derivative(self._means, k) if self._means else None, self.expr.has(Kept))
         return self._forms[k]
 
     def partials(self, k: Order) -> tuple[Any, ...]:
@@ -162,17 +162,15 @@ class OpFormula:
         xs = tuple([given[i] for i in form.places])
         if xp is numeric:
             return form.code.function(*xs)
-        found = (next((EVALUATIONS[cls] for cls in type(x).__mro__ if cls in EVALUATIONS), OTHERS) for x in xs)
-        return max(found, key=lambda reading: reading[0])[1](self, k, xp, xs)
+        return max(map(_evaluation_of, xs), key=lambda reading: reading[0])[1](self, k, xp, xs)
 
     def op(self, k: Order) -> Op:
         """The op of a derivative."""
         if k not in self._ops:
             form, partials = self.form(k), self.partials(k)
             names = tuple(argument_names([self.names[i] for i in form.places]))
-            node_name = "".join(part.capitalize() for part in self.name.split("_")) + "Backward0"
             self._ops[k] = Op.of(self.name, "elementwise", with_signature(lambda xp, *xs: self.read(k, xp, dict(zip(form.places, xs))), names),
-                              elementwise_vjp(partials, False), elementwise_jvp(partials), len(names), names, (), node_name=node_name,
+                              elementwise_vjp(partials, False), elementwise_jvp(partials), len(names), names, (), node_name=_node_name(self.name),
                               partials=partials, domain=tuple(self.domains[i] for i in form.places), saved=(" ".join(names),) * len(names),
                               method=False, public=False, doc=f"The derivative {k} of {self.name}.")
         return self._ops[k]
@@ -184,6 +182,10 @@ class OpFormula:
             found = sympy.limit(written_out(self.exact(k)), self.symbols[0], point) if point in self.centres else sympy.nan
             limits[point] = found if found.is_finite and found.is_real else None
         return limits[point]
+
+
+def _node_name(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_")) + "Backward0"
 
 
 def argument_names(names: Sequence[str]) -> Sequence[str]:
@@ -218,8 +220,20 @@ def ratio_code(which: int, order: int) -> Code:
 # Evaluation by the type of the arguments
 
 
+def _numbers(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
+    return formula.form(k).code.function(*xs)
+
+
+def _tensors(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
+    return recorded_op(formula, k)(*xs)
+
+
 def _recorded(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     raise Unrecordable(f"the formula of {formula.name}, whose code chooses a form by the numbers")
+
+
+def _applied(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
+    return xp.apply(formula.op(k), xs, ())
 
 
 def _expressions(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
@@ -246,16 +260,24 @@ def _digits(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     return np.frompyfunc(one, len(xs), 1)(*xs)
 
 
+def _function_by_function(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
+    form = formula.form(k)
+    return evaluate_expression(form.stable, form.symbols, xp, xs)
+
+
+# For arguments of several types the last type in this order is used: a dual value may contain Tensors.
+KINDS = ((int, float, np.generic, np.ndarray, Batched), (precise.Digits,), (symbolic.Expressions,), (Tensor,), (Recorded,), (Dual,), (Series, Box))
+EVALUATIONS: dict[type, tuple[int, Callable[..., Any]]] = {
+    kind: (rank, reading)
+    for rank, (kinds, reading) in enumerate(zip(KINDS, (_numbers, _digits, _expressions, _tensors, _recorded, _applied, _applied))) for kind in kinds}
+OTHERS = len(KINDS), _function_by_function
+
+
+def _evaluation_of(x: Any) -> tuple[int, Callable[..., Any]]:
+    return next((EVALUATIONS[cls] for cls in type(x).__mro__ if cls in EVALUATIONS), OTHERS)
+
+
 @functools.cache
 def recorded_op(formula: OpFormula, k: Order) -> Callable[..., Any]:
     """The function that records the op of a derivative."""
     return core(formula.op(k))
-
-
-# For arguments of several types the last type in this order is used: a dual value may contain Tensors.
-EVALUATIONS: dict[type, tuple[int, Callable[..., Any]]] = {kind: (rank, reading) for rank, (kinds, reading) in enumerate((
-    ((int, float, np.generic, np.ndarray, Batched), lambda formula, k, xp, xs: formula.form(k).code.function(*xs)),
-    ((precise.Digits,), _digits), ((symbolic.Expressions,), _expressions),
-    ((Tensor,), lambda formula, k, xp, xs: recorded_op(formula, k)(*xs)),
-    ((Recorded,), _recorded), ((Dual, Series, Box), lambda formula, k, xp, xs: xp.apply(formula.op(k), xs, ())))) for kind in kinds}
-OTHERS = len(EVALUATIONS), lambda formula, k, xp, xs: evaluate_expression(formula.form(k).stable, formula.form(k).symbols, xp, xs)

@@ -21,15 +21,12 @@ from symgrad.methods import extending
 from symgrad.proofs.prove import Proof, prove
 from symgrad.reports.base import REFUTED, BaseReport, Line, Part, weakest
 from symgrad.sampling.domain_reader import domains_of
-from symgrad.symbolic.carrier_function import written_out
-from symgrad.symbolic.error_sampling import HOPELESS
 from symgrad.symbolic.exporting import jax_function, torch_function
 from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded_op, with_signature
+from symgrad.symbolic.kept import written_out
 from symgrad.symbolic.parameters import parse_formula
+from symgrad.symbolic.probe import HOPELESS
 from symgrad.system.limits import GENERATED, SHORT, TooLarge, within
-
-DOMAINS = {"positive": POSITIVE, "negative": NEGATIVE, "nonnegative": NONNEGATIVE, "nonzero": NONZERO}  # by the assumptions of a symbol
-EFFORT = 0.1  # of the comparison of a stable form with the formula
 
 
 class DerivativeForm(NamedTuple):
@@ -204,8 +201,8 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
         names = argument_names(formula.names)
         function = extending.elementwise(
             name, with_signature(lambda xp, *xs: formula.read(formula.zero, xp, dict(enumerate(xs))), names), *rules,
-            domain=domains, vjp=formula.pullback(rules), saved=(" ".join(("result", *names)),) * len(names),
-            special=tuple((float(c),) for c in formula.centres if float(c) in domains[0]), doc=doc or f"{expr}, an op from a formula.")
+            domain=domains, vjp=formula.pullback(rules), saved=(" ".join(("result", *names)),) * len(names), special=_special(formula),
+            doc=doc or f"{expr}, an op from a formula.")
     except Unknown as error:
         raise TypeError(f"{name}: {error}") from None
     except (OverflowError, RecursionError) as error:
@@ -214,21 +211,19 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
     return out
 
 
+def _special(formula: OpFormula) -> tuple[tuple[float, ...], ...]:
+    """The special points of the op."""
+    return tuple((float(c),) for c in formula.centres if float(c) in formula.domains[0])
+
+
 def _report(formula: OpFormula, check: bool) -> FormulaReport:
-    """The checks of the value and the first derivatives: whether the code computes the formula, and its errors. Raises ValueError for a formula that
-    has no real value at a point of its domain.
-    """
-    form, lines = formula.form(formula.zero), []
-    bad = next((point for point, value in zip(form.points, form.references) if value != value), None)
-    if bad is not None:
-        where = ", ".join(f"{s} = {x:g}" for s, x in zip(form.symbols, bad))
-        raise ValueError(f"{formula.name}: {written_out(formula.expr)} has no real value at {where}, in the domain "
-                         f"{', '.join(map(repr, formula.domains))}; give the domain of the arguments, as in domain=POSITIVE "
-                         f"(symgrad.graph.domains) or domain=(0, 1), or by assumptions of the symbols")
+    """The checks of the value and the first derivatives: whether the code computes the formula, and its errors."""
+    _real(formula)
+    lines = []
     for k in [formula.zero, *(formula.next(formula.zero, i) for i in range(len(formula.symbols)))]:
         form, found = formula.form(k), None
         if check:
-            found = identical(written_out(form.stable), _by_sympy(formula, k), dict(zip(formula.symbols, formula.domains)), points=12, effort=EFFORT)
+            found = identical(written_out(form.stable), _by_sympy(formula, k), dict(zip(formula.symbols, formula.domains)), seconds=0.3, points=12)
             if found.verdict == REFUTED:
                 raise ValueError(f"{formula.name}: the form {form.stable} of {form.exact} is wrong: {found}")
         lines.append(DerivativeForm(k, form.stable, found, *form.measure))
@@ -249,6 +244,17 @@ def _by_sympy(formula: OpFormula, k: Order) -> Any:
     return written_out(formula.exact(k)) if found.has(sympy.Derivative, sympy.Subs, sympy.DiracDelta) else found
 
 
+def _real(formula: OpFormula) -> None:
+    """Raise ValueError if the formula has no real value at a point of its domain."""
+    form = formula.form(formula.zero)
+    for point, value in zip(form.points, form.references):
+        if value != value:
+            where = ", ".join(f"{s} = {x:g}" for s, x in zip(form.symbols, point))
+            raise ValueError(f"{formula.name}: {written_out(formula.expr)} has no real value at {where}, in the domain "
+                             f"{', '.join(map(repr, formula.domains))}; give the domain of the arguments, as in domain=POSITIVE "
+                             f"(symgrad.graph.domains) or domain=(0, 1), or by assumptions of the symbols")
+
+
 def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:
     """A formula as a SymPy expression without floats, and its symbols in the order of the arguments.
 
@@ -261,10 +267,7 @@ def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tu
         _check_size(formula, len(names))
         arguments = names if arguments is None else arguments
     elif callable(formula) and not isinstance(formula, sympy.Basic):
-        if arguments is None:
-            arguments = [p.name for p in inspect.signature(formula).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-        arguments = [s if isinstance(s, sympy.Symbol) else sympy.Symbol(s, real=True) for s in arguments]
-        formula = formula(*arguments)
+        formula, arguments = _formula_of_function(formula, arguments)
     if not isinstance(formula, (sympy.Expr, int, float)) or isinstance(formula, bool):
         raise TypeError(f"{name}: a formula is a SymPy expression, a function of symbols or text, not {type(formula).__name__}")
     formula = sympy.sympify(formula)
@@ -297,6 +300,14 @@ def _check_size(formula: Any, count: int) -> None:
         raise TooLarge(f"{error}; a formula of this size is given as a SymPy expression, not as text") from None
 
 
+def _formula_of_function(function: Callable[..., Any], arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:
+    """The formula that a Python function of symbols returns."""
+    if arguments is None:
+        arguments = tuple(p.name for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD)
+    symbols = tuple(s if isinstance(s, sympy.Symbol) else sympy.Symbol(s, real=True) for s in arguments)
+    return function(*symbols), symbols
+
+
 def _symbols(name: str, arguments: Sequence[Any], free: Sequence[Any]) -> list[Any]:
     if isinstance(arguments, (str, sympy.Symbol)):
         arguments = (arguments,)
@@ -319,7 +330,13 @@ def domains_of_symbols(name: str, symbols: Sequence[Any], domain: Any) -> tuple[
             raise ValueError(f"{name}: {len(domain)} domains are given for {len(symbols)} arguments")
         domain = {s.name: d for s, d in zip(symbols, domain)}
     try:
-        known = [next((d for word, d in DOMAINS.items() if getattr(s, f"is_{word}")), REAL) for s in symbols]
-        return tuple(domains_of(domain, [s.name for s in symbols], known).values())
+        return tuple(domains_of(domain, [s.name for s in symbols], [_domain_by_assumptions(s) for s in symbols]).values())
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from None
+
+
+def _domain_by_assumptions(symbol: Any) -> Domain:
+    for word, domain in (("positive", POSITIVE), ("negative", NEGATIVE), ("nonnegative", NONNEGATIVE), ("nonzero", NONZERO)):
+        if getattr(symbol, f"is_{word}"):
+            return domain
+    return REAL

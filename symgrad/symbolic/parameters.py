@@ -200,9 +200,7 @@ def parse_formula(text: str, decimals: bool = False) -> tuple[sympy.Expr, tuple[
     def apply(step: Instruction, operands: list[Any]) -> Any:
         try:
             for x in operands if step.kind == "call" and step.value != "where" else ():
-                e = x.value.item()
-                if isinstance(e, sympy.Basic) and e.has(sympy.Piecewise, sympy.Mod, sympy.floor, sympy.ceiling):
-                    within(tree_size(e, sizes), PIECES, "an argument with cases has {} parts")
+                within(_pieces(x.value.item(), sizes), PIECES, "an argument with cases has {} parts")
             out = apply_step(step, operands, recorder, known)
             e = check_number(sympy.sympify(out.value.item()))
             if step.kind == "call":
@@ -218,3 +216,8 @@ def parse_formula(text: str, decimals: bool = False) -> tuple[sympy.Expr, tuple[
     if not isinstance(e, sympy.Expr):
         raise ParseError("this is a comparison, not a number; write where(a < b, 1, 0)", text, 0)
     return e, formula.names
+
+
+def _pieces(e: Any, sizes: dict[sympy.Basic, int]) -> int:
+    """The parts of an expression that distinguishes cases, 0 of another one."""
+    return tree_size(e, sizes) if isinstance(e, sympy.Basic) and e.has(sympy.Piecewise, sympy.Mod, sympy.floor, sympy.ceiling) else 0

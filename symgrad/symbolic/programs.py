@@ -21,8 +21,8 @@ import sympy
 from sympy.tensor.indexed import Indexed
 
 from symgrad.algebra.stable import stable_form_to_differentiate
-from symgrad.symbolic.carrier_function import Call, Unknown
 from symgrad.symbolic.catalogue import plan
+from symgrad.symbolic.kept import Call, Unknown
 
 LARGEST = 2**53
 

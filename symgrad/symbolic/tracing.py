@@ -188,6 +188,13 @@ def trace(function: Callable[..., Any], shapes: Sequence[Any] = (), at: Any = No
     return Trace(leaves, results, form, conditions, escapes)
 
 
+def _callable(given: Any) -> Any:
+    """A function; a formula given as text is parsed, never executed as Python."""
+    if isinstance(given, bytes):
+        raise TypeError("to_sympy: a formula in text is a str, not bytes")
+    return parsing.parse(given) if isinstance(given, str) else given
+
+
 def with_conditions(conditions: Sequence[Any], e: Any) -> Any:
     """A formula with its conditions as a Piecewise."""
     return sympy.Piecewise((e, sympy.And(*conditions))) if conditions and isinstance(e, sympy.Expr) else e
@@ -199,9 +206,7 @@ def checked_trace(given: Any, shapes: Sequence[Any], at: Any, domain: Any, requi
 
     Raises ValueError if the results differ: the function is random, keeps a state, or computes with plain numbers.
     """
-    if isinstance(given, bytes):
-        raise TypeError("to_sympy: a formula in text is a str, not bytes")
-    function = parsing.parse(given) if isinstance(given, str) else given  # text is never executed as Python
+    function = _callable(given)
     first = trace(function, shapes, at, domain, requires_grad=requires_grad)
     out = read(first)
     if trusted:

@@ -108,6 +108,13 @@ def _scale(m: Any, e: Any, base: Mapping[str, Any], most: float = 2200.0) -> Any
     return base["ldexp"](base["ldexp"](m, half), e - half)
 
 
+def _split(p: float) -> tuple[float, float]:
+    """A float as the sum of two floats with half the digits. T. J. Dekker, A floating-point technique (1971)."""
+    c = 134217729.0 * p
+    high = c - (c - p)
+    return high, p - high
+
+
 def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
     """The functions of generated code for wide numbers."""
     where, floor, longest = base["where"], base["floor"], base["longest"]
@@ -179,9 +186,9 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
 
     def pow_(u: Any, p: Any) -> Wide:
         if isinstance(u, Wide) and isinstance(p, (int, float)) and abs(p) < 500:
-            high = 134217729.0 * p - (134217729.0 * p - p)  # half the digits (T. J. Dekker, A floating-point technique, 1971)
+            high, low = _split(float(p))
             k = floor(u.e * high)
-            return Wide.of(base["pow"](u.m, p) * base["exp"](((u.e * high - k) + u.e * (p - high)) * math.log(2.0)), base, k)
+            return Wide.of(base["pow"](u.m, p) * base["exp"](((u.e * high - k) + u.e * low) * math.log(2.0)), base, k)
         return exp(p * math.log(u)) if isinstance(u, (int, float)) else lifted(base["pow"])(u, p)
 
     def atan2(a: Any, b: Any) -> Wide:

@@ -160,15 +160,15 @@ def claims_of(function: Any) -> Claims | None:
 
 
 class Profile(NamedTuple):
-    """The number of random examples per check (the fixed ones are added), the highest order of derivatives, and the effort of proofs (0: none)."""
+    """The number of random examples per check (the fixed ones are added), the highest order of derivatives, and the seconds for proofs."""
 
     name: str
     examples: int
     order: int
-    effort: float
+    seconds: float
 
 
-PROFILES = {"dev": Profile("dev", 20, 3, 0.0), "ci": Profile("ci", 60, 3, 1.0), "thorough": Profile("thorough", 1000, 3, 10.0)}
+PROFILES = {"dev": Profile("dev", 20, 3, 0.0), "ci": Profile("ci", 60, 3, 10.0), "thorough": Profile("thorough", 1000, 3, 120.0)}
 
 
 def profile_named(name: str | Profile) -> Profile:
@@ -184,24 +184,14 @@ def profile_named(name: str | Profile) -> Profile:
     return PROFILES[name]
 
 
-class GlobalState(NamedTuple):
-    """Global state: a description, how to read it, how to restore it, and a change made before a call."""
-
-    what: str
-    read: Callable[[], Any]
-    put_back: Callable[[Any], Any]
-    before: Callable[[], Any] = lambda: None
-
-
-STATES = (GlobalState("NumPy's handling of errors", np.geterr, lambda state: np.seterr(**state)),
-          GlobalState("symgrad's default dtype", get_default_dtype, set_default_dtype),
-          GlobalState("whether symgrad records", is_grad_enabled, set_grad_enabled))
+# Global states: how each is read, and how it is set
+STATES = (get_default_dtype, set_default_dtype), (is_grad_enabled, set_grad_enabled), (np.geterr, lambda errors: np.seterr(**errors))
 
 
 @contextmanager
 def silence() -> Iterator[None]:
     """A context without floating-point errors and warnings, which restores the default dtype and the grad mode that the op may have changed."""
-    with states_restored(*((state.read, state.put_back) for state in STATES)), np.errstate(all="ignore"), warnings.catch_warnings():
+    with states_restored(*STATES), np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 

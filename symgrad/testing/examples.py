@@ -16,7 +16,7 @@ import sympy
 from symgrad.checks.cross import expressions_of
 from symgrad.frameworks.adapter import NotApplicable
 from symgrad.graph.domains import BOOLEAN, COMPLEX, Domain, MatrixDomain
-from symgrad.proofs.statements import rule_boundary_points
+from symgrad.proofs.prove import rule_boundary_points
 from symgrad.sampling.conditions import boundary_numbers, combined_numbers, constants_of_code, numbers_around
 from symgrad.sampling.numbers import GOLDEN, PAGES, PREFIX, edge_numbers, fit, restricted_domain, simple_numbers, table
 from symgrad.testing.claimed import ORDINARY, ClaimedOp, is_function, special_points
@@ -135,9 +135,7 @@ def edge_drafts(attack: ClaimedOp, plan: DrawingPlan) -> list[Draft]:
     if plan.kind == "special":
         return _special(attack, plan)
     if plan.shapes is not None:
-        first, *others = _of_arrays(plan)
-        turned = [x if isinstance(d, MatrixDomain) else inner_reversed(x.ravel()).reshape(x.shape) for x, d in zip(first, plan.domains)]
-        return list(_with_keys([first, turned, *others, *_of_constants(attack, plan)]))
+        return list(_with_keys([*_of_arrays(plan), *_of_constants(attack, plan)]))
     if plan.kind == "points":
         return list(_with_keys(_of_one_length(_vectors(attack, plan), plan)))
     if plan.kind in ("low", "complex"):
@@ -163,18 +161,6 @@ def _columns(points: Sequence[Sequence[Any]], plan: DrawingPlan) -> list[np.ndar
     return [plan.typed(np.array(column), i) for i, column in enumerate(zip(*points))]
 
 
-def inner_reversed(x: Any) -> Any:
-    """The numbers with all but the first and the last in the reverse order.
-
-    What an op keeps under the shape, an end, the sum or the largest of its arguments is then found, and is that of others.
-
-    >>> inner_reversed([1, 2, 3, 4])
-    [1, 3, 2, 4]
-    """
-    order = [0, *range(len(x) - 2, 0, -1), len(x) - 1][:len(x)]
-    return [x[k] for k in order] if isinstance(x, list) else x[order]
-
-
 def _ordinary(plan: DrawingPlan, count: int) -> list[Point]:
     """Ordinary points: simple numbers and numbers with many digits, different for different arguments if possible."""
     columns = []
@@ -191,7 +177,6 @@ def _vectors(attack: ClaimedOp, plan: DrawingPlan) -> Iterator[list[np.ndarray]]
     """Ordinary points, the edges of each argument, ties, and combinations of edges; those that may overflow are in vectors of their own."""
     base = _ordinary(plan, ORDINARY)
     yield _columns(base, plan)
-    yield _columns(inner_reversed(base), plan)
     places = _places(attack, plan)
     count = len(plan.domains)
     own = [_edges(plan, i, [x for k, x in places if k == i])[:MAX_EDGES[min(count, 3) - 1]] for i in range(count)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import math
 import traceback
 from collections.abc import Iterator, Sequence
@@ -38,21 +37,6 @@ class Wrong(AssertionError):
         super().__init__(what)
         self.what, self.returned, self.true = what, returned, true
         self.index, self.order, self.ulp, self.exact, self.wrt = index, order, ulp, exact, wrt
-
-
-_compared: contextvars.ContextVar[list[int]] = contextvars.ContextVar("_compared", default=[0])  # noqa: B039  a count that nobody reads
-
-
-def counted(numbers: Any = 1) -> None:
-    """Count numbers, or other things, that a check has compared."""
-    _compared.get()[0] += int(numbers)
-
-
-def new_count() -> list[int]:
-    """A new count, from 0, of what is compared from now on in this context."""
-    count = [0]
-    _compared.set(count)
-    return count
 
 
 @dataclass(repr=False)
@@ -239,11 +223,10 @@ class CheckFailure(AssertionError):
 
 @dataclass(repr=False)
 class Result(BaseReport):
-    """The result of one check: "passed", "failed", "imprecise", "not applicable" or "not checkable" with the reason; the number of examples, its
-    seconds, and how many numbers (or other things, such as exceptions) were compared.
+    """The result of one check: "passed", "failed", "imprecise" or "not applicable" with the reason; the number of examples, and its seconds.
 
-    A check that compared nothing is "not applicable", and one that was aborted "not checkable". It is "imprecise" where results lose digits as
-    the formula's own steps do, and nothing is wrong. It is true where the check passed or does not apply.
+    It is "imprecise" where results lose digits as the formula's own steps do, and nothing is wrong. It is true where the check passed or
+    does not apply.
 
     >>> from symgrad.testing import check_value
     >>> str(check_value(np.exp, formula="exp(x)", inputs=[np.array(1.0)]))
@@ -256,7 +239,6 @@ class Result(BaseReport):
     examples: int = 0
     seconds: float = 0.0
     failure: Failure | None = None
-    compared: int = 0
 
     def parts(self) -> Iterator[Part]:
         """The number of examples, and the failure."""
@@ -284,16 +266,15 @@ class OpReport(BaseReport):
 
     @property
     def verdict(self) -> str:
-        """ "failed" if one check failed, else "imprecise" if one is, else "passed"; "not checkable" where no check applies or one was aborted."""
+        """ "failed" if one check failed, else "imprecise" if one is, else "passed"; "not checkable" where no check applies."""
         words = {r.verdict for r in self.results}
-        return next((word for word in ("failed", "not checkable", IMPRECISE, "passed") if word in words), "not checkable")
+        return next((word for word in ("failed", IMPRECISE, "passed") if word in words), "not checkable")
 
     def parts(self) -> Iterator[Part]:
         """The parts of the report, in order."""
-        words = "passed", "failed", IMPRECISE, "not applicable", "not checkable"
-        passed, failed, imprecise, silent, aborted = (sum(r.verdict == word for r in self.results) for word in words)
-        aborts = f"{aborted} were aborted, " if aborted else ""
-        yield Line(f"{passed} checks passed, {failed} failed, {f'{imprecise} imprecise, ' if imprecise else ''}{aborts}{silent} do not apply "
+        words = "passed", "failed", IMPRECISE, "not applicable"
+        passed, failed, imprecise, silent = (sum(r.verdict == word for r in self.results) for word in words)
+        yield Line(f"{passed} checks passed, {failed} failed, {f'{imprecise} imprecise, ' if imprecise else ''}{silent} do not apply "
                    f"(profile {self.profile}, seed {self.seed}, {sum(r.seconds for r in self.results):.2f} s)")
         if self.exact:
             yield Line(f"exact is {self.exact}")

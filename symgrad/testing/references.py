@@ -11,8 +11,8 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.effort import TooLarge
-from symgrad.algebra.simplification import shortest_difference
+from symgrad.algebra.deciding import shortest_difference
+from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
 from symgrad.checks.cross import expressions_of
@@ -23,6 +23,7 @@ from symgrad.formulas.parsing import parse
 from symgrad.formulas.programs import NamedNumber, apply_step, functions
 from symgrad.frameworks.calling import flat_names
 from symgrad.graph.modes import in_mode
+from symgrad.proofs.formulas import size_of
 from symgrad.reference.accuracy import RoundedEvaluation, Term, is_explained, overflows
 from symgrad.reference.elementary import derivative, evaluator
 from symgrad.reference.oracle import Oracle
@@ -35,8 +36,7 @@ from symgrad.system.restoring import workdps
 from symgrad.testing.claimed import ClaimedOp, is_function
 from symgrad.testing.failure import Wrong
 
-SIZE = 120  # operations of a rule and its reference up to which their difference is simplified
-STEPS = 4000  # steps of a formula, times the order, up to which rounding is followed through it
+SECONDS, SIZE = 1.0, 300  # for the simplification of a difference, and its nodes
 PRECISE = RecordingCarrier(precise, precise.lift_value)
 SYMBOLIC = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, True))
 # An evaluator: the value in a carrier, from floats and from the carrier's values of them.
@@ -156,7 +156,7 @@ def _recorded_evaluator(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
     """A function of symgrad's tensors: recorded with the floats, and replayed in the carrier."""
     def evaluate(xp: RecordingCarrier, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
         with in_mode(keep_values=True):
-            leaves = [tensor(x, requires_grad=x.dtype.kind in "fVc") for x in floats]
+            leaves = [tensor(x, requires_grad=x.dtype.kind in "fV") for x in floats]
             out = formula(*leaves, *parameters)
         if not isinstance(out, Tensor) or not out.requires_grad:
             return out.value if isinstance(out, Tensor) else out
@@ -170,7 +170,7 @@ def _recorded_evaluator(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
 def equations(attack: ClaimedOp, xs: Sequence[np.ndarray], part: Any) -> Callable[[Sequence[np.ndarray]], Oracle]:
     """The reference of an op as equations between single numbers, at arguments like xs: weighted with a cotangent and summed, or an element of it.
 
-    Raises TypeError, ValueError or NoFormula where there are none, TooLarge for a long formula.
+    Raises TypeError, ValueError or NoFormula where there are none.
     """
     formula, active = attack.claims.formula, [is_active(x) for x in xs]
     weights = [(k, w) for k, w in enumerate(np.ravel(part).tolist()) if w] if isinstance(part, np.ndarray) else None
@@ -206,8 +206,6 @@ def equations(attack: ClaimedOp, xs: Sequence[np.ndarray], part: Any) -> Callabl
         whole = expressions[int(np.ravel_multi_index(part, shape)) if shape else 0]
     else:
         whole = sympy.Add(*(sympy.Rational(*w.as_integer_ratio()) * expressions[k if shape else 0] for k, w in weights))
-    if whole.count_ops() > STEPS:
-        raise TooLarge("the formula has too many steps")
     fixed = dict(zip(symbols, (v for x in xs for v in np.ravel(x).tolist())))
     free = [s for s, real in zip(symbols, (real for x, real in zip(xs, active) for _ in range(x.size))) if real]
     oracle = Oracle.of_expressions([whole.xreplace({s: sympy.sympify(v) for s, v in fixed.items() if s not in free})], free)
@@ -270,11 +268,12 @@ def difference(attack: ClaimedOp, wrong: Wrong) -> Any:
     for i in wrt[1:]:
         claim = derivative(claim, symbols[i])
     true = expression(attack, wrt)
-    if true is None or claim.count_ops() + true.count_ops() > SIZE:
+    if true is None or size_of(claim - true) > SIZE:
         return None
-    return shortest_difference(claim, true)
+    return shortest_difference(claim, true, SECONDS)
 
 
+ROUNDING_SECONDS = 2.0  # for one number
 Arrays = Sequence[np.ndarray]
 Tangents = Sequence[np.ndarray | None]
 Index = tuple[int, ...]
@@ -295,7 +294,7 @@ class Rounding:
         False where the formula cannot be evaluated step by step, and where its derivative by SymPy is not `true`.
         """
         try:
-            with workdps(mpmath.mp, 60):
+            with limited(ROUNDING_SECONDS), workdps(mpmath.mp, 60):
                 terms = list((self._by_elements if self.attack.elementwise else self._of_arrays)(kind, xs, at, wrt, cotangent, *tangents))
                 total = mpmath.fsum(term.factor * term.number.value for term in terms)
                 size = mpmath.fsum(abs(term.factor * term.number.value) for term in terms)
@@ -303,7 +302,7 @@ class Rounding:
                 return bool(terms) and bool(is_same) and is_explained(terms, value)
         except OverflowError:
             return bool(np.isnan(value) or abs(true) <= kind.largest and (value == 0 or np.isinf(value)))
-        except Exception:  # a formula that has no steps, too many, or no value at the point
+        except (Exception, OutOfTime):  # a formula that has no steps, or no value at the point
             return False
 
     def _by_elements(self, kind: Ulp, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Iterator[Term]:
@@ -342,8 +341,6 @@ class Rounding:
             if form not in self.forms:
                 self.forms[form] = equations(self.attack, xs, part)
             oracle = self.forms[form](xs)
-            if len(oracle.steps) * max(order, 1) > STEPS:
-                raise TooLarge("the formula has too many steps")
             try:
                 truths = OracleReferenceValues(oracle, order, full, direction)
             except Undefined:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.graph.domains import Domain
 from symgrad.sampling.points import FROM_ONE, simpler_numbers
@@ -17,15 +19,16 @@ from symgrad.testing.failure import Failure, Wrong
 from symgrad.testing.references import difference
 from symgrad.testing.snippets import pytest_command, snippet
 
-EXAMPLES = 400  # examples that are tried
-LAST_SHARE = 0.2  # the part of these for the cotangent and the tangents
+SECONDS, EXAMPLES = 5.0, 200  # a fifth of the time for lost digits
+SYMBOLIC = 3.0  # seconds for a formula of the difference
+LAST_SHARE = 0.2  # the part of the time for the cotangent and the tangents
 MAX_SINGLE_ELEMENTS = 12  # elements of an array that are simplified one by one
 MAX_SINGLE_REMOVALS = 64  # elements along an axis that are left out one by one
 DIGITS = 17
 
 
 def simplest_failure(check: Check, attack: Attack, example: Example, wrong: Wrong, fixed: bool = False) -> Failure:
-    """The report of a failure at the simplest example found; with `fixed`, at the example given."""
+    """The report of a failure at the simplest example found in five seconds; with `fixed`, at the example given."""
     search = ShrinkSearch(check, attack, example, wrong)
     note, notes = "", []
     if not search.again(example):
@@ -56,12 +59,13 @@ def _directions(attack: Attack, example: Example, wrong: Wrong) -> dict[str, Any
 
 
 def _difference(attack: Attack, wrong: Wrong) -> Any:
-    """The difference from the reference as a formula; None if there is none, or if an exception is raised."""
+    """The difference from the reference as a formula; None if it is not found in time, or if an exception is raised."""
     if not attack.shrink:
         return None
     try:
-        return difference(attack, wrong)
-    except Exception:  # SymPy may raise anything
+        with limited(SYMBOLIC):
+            return difference(attack, wrong)
+    except (Exception, OutOfTime):
         return None
 
 
@@ -71,8 +75,8 @@ class ShrinkSearch:
     def __init__(self, check: Check, attack: Attack, example: Example, wrong: Wrong):
         self.check, self.attack, self.best, self.why = check, attack, example, wrong
         self.kind = _kind(wrong)
-        self.last = int(LAST_SHARE * EXAMPLES)  # examples that are left for the cotangent and the tangents
-        self.left = EXAMPLES - self.last
+        self.seconds = SECONDS / 5 if wrong.imprecise else SECONDS
+        self.end = time.monotonic() + self.seconds * (1 - LAST_SHARE)
         self.known: dict[tuple, Wrong | None] = {}
 
     def again(self, example: Example) -> Wrong | None:
@@ -88,9 +92,8 @@ class ShrinkSearch:
         """Whether an example fails like the first one; then it becomes the best."""
         key = tuple((a.shape, a.dtype.name, a.tobytes()) for _, a in example.arrays())
         if key not in self.known:
-            if not self.left:
+            if time.monotonic() > self.end:
                 return False
-            self.left -= 1
             self.known[key] = self.again(example)
         found = self.known[key]
         if found is None:
@@ -114,7 +117,7 @@ class ShrinkSearch:
                 self.simpler()
         else:
             notes = self.searched()
-        self.left += self.last
+        self.end += self.seconds * LAST_SHARE
         self.plainer()
         return notes
 
@@ -213,6 +216,8 @@ def _candidates(x: Any, domain: Domain) -> Iterator[Any]:
                 exact = x.dtype.type(c)
             if kind == "c" or float(exact) == c or kind in "fV" and math.isfinite(float(exact)) and float(exact) in domain:
                 yield exact
+
+
 
 
 def _replace_element(x: np.ndarray, at: tuple[int, ...], value: Any) -> np.ndarray:

@@ -174,7 +174,7 @@ def test_a_large_graph_is_listed_only():
 
 
 def test_more_kinks_than_the_search_visits():
-    report = kinks(lambda x: abs(x).sum() + 3 * identity(x.sum()), inputs=(np.zeros(14),))
+    report = kinks(lambda x: abs(x).sum() + 3 * identity(x.sum()), inputs=(np.zeros(14),), seconds=20.0)
     assert report.verdict == "undecided" and "more than 12 different kinks" in report.reason
     assert kinks(lambda x: abs(x).sum(), inputs=(np.zeros(14),)).verdict == "inside"
 

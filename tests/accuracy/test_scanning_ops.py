@@ -27,7 +27,7 @@ WELL_MADE = ["exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "asi
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", WELL_MADE)
 def test_well_made_ops_keep_their_digits_over_all_floats(name):
-    report = accuracy(name, points=1)
+    report = accuracy(name, points=1, seconds=60.0)
     domain = (REGISTRY[name].domain or (symgrad.graph.domains.REAL,))[0]
     assert report.points >= 60 and report.outside <= 4 and all(w.point[0] in domain for w in report.worst)
     for w in report.worst:
@@ -38,7 +38,7 @@ def test_well_made_ops_keep_their_digits_over_all_floats(name):
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["mul", "div", "hypot", "maximum"])
 def test_ops_of_two_arguments(name):
-    report = accuracy(name, points=1, order=1)
+    report = accuracy(name, points=1, seconds=60.0, order=1)
     assert report.ok and all(w.ulp <= BOUND for w in report.worst)
     assert {"all arguments anywhere", "arguments close to each other"} <= {s.region for s in report.samples}
 
@@ -72,7 +72,7 @@ class TestFloats:
 
 
 def test_a_loss_inside_one_operation_is_its_own():
-    report = accuracy("sinc", (1.885, 1.9), points=8, order=2)
+    report = accuracy("sinc", (1.885, 1.9), points=8, order=2, seconds=3.0)
     worst = report.of_order(2)
     assert worst.verdict == "ill-conditioned" and worst.ulp > 64  # the second derivative of sinc crosses zero here
     assert [(loss.op, loss.reason[:31]) for loss in report.losses] == [("sinc_derivative", "the operation itself has an err")]
@@ -170,7 +170,7 @@ def shares(calls, points):
     """The numbers within their bounds, and all that were compared, of evenly drawn points of some ops."""
     within = compared = 0
     for op, parameters in calls:
-        for sample in scan(op, parameters, points, 0).samples:
+        for sample in scan(op, parameters, 60.0, points, 0).samples:
             for index, errors in sample.errors.items():
                 drawn = errors[:sample.drawn]
                 known = drawn[~np.isnan(drawn)]

@@ -1,8 +1,6 @@
 """`identical`: a corpus of identities, randomly rewritten and changed expressions, refused input and undecided cases."""
 
 import threading
-import time
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
@@ -15,8 +13,7 @@ from hypothesis import strategies as st
 from sympy import Abs, Function, I, Interval, Matrix, Max, Piecewise, Rational, S, cos, exp, log, sin, sqrt, tanh
 from sympy.codegen import cfunctions  # noqa: F401  the texts name it
 
-from symgrad.algebra import comparison, limits, zero_test
-from symgrad.algebra.effort import Effort
+from symgrad.algebra import comparison, deciding
 from symgrad.algebra.evaluating import Evaluator
 from symgrad.algebra.identity import identical
 from symgrad.algebra.ranges import Range, points_in, ranges_of
@@ -35,6 +32,7 @@ N = sympy.Symbol("N", integer=True, nonnegative=True)
 z = sympy.Symbol("z", complex=True)
 t = sympy.Symbol("t")
 f = Function("f")
+GENEROUS = 20.0  # seconds, so that a busy machine changes no verdict
 TINY = Rational(1, 10**12)
 
 
@@ -58,7 +56,7 @@ ANSWERS = {}  # so that no test asks twice
 def verdict_of(case):
     """The result of `identical` for a case of the corpus, cached."""
     if id(case) not in ANSWERS:
-        ANSWERS[id(case)] = identical(case.a, case.b, case.assumptions)
+        ANSWERS[id(case)] = identical(case.a, case.b, case.assumptions, seconds=GENEROUS)
     return ANSWERS[id(case)]
 
 
@@ -87,7 +85,7 @@ def test_identities_of_elementary_functions_are_proved_in_the_default_time():
 @pytest.mark.parametrize("cases", fields(FALSE))
 def test_false_identities_are_refuted(cases):
     for case in cases:
-        found = identical(case.a, case.b, case.assumptions)
+        found = identical(case.a, case.b, case.assumptions, seconds=GENEROUS)
         assert found.verdict == "refuted", f"{case.a} == {case.b}: {found}"
         assert not found and found.values[0] != found.values[1]
 
@@ -96,14 +94,14 @@ def test_false_identities_are_refuted(cases):
 @pytest.mark.parametrize("cases", fields(FALSE))
 def test_no_false_identity_is_proved_by_the_decision_procedure_alone(cases, monkeypatch):
     """The decision procedure must be correct without the numeric comparison."""
-    monkeypatch.setattr(zero_test, "_by_sympy", lambda *args: False)
+    monkeypatch.setattr(deciding, "_by_sympy", lambda *args: False)
     for case in cases:
         a, b = sympy.sympify(case.a), sympy.sympify(case.b)
         symbols = sorted(a.free_symbols | b.free_symbols, key=str)
         ranges = ranges_of(symbols, case.assumptions)
         known = {s: sympy.Dummy(s.name, **r.assumptions) for s, r in zip(symbols, ranges)}
         a, b = (e.xreplace(known).xreplace({f: Rational(*float(f).as_integer_ratio()) for f in e.atoms(sympy.Float)}) for e in (a, b))
-        assert not zero_test.vanishes(a, b, dict(zip(known.values(), ranges))), f"{case.a} == {case.b}"
+        assert not deciding.vanishes(a, b, dict(zip(known.values(), ranges)), float("inf")), f"{case.a} == {case.b}"
 
 
 # ---------------------------------------------------------------------- rewritten and changed expressions
@@ -128,7 +126,7 @@ REWRITINGS = [eval(f"lambda e: ({a}, {b})") for a, b in lines("rewritings")]  # 
 @given(EXPRESSIONS, st.sampled_from(REWRITINGS), st.integers(0, 3))
 def test_rewritten_expressions_are_never_refuted(e, rewriting, seed):
     a, b = rewriting(e)
-    found = identical(a, b, points=12, seed=seed)
+    found = identical(a, b, seconds=0.5, points=12, seed=seed)
     assert found.verdict in ("proved", "verified"), str(found)
 
 
@@ -137,7 +135,7 @@ def test_rewritten_expressions_are_never_refuted(e, rewriting, seed):
                                                                   lambda e: e + Max(TINY, x), lambda e: e + TINY / (1 + x**2)]))
 def test_changed_expressions_are_always_refuted(e, rewriting, spoiled):
     a, b = rewriting(e)
-    found = identical(a, spoiled(b))
+    found = identical(a, spoiled(b), seconds=GENEROUS)
     assert found.verdict == "refuted", str(found)
     at = {s: value for s, value in found.point.items()}
     exact = [sympy.N(f.doit().xreplace(at), 60, maxn=2000) for f in (a, spoiled(b))]  # doit: exp(2*log(x)) that rewrite left is x**2
@@ -198,7 +196,7 @@ def test_a_wrong_symbolic_zero_is_refuted_numerically(monkeypatch):
     sympy.sign(sqrt(x**4 - 4 * x**2 + 5) + sqrt(1 + (x**2 - 2) ** 2) - 2)])
 def test_a_number_that_may_be_0_is_not_positive(e):
     """The number is 0 at irrational points only, which are never sampled, so that the algebra must detect it."""
-    assert not zero_test.vanishes(e, sympy.Integer(1), {x: Range()})
+    assert not deciding.vanishes(e, sympy.Integer(1), {x: Range()}, float("inf"))
 
 
 @pytest.mark.sweep
@@ -206,10 +204,10 @@ def test_a_number_that_may_be_0_is_not_positive(e):
                                sympy.atan2(sin(x), cos(x)), sympy.I * log(exp(-I * x))])
 def test_a_derivative_and_one_value_are_no_proof_across_a_jump(e):
     inside = {x: Range((Piece(Fraction(0), Fraction(1571, 1000)),))}  # just beyond half of pi
-    assert not zero_test.vanishes(e, e.xreplace({x: Rational(1)}) + sympy.diff(e, x).subs(x, 1).simplify() * (x - 1),
-                                 {x: Range((Piece(Fraction(-4), Fraction(4)),))})
-    assert not zero_test.vanishes(sympy.atan(sympy.tan(x)), x, inside)
-    assert not zero_test.vanishes(Abs(cos(x)), cos(x), inside)
+    assert not deciding.vanishes(e, e.xreplace({x: Rational(1)}) + sympy.diff(e, x).subs(x, 1).simplify() * (x - 1),
+                                 {x: Range((Piece(Fraction(-4), Fraction(4)),))}, float("inf"))
+    assert not deciding.vanishes(sympy.atan(sympy.tan(x)), x, inside, float("inf"))
+    assert not deciding.vanishes(Abs(cos(x)), cos(x), inside, float("inf"))
 
 
 def test_no_proof_without_numbers(monkeypatch):
@@ -221,8 +219,8 @@ def test_no_proof_without_numbers(monkeypatch):
 def test_without_algebra_the_verdict_is_verified_with_the_number_of_points(monkeypatch):
     monkeypatch.setattr(comparison, "vanishes", lambda *args: False)
     found = identical(sin(2 * x), 2 * sin(x) * cos(x), points=17)
-    assert found.verdict == "verified" and found.points == found.planned == 17 and found.digits >= 50
-    assert "17 of 17 planned points" in found.reason
+    assert found.verdict == "verified" and found.points == 17 and found.digits >= 50
+    assert "17 points" in found.reason
 
 
 # ---------------------------------------------------------------------- the answer
@@ -282,9 +280,9 @@ def test_conditions_and_matrices_are_refuted_at_a_point_and_an_element():
 
 
 def test_expressions_without_numbers_are_not_checkable():
-    for a, b, words in ((sympy.Integral(exp(-Abs(sin(x)) ** x), (x, 0, sympy.oo)), 1, ("Integral",)), (f(x), Function("g")(x) + f(y), ("f", "g")),
+    for a, b, words in ((sympy.Integral(exp(-Abs(sin(x)) ** x), (x, 0, y)), 1, ("Integral",)), (f(x), Function("g")(x) + f(y), ("f", "g")),
                         (1 / sympy.Add(x, -x, evaluate=False), x, ("defined",))):
-        found = identical(a, b)
+        found = identical(a, b, seconds=0.3)
         assert found.verdict == "not checkable" and all(word in found.reason for word in words)
 
 
@@ -350,39 +348,7 @@ def test_identical_works_in_other_threads():
     assert [identity.verdict for identity in found] == ["proved", "refuted", "proved"]
 
 
-REPORTED = [(sin(2 * x), 2 * sin(x) * cos(x)), (Max(x, y), (x + y + Abs(x - y)) / 2), (sympy.zeta(x), sympy.zeta(x) + TINY), (exp(exp(x)), exp(x)),
-            (sympy.acos(x) / 2, sympy.atan(sqrt((1 - x) / (1 + x)))), (sympy.asinh(sympy.tan(x)), sympy.atanh(sin(x))),
-            (Piecewise((1, x**2 > 2), (0, True)), 1)]
-
-
-@pytest.mark.parametrize("pair", REPORTED, ids=str)
-def test_the_report_is_the_same_in_a_thread_and_under_any_clock(pair, monkeypatch):
-    reports = [identical(*pair, seed=3)]
-    thread = threading.Thread(target=lambda: reports.append(identical(*pair, seed=3)))
-    thread.start()
-    thread.join()
-    for speed in (0.01, 1000):
-        monkeypatch.setattr(limits, "clock", lambda speed=speed: speed * time.process_time())
-        reports.append(identical(*pair, seed=3, seconds=1e6))
-    assert len({repr(replace(report, seconds=0.0)) for report in reports}) == 1
-
-
-@pytest.mark.parametrize("pair", [(sympy.expand((x + y + 1) ** 12), (x + y + 1) ** 12), (sympy.expand((x + y + 1) ** 12) + TINY, (x + y + 1) ** 12),
-                                  (sympy.zeta(x), sympy.zeta(x) + TINY), (sin(2 * x), 2 * sin(x) * cos(x)), (Max(x, y), x)], ids=str)
-def test_what_is_aborted_has_no_verdict(pair):
-    found = identical(*pair, seconds=0.0)
-    assert found.verdict == "not checkable" and not found
-    assert found.reason == f"aborted after 0 seconds: {found.points} of {found.planned} planned points were compared"
-
-
-def test_an_abort_around_it_is_not_caught():
-    with pytest.raises(limits.OutOfTime), limits.abort_after(0.0):
-        identical(sin(2 * x), 2 * sin(x) * cos(x))
-
-
-def test_less_effort_gives_a_weaker_verdict_but_not_a_wrong_one():
-    hard = sympy.expand((sin(x) + cos(y) + x + 1) ** 6), (sin(x) + cos(y) + x + 1) ** 6
-    assert identical(*hard).verdict == "proved" and identical(hard[0] + TINY, hard[1], effort=1e-3).verdict == "refuted"
-    assert not zero_test.vanishes(*hard, {x: Range(), y: Range()}, Effort(20))
-    assert not zero_test.vanishes(sympy.acos(cos(x)), x, {x: Range((Piece(Fraction(0), Fraction(3)),))}, Effort(300))
-    assert zero_test.vanishes(sympy.acos(cos(x)), x, {x: Range((Piece(Fraction(0), Fraction(3)),))}, Effort(30000))
+def test_too_little_time_gives_a_weaker_verdict_but_not_a_wrong_one():
+    hard = sympy.expand((x + y + 1) ** 12)
+    assert identical(hard, (x + y + 1) ** 12, seconds=0.001).verdict in ("verified", "proved")
+    assert identical(hard + TINY, (x + y + 1) ** 12, seconds=0.001).verdict == "refuted"

@@ -55,7 +55,7 @@ def test_every_function_of_sympy_evaluates_or_is_refused(name):
     made = calls(name)
     assert made
     for e in made:
-        same, other = identical(e, e, points=4), identical(e + 1, e, points=4)
+        same, other = identical(e, e, seconds=8.0, points=4), identical(e + 1, e, seconds=8.0, points=4)
         if name in HAVE_NO_NUMBERS:
             assert same.verdict == other.verdict == "not checkable" and name in other.reason and "has no value" in other.reason
         elif name in SLOW:
@@ -116,9 +116,9 @@ def test_conventions_are_those_of_sympy():
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("pair", [tuple(map(eval, pair)) for pair in lines("hard_identities")], ids=str)
 def test_true_identities_at_which_mpmath_has_wrong_digits(pair):
-    found = identical(*pair)
+    found = identical(*pair, seconds=20.0)
     assert found.verdict in ("proved", "verified"), str(found)
-    assert identical(pair[0], pair[1] + Rational(1, 10**30)).verdict == "refuted"
+    assert identical(pair[0], pair[1] + Rational(1, 10**30), seconds=20.0).verdict == "refuted"
 
 
 def test_a_wrong_value_of_mpmath_refutes_nothing_and_proves_nothing():
@@ -134,9 +134,9 @@ def test_a_wrong_value_of_mpmath_refutes_nothing_and_proves_nothing():
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("pair", [tuple(map(eval, pair)) for pair in lines("integer_identities")], ids=str)
 def test_sums_and_functions_of_integers_are_compared_at_integers(pair):
-    found = identical(*pair)
+    found = identical(*pair, seconds=10.0)
     assert found.verdict in ("proved", "verified") and found.points >= 10, str(found)
-    assert identical(pair[0], pair[1] + Rational(1, 10**9)).verdict == "refuted"
+    assert identical(pair[0], pair[1] + Rational(1, 10**9), seconds=10.0).verdict == "refuted"
 
 
 def test_a_bound_is_an_integer_only_where_the_sum_needs_it():
@@ -154,7 +154,7 @@ def test_the_numbers_of_a_sum_are_those_of_its_terms():
     assert Evaluator([sympy.Product(k, (k, 2, n))], [n]).at([Fraction(5)], Arithmetic(30)) == [Fraction(120)]
     f = sympy.Function("f")
     assert identical(sympy.Sum(f(k), (k, 1, N)), N * f(k)).verdict == "not checkable"
-    with pytest.raises(Unknown, match="no certain value was found of Sum"):
+    with pytest.raises(Unknown, match="Sum has no value"):
         Evaluator([sympy.Sum(sympy.sin(k) / 2**k, (k, 1, sympy.oo))], [])
 
 

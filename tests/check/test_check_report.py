@@ -10,7 +10,7 @@ import sympy
 from rich.console import Console
 
 import symgrad
-from symgrad.algebra.simplification import shortest_difference, shortest_form
+from symgrad.algebra.deciding import shortest_difference, shortest_form
 from symgrad.graph.op import REGISTRY
 
 # What a report looks like

@@ -63,7 +63,7 @@ def test_such_a_function_has_no_formula(name):
             symgrad.to_sympy(function, at=[1.3])
         assert isinstance(caught.value, RuntimeError) or conversion in str(caught.value) or name == "no_grad"
     with pytest.raises(TypeError, match="recorded graph"):
-        symgrad.accuracy(function, domain=(0.5, 2.0))
+        symgrad.accuracy(function, seconds=1, domain=(0.5, 2.0))
     report = symgrad.kinks(function, inputs=(1.3,))
     assert report.verdict == "undecided" and "recorded graph" in report.reason
     with pytest.raises(ValueError, match="recorded graph"):

@@ -1,7 +1,6 @@
 """`prove`: correct rules are proved, wrong ones refuted, and others have a reason."""
 
 import json
-import re
 
 import pytest
 import sympy
@@ -10,8 +9,8 @@ import symgrad
 from symgrad.graph import op as constructors
 from symgrad.graph.domains import COMPLEX
 from symgrad.graph.op import REGISTRY
-from symgrad.proofs import statements as proving
-from symgrad.proofs.numbers import NumericComparison, NumericResult
+from symgrad.proofs import prove as proving_statements
+from symgrad.proofs.numbers import NumericResult
 from symgrad.proofs.prove import Proof, prove
 from symgrad.reference.recorder import Box
 from tests.support.exemptions import exempt
@@ -33,14 +32,6 @@ def constant(x):
 
 def transposed(xp, a):
     return xp.permute(a, (1, 0))
-
-
-class Agreeing(NumericComparison):
-    """A comparison of numbers that finds no difference."""
-
-    def compare(self, *args):
-        self.found = {key: NumericResult(20) for key in self.references}
-        return self.found
 
 
 # Wrong rules: the op, the order at which it is wrong first, and a statement that is refuted
@@ -153,15 +144,16 @@ def test_an_op_without_a_formula_is_not_checkable():
 
 
 def test_numbers_alone_verify_with_the_number_of_points(monkeypatch):
-    monkeypatch.setattr(proving, "claims_of", lambda *args: ({}, "the rules have no formula: on purpose"))
+    monkeypatch.setattr(proving_statements, "claims_of", lambda *args: ({}, "the rules have no formula: on purpose"))
     proof = prove("exp", 1, complex=False, points=11)
     assert proof.verdict == "verified" and all(s.points == 11 and "on purpose" in s.reason for s in proof.statements)
 
 
 def test_a_wrong_symbolic_zero_is_no_proof(monkeypatch):
-    monkeypatch.setattr(proving.Comparison, "_have_the_same_form", lambda *args: True)
+    right = proving_statements.identical
+    monkeypatch.setattr(proving_statements, "identical", lambda a, b=0, *args, **kwargs: right(0, 0))
     assert prove(WRONG["the sign"][0](), 1, complex=False).verdict == "refuted"
-    monkeypatch.setattr(proving.CaseProof, "_numbers", lambda *args: (None, "no numbers, on purpose"))
+    monkeypatch.setattr(proving_statements, "_numbers", lambda *args: ({}, "no numbers, on purpose"))
     assert prove(WRONG["the sign"][0](), 1, complex=False).verdict == "not checkable"
 
 
@@ -169,24 +161,13 @@ def test_a_wrong_symbolic_zero_is_no_proof(monkeypatch):
 @pytest.mark.parametrize("what", WRONG)
 def test_formulas_alone_refuse_a_wrong_rule_too(what, monkeypatch, third_slope):
     make, order, _ = WRONG[what]
-    monkeypatch.setattr(proving, "NumericComparison", Agreeing)
+    monkeypatch.setattr(proving_statements, "_numbers", lambda case, region, truths, *rest: ({key: NumericResult(20) for key in truths}, ""))
     assert prove(make(), 3 if order == 3 else 2, complex=False).verdict == "refuted"
 
 
-def test_without_effort_only_trivial_statements_are_proved():
-    assert prove("direction", 2, complex=False, effort=0.0, points=2).ok
-    assert prove("mul", 2, complex=False, effort=0.0).verdict == "proved"  # whose formulas are the same as they stand
-    assert "verified" in {s.verdict for s in prove("sinc_derivative", 1, complex=False, effort=0.0).statements}
-
-
-@pytest.mark.sweep
-def test_second_derivatives_of_normalized_rows_are_proved_with_the_default_effort():
-    assert prove("normalized", 2, complex=False, points=6).verdict == "proved"
-
-
-def test_an_aborted_proof_is_not_checkable_and_names_the_points():
-    proof = prove("softmax", 3, seconds=0.2)
-    assert proof.verdict == "not checkable" and re.search("aborted after 0.2 seconds: [0-9]+ of [0-9]+ planned points were compared", str(proof))
+def test_without_time_only_trivial_statements_are_proved():
+    assert prove("direction", 2, complex=False, seconds=0.0, points=2).ok
+    assert prove("mul", 2, complex=False, seconds=0.0).verdict == "proved"  # whose formulas are the same as they stand
 
 
 def test_invalid_input_is_refused():
@@ -269,18 +250,3 @@ def test_progress_is_reported():
     told = []
     prove("clamp_number", 1, complex=False, progress=lambda what, done, total: told.append((done, total)))
     assert told == [(0, 3), (1, 3), (2, 3)]
-
-
-@pytest.mark.parametrize("name", ["tanh", "mul", "exp", "softmax", "det"])
-def test_a_proof_by_enclosures_has_no_note_on_rigor(name, monkeypatch):
-    proof = prove(name if name != "det" else "determinant", 1, complex=False)
-    assert proof.verdict == "proved" and "not rigorous" not in str(proof)
-    monkeypatch.setattr("symgrad.proofs.balls.enclosed", lambda: None)  # as without python-flint
-    found = prove(name if name != "det" else "determinant", 1, complex=False)
-    assert found.verdict == "proved" and "note: not rigorous at" in str(found)
-
-
-@pytest.mark.parametrize("name", ["tanh", "sin", "multiply", "square", "sinh"])
-def test_complex_numbers_are_compared_by_enclosures(name):
-    proof = prove(name if name != "multiply" else "mul", 2, complex=True)
-    assert proof.verdict == "proved" and "not rigorous" not in str(proof)

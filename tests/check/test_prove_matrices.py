@@ -15,7 +15,7 @@ from symgrad.linalg import eigh, eigvals, eigvalsh, matrix_exp, svdvals
 from symgrad.ops import matrices
 from symgrad.ops.linalg import matrix_transpose
 from symgrad.proofs.case import Case
-from symgrad.proofs.matrices import fitted, is_inside
+from symgrad.proofs.numbers import fitted, is_inside
 
 
 def raising(*args):
@@ -140,7 +140,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_without_a_formula_are_verified_by_values_in_many_digits(name):
     function, inputs = FUNCTIONS[name]
-    report = symgrad.check(function, *inputs, points=4, order=1 if name in ("matrix_exp", "eigvals") else 2)
+    report = symgrad.check(function, *inputs, points=4, seconds=1.0, order=1 if name in ("matrix_exp", "eigvals") else 2)
     assert report.verdict == "verified" and report.points.random >= 4 and report.points.digits >= 48, report
     assert "the difference quotient of the value in many digits" in report.reason and "no formula" in report.notes[0]
 
@@ -149,19 +149,19 @@ def test_derivatives_without_a_formula_are_verified_by_values_in_many_digits(nam
 def test_a_wrong_rule_of_a_spectrum_is_refuted(factor):
     wrong = core(replace(REGISTRY["hermitian_eigenvalues"], name="wrong eigenvalues",
                          vjp=lambda xp, g, y, args, needs: (matrices._pull_eigenvalues(xp, g, y, *args) * factor,)))
-    report = symgrad.check(lambda A: wrong(A)[0], A, points=4, order=1)
+    report = symgrad.check(lambda A: wrong(A)[0], A, points=4, seconds=1.0, order=1)
     assert report.verdict == "refuted" and "difference quotient" in report.reason, report
     assert report.counterexample.op == "wrong eigenvalues"
 
 
 @pytest.mark.sweep
 def test_points_without_a_derivative_and_kinks_are_left_out():
-    report = symgrad.check(lambda A: eigvalsh(A)[0], symgrad.eye(2), points=4, order=1)
+    report = symgrad.check(lambda A: eigvalsh(A)[0], symgrad.eye(2), points=4, seconds=1.0, order=1)
     assert report.verdict == "verified" and report.points.kinks > 0
     assert any("given point" in note for note in report.notes)
-    kink = symgrad.check(lambda x: svdvals(x)[0], symgrad.zeros(1, 1), points=4, order=1)
+    kink = symgrad.check(lambda x: svdvals(x)[0], symgrad.zeros(1, 1), points=4, seconds=1.0, order=1)
     assert kink.verdict == "verified" and kink.points.kinks > 0
-    spread = symgrad.check(largest, 1e-300, 1e-300, 1e300, points=2, order=1)
+    spread = symgrad.check(largest, 1e-300, 1e-300, 1e300, points=2, seconds=1.0, order=1)
     assert spread.verdict != "refuted"
 
 

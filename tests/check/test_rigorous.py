@@ -16,8 +16,8 @@ from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.rigorous import carrier, enclosures
 from tests.support.points import arrays, examples, of_numbers, points
 
-ENTRANCE = {"Balls", "ELEMENTS", "Maybe", "MAYBE", "Undecided", "lift_value", "precision", "arb", "acb", "ctx"}
-IMPORTED = {"annotations", "builtins", "operator", "threading", "Iterator", "contextmanager", "np", "sys", "Any", "Cells", "fold", "workprec"}
+ENTRANCE = {"Balls", "Maybe", "MAYBE", "Undecided", "lift_value", "precision", "arb", "acb", "ctx"}
+IMPORTED = {"annotations", "builtins", "AbstractContextManager", "np", "sys", "Any", "Cells", "fold", "workprec"}
 ELEMENTWISE = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in REGISTRY.values()
                if op.kind == "elementwise" and of_numbers(op) for parameters in examples(op)]
 SHAPED = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in REGISTRY.values()
@@ -185,16 +185,6 @@ def test_choices_are_certain_where_an_element_is_compared_with_itself():
         assert [float(k) for k in ball.argmax(x, 1).tolist()] == [2, 0] and [float(k) for k in ball.argmin(x, 1).tolist()] == [0, 2]
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 64])
-@pytest.mark.parametrize("radius", [1e-3, 1 / 3, 2.5, 1e200, 1e-300])
-def test_a_whole_power_of_a_ball_around_zero_is_finite(n, radius):
-    """Also where the midpoint is 0, of which Arb takes the logarithm."""
-    around = ball.arb(0, radius)
-    out = ball.pow(ball.lift_value(around), float(n)).item()
-    assert out.is_finite() and out.contains(ball.arb(radius) ** n) and out.contains(ball.arb(-radius) ** n)
-    assert out.abs_upper() < 1.1 * ball.arb(radius) ** n and not ball.pow(ball.lift_value(around), -float(n)).item().is_finite()
-
-
 def test_rounding_is_to_even_and_contains_both_integers_if_undecided():
     with ball.precision(64):
         assert [float(v) for v in ball.round(ball.lift_value(np.array([0.5, 1.5, 2.5, -0.5, -1.5, 3.2, 1e300])))] == [0, 2, 2, 0, -2, 3, 1e300]
@@ -315,10 +305,9 @@ def test_without_the_option_there_are_no_enclosures():
     assert report.enclosures == [] and "Enclosures" not in str(report) and "enclosures" not in report.to_dict()
 
 
-@pytest.mark.parametrize("most, bits", [(128, 128), (1000, 512), (8192, 8192)])
-def test_the_search_for_more_digits_ends_with_a_number_of_bits(most, bits):
+def test_the_time_ends_the_search_for_more_digits():
     run = DifferentiationTask(lambda x: (x.sqrt() ** 2 - 2).abs(), (2.0,), None).run([np.array(2.0)])
-    assert {e.bits for e in enclosures(run, {0: np.array(0.0), 1: np.array([0.0])}, ["x"], most)} == {bits}
+    assert enclosures(run, {0: np.array(0.0)}, ["x"], seconds=0.0)[0].bits == 128
 
 
 @pytest.mark.sweep
@@ -328,12 +317,12 @@ def test_many_inputs_have_an_enclosed_gradient_and_a_short_table():
     assert "47 more; all are in report.enclosures" in str(report)
 
 
-def test_without_python_flint_the_package_is_named(monkeypatch):
+def test_without_python_flint_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "flint", None)
     monkeypatch.delitem(sys.modules, "symgrad.carriers.ball")
-    with pytest.raises(ImportError, match="pip install python-flint"):
+    with pytest.raises(ImportError, match=r"pip install 'symgrad\[rigorous\]'"):
         carrier()
-    with pytest.raises(ImportError, match="python-flint"):
+    with pytest.raises(ImportError, match=r"symgrad\[rigorous\]"):
         symgrad.check(lambda x: x.exp(), 0.3, rigorous=True)
     assert symgrad.check(lambda x: x.exp(), 0.3, points=4).verdict == "proved"
 

@@ -22,7 +22,7 @@ from symgrad.cli import main
 from symgrad.utils.checkpoint import checkpoint
 from symgrad.utils.data import DataLoader, TensorDataset
 
-OPTIONAL = {"pytest", "hypothesis", "matplotlib", "tensorboard", "torch", "jax", "autograd", "casadi", "mpi4py"}
+OPTIONAL = {"pytest", "hypothesis", "flint", "matplotlib", "tensorboard", "torch", "jax", "autograd", "casadi", "mpi4py"}
 SOURCE = '''
 def pressure(v=1.0, T=1.0):
     return 8.0 * T / (3.0 * v - 1.0) - 3.0 / v**2

@@ -52,14 +52,14 @@ def test_the_wheel_has_the_package_and_the_plugin_and_nothing_else(built):
 
 
 @pytest.mark.sweep
-def test_the_metadata_name_the_programs_and_six_requirements(built):
+def test_the_metadata_name_the_programs_and_five_requirements(built):
     points = configparser.ConfigParser()
     points.read_string(built[0][f"{INFO}/entry_points.txt"].decode())
     assert {group: dict(points[group]) for group in points.sections()} == {
         "console_scripts": {"symgrad": "symgrad.cli:main"}, "pytest11": {"symgrad": "pytest_symgrad"}}
     metadata = email.message_from_bytes(built[0][f"{INFO}/METADATA"])
     required = [line for line in metadata.get_all("Requires-Dist") if "extra ==" not in line]
-    assert sorted(required) == sorted(PROJECT["dependencies"]) and len(required) == 6
+    assert sorted(required) == sorted(PROJECT["dependencies"]) and len(required) == 5
     assert metadata["Requires-Python"] == f">={VERSIONS[0]}" and metadata["Version"] == PROJECT["version"]
     assert metadata["Description-Content-Type"] == "text/markdown"
 

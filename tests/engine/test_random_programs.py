@@ -14,7 +14,7 @@ import symgrad
 from symgrad import func
 from symgrad.algebra.ladder import AGREED, DIGITS
 from symgrad.graph.op import REGISTRY
-from symgrad.reference.exact import OracleComparison, agreement
+from symgrad.reference.exact import Exact, agreement
 from symgrad.reference.run import Run
 from symgrad.sampling.points import random_direction
 from symgrad.testing.strategies import DrawnProgram, programs
@@ -44,7 +44,7 @@ def check(program):
     """Gradient by backward, by pushforward and to fifty digits; Hessian to fifty digits, and symmetric; a batch and one after the other."""
     run = recorded(program)
     n = sum(x.numel() for x in run.leaves)
-    exact = OracleComparison(run, 2, random_direction(n, np.random.default_rng(0)))
+    exact = Exact(run, 2, random_direction(n, np.random.default_rng(0)))
     digits, culprit = agreement(exact)
     assert culprit is None and digits >= AGREED and not exact.kink, f"{program}\n{culprit}"
     true = {(e.order, e.index): float(e.reference) for e in exact.entries() if not e.directional}

@@ -16,7 +16,7 @@ import pytest
 
 import symgrad as torch
 from symgrad import func, nn, visual
-from symgrad.algebra.limits import abort_after
+from symgrad.algebra.limits import limited
 from symgrad.carriers import ball, digits, lapack
 from symgrad.carriers.special import zeta
 from symgrad.frameworks import differentiation_task
@@ -75,8 +75,7 @@ BLOCKS = {
     "workdps": lambda: workdps(mpmath.mp, 77), "workprec": lambda: workprec(mpmath.mp, 77), "working precision": lambda: digits.working_precision(77),
     "precision restored": digits.precision_restored, "precision of balls": lambda: ball.precision(77), "Hermitian parts": lapack.hermitian_parts,
     "no collection": collection_paused, "evaluation": lambda: tracing._evaluating(model), "scopes": lambda: tracing._scoped(model, recorder()),
-    "cached": parametrize.cached, "abort_after": lambda: abort_after(100), "interrupts held": mapping._interrupts_held,
-    "fork_rng": torch.random.fork_rng,
+    "cached": parametrize.cached, "limited": lambda: limited(100), "interrupts held": mapping._interrupts_held, "fork_rng": torch.random.fork_rng,
     "flag of a schedule": lambda: scheduler._flag("_is_initial"), "silence": claims.silence, "generators": differentiation_task.generators_restored,
     "swapped": lambda: swap_in_optimizer_params_and_state(optimizer, dict(enumerate(other)), optimizer.state_dict())}
 CALLS = {

@@ -179,6 +179,7 @@ def turned(attack, wrong):
     return out
 
 
+SECONDS = 60.0
 IN_NUMBERS_ONLY = ("somewhere", "unbroadcast", "shape", "layout", "dtype", "memory")  # of which a formula says nothing
 
 
@@ -204,7 +205,7 @@ def _equivalent(mutant, op, wrong):
         return ""
     if all(_same_rules(a, b) for a, b in zip(cases(op, False, []), cases(wrong, False, []))):
         return "the rules are the same formulas"
-    proof = symgrad.prove(wrong, 2)
+    proof = symgrad.prove(wrong, 2, seconds=SECONDS)
     return "proved to be the derivative" if proof.verdict == "proved" else ""
 
 
@@ -252,7 +253,7 @@ def _recorder(case):
 def _same_value(case, wrong):
     """Whether two forward rules have one formula."""
     a, b = case.forward(), wrong.forward()
-    return len(a) == len(b) and all(x == y or symgrad.identical(x, y).verdict == "proved" for x, y in zip(a, b))
+    return len(a) == len(b) and all(x == y or symgrad.identical(x, y, seconds=SECONDS).verdict == "proved" for x, y in zip(a, b))
 
 
 def _flat(case, argument, pushed):

@@ -115,10 +115,10 @@ def test_formulas_read_the_same_triangle():
 
 @pytest.mark.sweep
 def test_a_check_says_that_it_reads_the_hermitian_part():
-    report = symgrad.check(lambda a: linalg.cholesky(a)[1, 1], [[2.3, 0.7], [0.9, 1.7]], order=1, points=1)
+    report = symgrad.check(lambda a: linalg.cholesky(a)[1, 1], [[2.3, 0.7], [0.9, 1.7]], order=1, points=1, seconds=1.0)
     assert report.ok and "linalg.cholesky the Hermitian part was read" in report.notes[-1]
     at_hermitian = symgrad.check(lambda a, b: linalg.cholesky(symgrad.stack([symgrad.stack([a, b]), symgrad.stack([b, a])]))[1, 1], 2.3, 0.7, order=1,
-                                 points=1)
+                                 points=1, seconds=1.0)
     assert at_hermitian.ok and not any("Hermitian" in note for note in at_hermitian.notes)
 
 

@@ -208,21 +208,21 @@ def test_functions_of_several_arguments_and_arrays():
 
     formula = "(w[0]*x[0] + w[1]*x[1] - 2)**2"
     for function in (torch_loss, jax_loss, hips_loss):
-        report = cross_check(function, {"w": [0.5, 1.0], "x": [1.0, 2.0]}, formula=formula, points=6)
+        report = cross_check(function, {"w": [0.5, 1.0], "x": [1.0, 2.0]}, formula=formula, points=6, seconds=6)
         assert report.verdict == "verified" and len(report.names) == 4, str(report)
     for function in (torch.sin, jnp.sin):
-        report = cross_check(function, [[0.5, 1.0, 2.0]], formula="sin(x)" if function is jnp.sin else lambda x: symgrad.sin(x), points=6)
+        report = cross_check(function, [[0.5, 1.0, 2.0]], formula="sin(x)" if function is jnp.sin else lambda x: symgrad.sin(x), points=6, seconds=6)
         assert report.verdict == "verified" and report.agreements[2].worst is not None, str(report)
 
 
 def test_third_derivatives_and_directions():
     for function in (lambda x, y: torch.exp(x * y), lambda x, y: jnp.exp(x * y), lambda x, y: anp.exp(x * y)):
-        report = cross_check(function, formula="exp(x*y)", order=3, points=6, domain=(-2, 2))
+        report = cross_check(function, formula="exp(x*y)", order=3, points=6, domain=(-2, 2), seconds=8)
         assert report.verdict == "verified" and report.agreements[3].order == 3, str(report)
     weights = np.arange(1.0, 11.0)
     truth = lambda x: (x**4 * symgrad.tensor(weights)).sum()  # noqa: E731
     for function in (lambda x: (x**4 * torch.tensor(weights)).sum(), lambda x: jnp.sum(x**4 * weights), lambda x: anp.sum(x**4 * weights)):
-        report = cross_check(function, [np.ones(10)], formula=truth, order=3, points=8, domain=(-2, 2))
+        report = cross_check(function, [np.ones(10)], formula=truth, order=3, points=8, domain=(-2, 2), seconds=2)
         assert report.verdict == "verified" and report.agreements[3].worst.where.endswith("du du"), str(report)
 
 
@@ -240,7 +240,7 @@ def test_jax_functions_that_look_at_numbers_run_uncompiled():
     def huber(x):
         return x * x / 2 if abs(x) <= 1 else abs(x) - 0.5
 
-    report = cross_check(huber, formula="where(abs(x) <= 1, x*x/2, abs(x) - 0.5)", framework="jax", points=4)
+    report = cross_check(huber, formula="where(abs(x) <= 1, x*x/2, abs(x) - 0.5)", framework="jax", points=4, seconds=8)
     assert report.verdict == "verified", str(report)
 
 
@@ -369,28 +369,3 @@ class Sigmoid(torch.autograd.Function):
     assert "loss (torch): imprecise" in capsys.readouterr().out
     assert main(["check", f"{path}:loss", "--formula", "log(1+exp(-y*x))", "--points", "20", "--strict"]) == 3
     assert "digits are lost" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("planck", [lambda nu, T: nu**3 / (torch.exp(nu / T) - 1), lambda nu, T: nu**3 / torch.expm1(nu / T)])
-def test_a_pole_of_a_function_without_a_formula_is_left_out(planck):
-    """At T = -0.0 the value jumps, and the gradient is NaN."""
-    report = cross_check(planck, [1.0, 1.0], points=4, order=1)
-    assert report.verdict == "verified" and report.points.singular, str(report)
-
-
-def test_rare_chance_and_arrays_in_torch():
-    report = cross_check(lambda x: torch.nn.functional.dropout(x, p=0.01) * 0.99, [1.0], formula="x", points=4)
-    assert report.verdict == "not checkable" and "is random" in report.reason, str(report)
-
-    class First(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return torch.sin(x)
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * torch.cos(ctx.saved_tensors[0]).flatten()[0]
-
-    report = cross_check(lambda x: First.apply(x), formula="sin(x)", points=4, order=1, domain=(-3, 3))
-    assert report.verdict == "refuted" and report.reason.startswith("for arrays of shape [2], "), str(report)

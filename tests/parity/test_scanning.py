@@ -2,7 +2,6 @@
 
 import importlib.util
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,11 +11,11 @@ from symgrad.dtypes.ulp import ALL_DIGITS
 from symgrad.scanning import accuracy
 
 
-def test_softplus_has_another_slope_above_its_threshold():
+def test_softplus_loses_digits_above_its_threshold():
     report = accuracy(lambda x: torch.nn.functional.softplus(x), (0.0, 40.0), formula="log(1+exp(x))", points=12, order=1)
     worst = report.of_order(0)
     assert worst.point[0] > 20 and worst.ulp > 1e4 and worst.value == worst.point[0]
-    assert report.of_order(1).value == 1.0 and report.of_order(1).verdict == "wrong"
+    assert report.of_order(1).value == 1.0 and report.of_order(1).verdict == "digits are lost"
 
 
 def test_tanh_has_no_second_derivative_left_in_its_tail():
@@ -29,7 +28,7 @@ TINY = 2.2250738585072014e-308
 
 
 def scan(function, formula, order=1):
-    return accuracy(function, (-5.0, 5.0), formula=formula, points=12, order=order, progress=False)
+    return accuracy(function, (-5.0, 5.0), formula=formula, points=12, order=order, seconds=4, progress=False)
 
 
 @pytest.mark.parametrize("formula, function", [("x*exp(-x)", lambda x: x * jnp.exp(-x)), ("x/1024", lambda x: jnp.multiply(x, 2.0**-10)),
@@ -44,7 +43,7 @@ def test_flushing_subnormal_numbers_is_not_faulted(function, formula):
 
 def test_what_is_taken_for_zero_beyond_that_is_faulted():
     report = scan(lambda x: jnp.where(jnp.abs(x) < 1e-300, 0.0, x), "x")
-    assert report.of_order(0).verdict == "wrong" and TINY <= abs(report.of_order(0).point[0]) < 1e-300
+    assert report.of_order(0).verdict == "digits are lost" and TINY <= abs(report.of_order(0).point[0]) < 1e-300
 
 
 if importlib.util.find_spec("matplotlib"):
@@ -88,27 +87,3 @@ if importlib.util.find_spec("matplotlib"):
         assert one.collections
         with pytest.raises(ValueError, match="3 axes were given for 2 orders"):
             report.plot(Figure().subplots(3))
-
-
-WRONG = {"by a constant": lambda xp, g, x: g * (xp.cos(x) + 1 / 3), "by a factor": lambda xp, g, x: g * xp.cos(x) * 1.0001,
-         "on an interval": lambda xp, g, x: g * xp.where(x > 2**0.5, 0 * x + 1, xp.cos(x)), "its sign": lambda xp, g, x: -g * xp.cos(x),
-         "by a term": lambda xp, g, x: g * (xp.cos(x) + x / 7**5)}
-
-
-@pytest.mark.parametrize("kind", WRONG)
-def test_wrong_rules_of_torch_and_jax_are_called_wrong(kind):
-    class Sine(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return torch.sin(x)
-
-        @staticmethod
-        def backward(ctx, g):
-            return WRONG[kind](torch, g, *ctx.saved_tensors)
-
-    sine = jax.custom_vjp(jnp.sin)
-    sine.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (WRONG[kind](jnp, g, x),))
-    for function in (Sine.apply, sine):
-        report = scan(function, "sin(x)")
-        assert report.verdict == "refuted" and {w.order for w in report.wrong} == {1}

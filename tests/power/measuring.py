@@ -19,16 +19,13 @@ from symgrad.testing import check_op
 from symgrad.testing.attack import Attack
 from symgrad.testing.claims import Profile, silence
 from tests.power.power_entries import RIGHT, WRONG
-from tests.power.wrong_calls import FOUND, OWN
 
 for _module in "wrong_values wrong_gradients wrong_arrays wrong_behaviour wrong_rarely right_numbers right_arrays right_rarely".split():
     importlib.import_module(f"tests.power.{_module}")
 
-GROUPS = {"wrong": WRONG, "right": RIGHT, "call": OWN}
-ENTRIES = {f"{group}/{name}": e for group, table in GROUPS.items() for name, e in table.items()}
+ENTRIES = {**{f"wrong/{name}": e for name, e in WRONG.items()}, **{f"right/{name}": e for name, e in RIGHT.items()}}
 RECORD = Path(__file__).with_name("measured.json")
-SEEDS, FEW = 20, 5  # for wrong ops; for right ones, for which every check is run each time, and for those of one kind of call
-CAUGHT = {"wrong": SEEDS, "right": 0, "call": FEW}  # the seeds in which an op should be found
+SEEDS, FEW = 20, 5  # for wrong ops, and for right ones, for which every check is run each time
 BRIEF = Profile("brief", 5, 3, 0.0)  # as dev, with fewer random examples
 WHOLE = 2  # seeds for which every check is run
 
@@ -43,18 +40,17 @@ def attacked(entry, seed, checks=None, profile="dev", known=None):
     return {r.check: r.reason for r in report.results if r.failure is not None}
 
 
-def measured(entry, seeds=range(SEEDS), wrong=True, checks=None):
+def measured(entry, seeds=range(SEEDS), wrong=True):
     """In how many seeds an op is caught, and by which checks.
 
-    All checks, or those that are given, are run for the first seeds, and for a right op for all; for a wrong one afterwards those that found most,
-    and all where they do not.
+    All checks are run for the first seeds, and for a right op for all; for a wrong one afterwards those that found most, and all where they do not.
     """
     found, counts, known = 0, Counter(), {}
     for k, seed in enumerate(seeds):
         again = [name for name, _ in counts.most_common(2)] if wrong and k >= WHOLE else []
         caught = again and attacked(entry, seed, checks=again, known=known)
         if not caught:
-            caught = attacked(entry, seed, checks=checks, known=known)
+            caught = attacked(entry, seed, known=known)
             counts.update(list(caught))
         found += bool(caught)
     return {"caught": found, "checks": sorted(counts, key=lambda name: (-counts[name], name))}
@@ -163,15 +159,13 @@ def _counts(table, group, record):
             columns[f"{ {'torch': 'torch', 'jax': 'JAX'}[framework] } {name}"] = [f[framework][k] if f.get(framework) else None for f in found]
     for column, numbers in columns.items():
         said = [n for n in numbers if n is not None]
-        every = FEW if group == "call" else SEEDS
-        out.append((column, len(said), sum(n == every for n in said), sum(0 < n < every for n in said), sum(n == 0 for n in said)))
+        out.append((column, len(said), sum(n == SEEDS for n in said), sum(0 < n < SEEDS for n in said), sum(n == 0 for n in said)))
     return out
 
 
 def _summary(record):
     lines = []
-    for title, group in (("Wrong ops: caught", "wrong"), ("Right ops: accused", "right"), ("Wrong for one kind of call: caught", "call")):
-        table = GROUPS[group]
+    for title, table, group in (("Wrong ops: caught", WRONG, "wrong"), ("Right ops: accused", RIGHT, "right")):
         lines += [f"| {title} | ops | in every seed | in some | never |", "|---|---|---|---|---|"]
         lines += [f"| {' | '.join(map(str, row))} |" for row in _counts(table, group, record)]
         lines.append("")
@@ -180,12 +174,11 @@ def _summary(record):
 
 def text(record):
     """The whole page."""
-    parts = [HEAD.format(wrong=len(WRONG), right=len(RIGHT), calls=len(OWN), seeds=SEEDS, few=FEW, summary=_summary(record))]
-    for title, group in (("Wrong ops", "wrong"), ("Right ops", "right"), ("Wrong for one kind of call", "call")):
-        table = GROUPS[group]
+    parts = [HEAD.format(wrong=len(WRONG), right=len(RIGHT), seeds=SEEDS, few=FEW, summary=_summary(record))]
+    for title, table, group in (("Wrong ops", WRONG, "wrong"), ("Right ops", RIGHT, "right")):
         parts.append(f"## {title}\n")
         for category in dict.fromkeys(e.category for e in table.values()):
-            what = "what is difficult | accused in" if group == "right" else "what is wrong | caught in"
+            what = "what is wrong | caught in" if group == "wrong" else "what is difficult | accused in"
             parts.append(f"\n### {category}\n\n| op | {what} | by | gradcheck | gradgradcheck | check_grads 1 | check_grads 2 |\n{'|---' * 8}|\n")
             parts += [_row(name, e, record.get(f"{group}/{name}", {})) + "\n" for name, e in table.items() if e.category == category]
         parts.append("\n")
@@ -194,7 +187,7 @@ def text(record):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="*", help="entries, or wrong, right or call")
+    parser.add_argument("--only", nargs="*", help="entries, or wrong, or right")
     parser.add_argument("--missing", action="store_true", help="only those without a complete measurement")
     parser.add_argument("--checkers", action="store_true", help="what torch and JAX say, not symgrad")
     parser.add_argument("--seeds", type=int, default=SEEDS)
@@ -206,12 +199,11 @@ def main():
         if given.only is not None and not {group, own, name} & set(given.only):
             continue
         done = record.get(name, {})
-        if given.missing and ("torch" in done if given.checkers else done.get("caught") == CAUGHT[group]):
+        if given.missing and ("torch" in done if given.checkers else done.get("caught") == (SEEDS if group == "wrong" else 0)):
             continue
         before = time.perf_counter()
         seeds = range(given.seeds if given.checkers or group == "wrong" else min(given.seeds, FEW))
-        checks = FOUND[entry.category] if group == "call" else None
-        found = checkers(entry, seeds) if given.checkers else measured(entry, seeds, group != "right", checks)
+        found = checkers(entry, seeds) if given.checkers else measured(entry, seeds, group == "wrong")
         print(f"{name:55} {time.perf_counter() - before:6.1f} s  {json.dumps(found)}", flush=True)
         if given.seeds == SEEDS:
             fresh = recorded()  # another process may measure the rest

@@ -12,7 +12,6 @@ from symgrad.testing.checks import CHECKS
 from tests.power import measuring
 from tests.power.measuring import attacked
 from tests.power.power_entries import RIGHT, WRONG
-from tests.power.wrong_calls import OWN
 from tests.support.lines import lines
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
@@ -63,7 +62,6 @@ def test_nothing_is_missed_and_nobody_accused():
     assert list(RECORD) == list(measuring.ENTRIES)
     assert {name: RECORD[f"wrong/{name}"]["caught"] for name in WRONG} == dict.fromkeys(WRONG, measuring.SEEDS)
     assert {name: RECORD[f"right/{name}"]["caught"] for name in RIGHT} == dict.fromkeys(RIGHT, 0)
-    assert {name: RECORD[f"call/{name}"]["caught"] for name in OWN} == dict.fromkeys(OWN, measuring.FEW)
 
 
 def test_each_kind_of_mistake_is_found_by_some_check_and_each_check_finds_some():

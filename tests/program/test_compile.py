@@ -358,7 +358,7 @@ def test_transforms_and_compiled_functions_are_captured_by_their_functions():
 def test_auto_goes_on_in_c_when_that_pays(monkeypatch):
     f = symgrad.compile(energy)
     same(f(X, Y), energy(X, Y))
-    monkeypatch.setattr(backends, "COMPILING", (0, 0))
+    monkeypatch.setattr(backends, "PATIENCE", (0.0, 0.0))
     for _ in range(3):
         same(f(X, Y), energy(X, Y))
     (row,) = f.report.programs

@@ -18,7 +18,7 @@ import mpmath
 import numpy as np
 
 import symgrad
-from symgrad.algebra.limits import OutOfTime, abort_after
+from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers.digits import Undefined
 from symgrad.dtypes.ulp import ulp_of
 from symgrad.reference.tensors import ArrayReference, _Values, array_of
@@ -206,7 +206,7 @@ def _take(out: Found, p: Problem, reference: _Reference, route: Route) -> None:
         out.left[f"{what} does not exist"] += 1
         return
     try:
-        with abort_after(SECONDS):
+        with limited(SECONDS):
             got = numbers_of(route, p, route.compute(p))
         out.lost[route.name] += reference.compare(what, got)
         out.compared[route.name] += count

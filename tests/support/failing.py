@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad.testing import CheckFailure, check_value
+from symgrad.testing import CheckFailure, check_value, shrinking
 from symgrad.testing.attack import Attack, Check
 from symgrad.testing.checks.base import run
 from tests.support.functions import saving
@@ -65,6 +65,12 @@ Cube.__module__ = __name__  # by which reports import it
 
 def tensors(x):
     return symgrad.sin(x) + 1e-6 * x
+
+
+@pytest.fixture(autouse=True)
+def time_enough(monkeypatch):
+    """The simplest failure does not depend on the load of the machine, where tests import this."""
+    monkeypatch.setattr(shrinking, "SECONDS", 60.0)
 
 
 def failure_of(check, op, **claims):

@@ -380,17 +380,3 @@ def test_code_without_stable_forms_fails_the_bound():
     naive = generate("naive", [x], [(exp(x) - 1) / x])
     got = float(naive(np.array([1e-9]))[0])
     assert abs(got - float(truth("exprel", 0, 1e-9)[0])) > 1e6 * math.ulp(1.0)
-
-
-@pytest.mark.parametrize("name, function", [("exp", sympy.exp), ("sin", sympy.sin), ("tanh", sympy.tanh), ("log", lambda t: sympy.log(1 + t**2)),
-                                            ("root", lambda t: t ** sympy.Rational(1, 3))])
-def test_means_are_computed_by_every_carrier(name, function):
-    """A difference quotient is the mean of a derivative, which the carriers of Hessians and batches compute function by function."""
-    a, b = sympy.symbols("a b", positive=True)
-    quotient = (function(a) - function(b)) / (a - b)
-    op = op_from_sympy(f"quotient_of_{name}", quotient, domain=(0.1, 10.0), check=False)
-    at = {a: 1.5, b: 0.7}
-    hessian = symgrad.func.hessian(lambda t: op(t, 0.7))(symgrad.tensor(1.5))
-    np.testing.assert_allclose(hessian.item(), float(sympy.diff(quotient, a, 2).evalf(30, subs=at)), rtol=1e-11)
-    batch = symgrad.vmap(op)(symgrad.tensor([1.5, 0.7]), symgrad.tensor([0.7, 1.5]))
-    np.testing.assert_allclose(batch.numpy(), float(quotient.evalf(30, subs=at)), rtol=1e-14)

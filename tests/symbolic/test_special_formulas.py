@@ -13,8 +13,8 @@ from symgrad.engine.traced import FUNCTIONS
 from symgrad.formulas.parsing import ParseError, parse
 from symgrad.graph.domains import POSITIVE
 from symgrad.graph.op import REGISTRY
-from symgrad.symbolic.carrier_function import CarrierFunction, written_out
-from symgrad.symbolic.reading import fold_special
+from symgrad.symbolic.kept import Kept, written_out
+from symgrad.symbolic.reading import keep
 from tests.support.special_sources import CASES, points
 
 x, y = sympy.symbols("x y")
@@ -140,11 +140,11 @@ def test_a_gamma_function_beyond_the_range_of_floats_is_a_factor(made):
 
 def test_special_functions_are_kept_whole():
     lower, upper = sympy.lowergamma(a, 2 * t), sympy.uppergamma(a, t)
-    assert str(fold_special(1 - lower / sympy.gamma(a))) == "1 - gammainc(a, 2*t)" and str(fold_special(t * upper)) == "t*gamma(a)*gammaincc(a, t)"
+    assert str(keep(1 - lower / sympy.gamma(a))) == "1 - gammainc(a, 2*t)" and str(keep(t * upper)) == "t*gamma(a)*gammaincc(a, t)"
     for e in (sympy.exp(-t**2), sympy.Heaviside(t), sympy.Function("f")(t), sympy.besselj(sympy.Rational(1, 3), t), sympy.S(2), t):
-        assert fold_special(e) is e  # elementary, unknown, or with a parameter that no float equals
+        assert keep(e) is e  # elementary, unknown, or with a parameter that no float equals
     for e in (sympy.erf(t), sympy.besselj(2, t), sympy.exp(t**2) * sympy.erfc(t), upper / sympy.gamma(a)):
-        assert isinstance(fold_special(e), CarrierFunction) and written_out(fold_special(e)) == e and isinstance(fold_special(e).diff(t), sympy.Expr)
+        assert isinstance(keep(e), Kept) and written_out(keep(e)) == e and isinstance(keep(e).diff(t), sympy.Expr)
 
 
 FORMULAS = """

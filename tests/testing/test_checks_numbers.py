@@ -8,13 +8,11 @@ from symgrad import func
 from symgrad.autograd import Function
 from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
-from symgrad.testing import check_op
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks import CHECKS, numbers, run
+from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.checks.differences import check_differences, extrapolated_derivative
 from symgrad.testing.checks.measuring import compare
-from symgrad.testing.checks.memory import check_aliasing
-from symgrad.testing.claims import PROFILES, Profile
+from symgrad.testing.claims import PROFILES
 from symgrad.testing.failure import CheckFailure, Wrong
 from tests.support.functions import saving
 
@@ -105,7 +103,7 @@ def test_small_types_are_measured_by_their_own_last_place(declare):
 
 def test_a_rule_that_is_refuted(declare):
     op = declare(lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) + x / 1024)
-    profile = QUICK._replace(effort=1.0)
+    profile = QUICK._replace(seconds=5.0)
     result = run(CHECKS["proof"], Attack(op, profile=profile))
     assert result.verdict == "failed" and "refuted" in result.reason
     assert run(CHECKS["proof"], Attack(op)).verdict == "not applicable"
@@ -213,63 +211,3 @@ def test_differences_pass_over_ties_where_slopes_do_not_add_up():
 def test_differences_see_small_terms_beside_large_ones_that_cancel():
     x = np.array([[0.8403476957423663, 40.7, -21.533702587341242]] * 2)
     check_differences(REGISTRY["softmax"], parameters=((1,),), inputs=[x], cotangent=np.array([[-1.0, 1.0, -1.0], [1.0, -1.0, 1.0]]))
-
-
-@pytest.mark.parametrize("op, claims", [
-    pytest.param(symgrad.tanh, {}, id="an op"),
-    pytest.param(saving(lambda x: x * x * x, lambda g, x: 3 * g * x * x, "Cube"), {"formula": "x**3", "domain": (-9, 9)}, id="a Function"),
-    pytest.param(lambda a, b: a * b.exp(), {"formula": "a*exp(b)", "domain": (-9, 9)}, id="two arguments"),
-    pytest.param(lambda x: x.softmax(-1), {"shapes": ((2, 3),)}, id="rows"),
-    pytest.param(lambda a, b: a @ b, {"shapes": ((2, 3), (3, 2))}, id="matrices"),
-    pytest.param(lambda x, p: (x.abs() ** p).sum(), {"shapes": ((4,),), "parameters": (2.5,)}, id="a parameter")])
-def test_what_is_compiled_runs_as_a_program_whatever_was_checked_before(op, claims, monkeypatch):
-    """The function that is compiled refers to the op alone, and not to what the other checks have remembered of it."""
-    made = []
-    monkeypatch.setattr(numbers, "compile", lambda *args, **kwargs: made.append(symgrad.compile(*args, **kwargs)) or made[-1])
-    report = check_op(op, **claims, profile=Profile("brief", 5, 3, 0.0), checks=["value", "second", "special", "structure", "dtypes", "compiled"])
-    assert {r.check: r.verdict for r in report.results}["compiled"] == "passed"
-    assert len(made) >= 3 and all(c.report.programs and not c.report.uncompiled for c in made)
-
-
-CALLS = []
-
-
-def counting(x):
-    CALLS.append(None)
-    return x * 2
-
-
-@pytest.mark.parametrize("op, claims", [(lambda x: x.sort().values, {"shapes": ((4,),)}), (counting, {"formula": "2*x"})])
-def test_what_is_not_compiled_has_not_passed(op, claims):
-    (result,) = check_op(op, **claims, checks=["compiled"]).results
-    assert result.verdict == "not applicable" and "it is not compiled" in result.reason
-
-
-POWERS = {"formula": "a**b", "domain": {"a": (0, 30), "b": (-9, 9)}}
-
-
-@pytest.mark.parametrize("op, claims", [
-    (REGISTRY["pow"], {}), (lambda a, b: a ** b, POWERS), (lambda a, b: a * a ** b, {**POWERS, "formula": "a**(b + 1)"}),
-    (lambda a, b: -(a ** b), {**POWERS, "formula": "-a**b"}),
-    (lambda a, b: symgrad.pow(b, a), {"formula": "b**a", "domain": {"b": (0, 30), "a": (-9, 9)}})])
-def test_whole_numbers_to_a_negative_power_are_none(op, claims):
-    """An op whose results are whole for whole arguments is right where they are."""
-    assert run(CHECKS["dtypes"], Attack(op, profile=QUICK, **claims)).verdict == "passed"
-
-
-@pytest.mark.parametrize("wrong", [lambda y, b: y + 1, lambda y, b: -y, lambda y, b: symgrad.where(b > 1, y + 1, y), lambda y, b: 2 * y,
-                                   lambda y, b: y * b])
-def test_powers_of_whole_numbers_are_compared(wrong):
-    def op(a, b):
-        return a ** b if a.is_floating_point() or b.is_floating_point() else wrong(a ** b, b)
-
-    result = run(CHECKS["dtypes"], Attack(op, profile=QUICK, **POWERS))
-    assert result.verdict == "failed" and "int64" in result.reason
-
-
-@pytest.mark.parametrize("op", [REGISTRY["pow"], lambda a, b: a ** b, lambda a, b: -(a ** b), lambda a, b: 1 - a ** b, lambda a, b: a / b])
-@pytest.mark.parametrize("x, g", [(2e-308, -3.0), (5e-308, 7.0), (1e-160, 1.0)])
-def test_parts_that_overflow_are_not_summed(op, x, g):
-    """One tensor given twice has the sum of the derivatives by two, unless these are beyond the range of floats."""
-    claims = {} if op is REGISTRY["pow"] else {"elementwise": True, "domain": (0, np.inf)}
-    assert check_aliasing(op, **claims, inputs=[np.array(x)] * 2, cotangent=np.array(g)).verdict == "passed"

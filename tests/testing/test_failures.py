@@ -13,7 +13,7 @@ from rich.console import Console
 
 from symgrad.testing import CheckFailure, check_op, check_pullback, check_value, shrinking
 from symgrad.testing.failure import Failure, OpReport, Result, Wrong, digits, exact_text
-from tests.support.failing import failure_of, raises_above, sine, slope_below, values
+from tests.support.failing import failure_of, raises_above, sine, slope_below, time_enough, values  # noqa: F401  one is a fixture
 
 
 def sample(wrong=None):
@@ -105,8 +105,14 @@ def test_a_failure_can_be_pickled():
     assert str(again) == str(found) and again.failure.wrong.ulp == found.wrong.ulp
 
 
-def test_the_difference_may_fail(monkeypatch):
-    for find, expected in ((lambda attack, wrong: sympy.Symbol("x") / 7, "returned - true = x/7"), (lambda attack, wrong: 1 / 0, None)):
+def test_the_difference_is_given_time_and_may_fail(monkeypatch):
+    def slow(attack, wrong):
+        x = sympy.Symbol("x")
+        for n in range(10_000):
+            sympy.expand((1 + x) ** n)
+
+    for find, expected in ((lambda attack, wrong: sympy.Symbol("x") / 7, "returned - true = x/7"), (lambda attack, wrong: 1 / 0, None), (slow, None)):
         monkeypatch.setattr(shrinking, "difference", find)
+        monkeypatch.setattr(shrinking, "SYMBOLIC", 0.2)
         text = str(failure_of(check_pullback, (sine, slope_below), formula="sin(x)"))
         assert expected in text if expected else "returned - true" not in text

@@ -5,8 +5,7 @@ import pickle
 import random
 import subprocess
 import sys
-import threading
-import time
+from time import process_time
 
 import numpy as np
 import pytest
@@ -71,6 +70,19 @@ def test_a_derivative_that_is_wrong_elsewhere(make, name, seed):
     assert "The function passes at the inputs it was given, and is wrong with these:\n  input 0 = tensor([" in said
     assert ("(SymPy's derivatives of the recorded computation, to fifty digits)" in said) == (make is sine)
     assert said.endswith("If it is made for the given inputs alone, give `attack=False`.")
+
+
+@pytest.mark.sweep
+def test_one_slow_call_does_not_end_the_search():
+    slow = iter([False] * 17 + [True])
+
+    def wrong(x):
+        end = process_time() + 0.6 * next(slow, False)
+        while process_time() < end:
+            pass
+        return BEYOND["above 5"](x)
+
+    message(sine(wrong), leaf([0.5, 1.0]))
 
 
 DIGITS = {"a millionth": lambda x: x.cos() * (1 + 1e-6), "1e-8": lambda x: x.cos() * (1 + 1e-8), "zero for little": lambda x: x.cos() * 0 + 1e-7}
@@ -260,8 +272,7 @@ def test_the_result_is_true_and_its_report_lists_the_comparisons():
     assert found == True and found and isinstance(found, GradcheckResult) and repr(found) == "True" and found is not False  # noqa: E712
     lines = str(found).splitlines()
     assert lines[0] == "gradcheck: passed" and lines[1] == "central differences at the given inputs, within atol and rtol"
-    assert lines[2].startswith(f"attacked at {found.report.attacked} of {found.report.planned} planned points, order 1, against ")
-    assert lines[2].endswith("; seed 0")
+    assert lines[2].startswith(f"attacked at {found.report.attacked} points, order 1, against ") and lines[2].endswith("; seed 0")
     exact = gradcheck(symgrad.tanh, leaf([0.5, 1.0]))
     assert "SymPy's derivatives of the recorded computation, to fifty digits" in str(exact) and exact.report.exact == exact.report.attacked
     assert 0 < exact.report.ulp < 8 and "largest error of a float" in str(exact) and ", by input 0[" in str(exact)
@@ -318,36 +329,6 @@ def test_equal_seeds_have_equal_points():
     seen[:] = []
     gradcheck(f, leaf([1.0]), seed=2)
     assert seen[:count] != first[:count]
-
-
-@pytest.mark.parametrize("function, inputs", [
-    (symgrad.tanh, leaf([0.5, 1.0])), (lambda x: (x @ x).sum(), leaf([[1.0, 2.0], [3.0, 0.1]])), (lambda x: (x / 3).log() * x.sin(), leaf([0.7])),
-    (lambda x: tensor(np.sin(x.detach().numpy())) + x, leaf([1 / 3])), (lambda x: (x.exp() * symgrad.arange(40.0)).sum(), leaf([0.1]))])
-def test_the_report_is_the_same_under_any_clock_and_in_a_thread(function, inputs, monkeypatch):
-    def report():
-        try:
-            return str(gradcheck(function, inputs))
-        except GradcheckError as error:
-            return str(error)
-
-    found = report()
-    real = time.process_time
-    for factor in (20.0, 0.05):
-        for name in ("process_time", "perf_counter", "monotonic"):
-            monkeypatch.setattr(time, name, lambda factor=factor: factor * real())
-        assert report() == found
-    other = []
-    thread = threading.Thread(target=lambda: other.append(report()))
-    thread.start()
-    thread.join()
-    assert other == [found]
-
-
-def test_a_long_computation_has_fewer_points_and_the_report_says_of_how_many():
-    weights = symgrad.ones(300, 300)
-    found = gradcheck(lambda x: ((weights * x) @ weights).sum(), leaf([0.5])).report
-    assert (found.attacked, found.planned) == (3, 3) and "attacked at 3 of 3 planned points" in str(found)
-    assert gradcheck(symgrad.tanh, leaf([0.5, 1.0])).report.planned == 25
 
 
 @pytest.mark.sweep

@@ -11,7 +11,7 @@ from symgrad.graph.domains import POSITIVE, Domain, Interval
 from symgrad.testing import CheckFailure, check_linearity, check_pullback, check_pushforward, check_value
 from symgrad.testing.failure import exact_text
 from symgrad.testing.snippets import SnippetCode
-from tests.support.failing import (
+from tests.support.failing import (  # noqa: F401  one is a fixture
     Cube,
     failure_of,
     loses_an_equal_pair,
@@ -25,6 +25,7 @@ from tests.support.failing import (
     sine,
     slope_below,
     tensors,
+    time_enough,
 )
 
 SNIPPETS = {

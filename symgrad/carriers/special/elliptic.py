@@ -343,17 +343,13 @@ def _ball_of_incomplete(kind: int) -> Any:
             s, c = phi.sin_cos()
             return _wave(s, c, m, (c * c + (1 - m) * s * s).sqrt(), kind, k, n)
         if n:  # the integral of a derivative of (1 - m sin²θ)^∓½, over t for θ = φ t, so that nothing underflows next to φ = 0
-            turns = (phi / phi.pi() + 0.5).mid().floor().unique_fmpz() if phi.is_finite() else 0
-            whole = 2 * turns * _ball(kind)(m, n) if turns else 0
-            phi = phi - turns * phi.pi() if turns else phi
-
             def slope(t: Any, analytic: bool) -> Any:
                 ratio = t * (phi * t).sinc()
                 delta = 1 - m * (phi * ratio) ** 2
                 return ratio ** (2 * n) * delta.rsqrt(analytic) * delta ** (kind - n)
 
             integral = flint.acb.integral(slope, 0, 1, abs_tol=flint.arb(2) ** (-2 * flint.ctx.prec)).real
-            return whole + _rising(flint.arb(-0.5 if kind else 0.5), n) * phi ** (2 * n + 1) * integral
+            return _rising(flint.arb(-0.5 if kind else 0.5), n) * phi ** (2 * n + 1) * integral
         return (flint.acb.elliptic_e_inc if kind else flint.acb.elliptic_f)(phi, m).real
 
     return call

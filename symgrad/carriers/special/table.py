@@ -92,8 +92,6 @@ def _of_arrays(name: str) -> Callable[..., Any]:
 
 def _parameter(value: Any) -> int | float:
     """A parameter as a Python number, whole ones as integers."""
-    if hasattr(value, "unique_fmpz"):  # a ball without radius
-        value = float(value)
     return int(value) if value == int(value) else float(value)
 
 

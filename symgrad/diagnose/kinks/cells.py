@@ -21,14 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.algebra.limits import poll
+from symgrad.algebra.limits import clock
 from symgrad.carriers import precise
 from symgrad.carriers.batched import Batched
 from symgrad.diagnose.kinks.switches import ROUND, NotEvaluable, PreciseEvaluation, Switch, is_negligible, null_space, switches
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
-from symgrad.reports.base import pair
 
 STEP = precise.context.mpf(10) ** -40  # the distance of the points at which gradients are evaluated
 ACTIVE = precise.context.mpf(10) ** -36  # a switch that is closer to zero is active
@@ -38,7 +37,6 @@ DIGITS = 120
 SAMPLES = 6  # random directions, and their opposites, that are evaluated before the walk
 MAX_SWITCHES = 12  # independent switches up to which all cells are searched
 MAX_CELLS = 600
-WORK = 100_000  # the elements of the computation times the cells that are evaluated, for an effort of 1
 CLOSE = 1e-9  # the distance in floats up to which a switch may be zero in truth
 MAX_ELEMENTS = 60_000  # of a graph that is evaluated in many digits
 Rerun = Callable[[np.ndarray], tuple[Node, Sequence[Leaf]]]
@@ -83,8 +81,9 @@ class _Cell:
 class _Search:
     """The search for the cells around a point."""
 
-    def __init__(self, root: Node, leaves: Sequence[Leaf], branches: Sequence[Node], rerun: Rerun | None, most: int, seed: int):
-        self.root, self.leaves, self.branches, self.rerun, self.most = root, leaves, list(branches), rerun, most
+    def __init__(self, root: Node, leaves: Sequence[Leaf], branches: Sequence[Node], rerun: Rerun | None, seconds: float, seed: int):
+        self.root, self.leaves, self.branches, self.end = root, leaves, list(branches), clock() + seconds
+        self.rerun = rerun
         self.active_rerun: Rerun | None = None  # `rerun` if the graph contains a fixed choice, which only the function makes again
         self.rng = np.random.default_rng(seed)
         self.point = [np.asarray(leaf.value) for leaf in leaves]
@@ -129,8 +128,8 @@ class _Search:
                 self._mark_incomplete(f"the selection of {fixed[0].node.op.name} is fixed in the graph; give kinks the function and its inputs")
         found.returned = base.gradient([(base.boxes[self.root], 1)]).astype(np.float64)
         for _ in range(SAMPLES if self.active else 1):
-            if len(self.cells) >= self.most:
-                self._mark_incomplete(f"only {len(self.cells)} directions were evaluated, for the computation is large; give a larger effort")
+            if len(self.cells) > 1 and clock() > self.end:
+                self._mark_incomplete("the time was used up before all directions were evaluated")
                 break
             direction = self.rng.standard_normal(self.count)
             if not (self._visit(direction) and self._visit(-direction)):
@@ -155,7 +154,6 @@ class _Search:
 
     def _visit(self, direction: np.ndarray) -> bool:
         """Evaluate a direction, and return whether the search continues."""
-        poll()
         direction = direction / (np.max(np.abs(direction)) or 1.0)
         cell = _Cell(self, direction)
         mpf, isfinite = precise.context.mpf, precise.context.isfinite
@@ -174,8 +172,8 @@ class _Search:
         size = max([mpf(1), *(abs(g) for g in cell.gradient)])
         value, closer = cell.result(self, STEP / FINER)
         if abs(value - self.value) > max(abs(cell.value - self.value) / 2, mpf(10) ** -15 * (1 + abs(self.value))):
-            low, high = pair(min(self.value, cell.value), max(self.value, cell.value), 10)
-            self.found.blocked = f"the value jumps between {low} and {high}, so that there is no Clarke subdifferential"
+            low, high = sorted((float(self.value), float(cell.value)))
+            self.found.blocked = f"the value jumps between {low:.10g} and {high:.10g}, so that there is no Clarke subdifferential"
             return False
         if any(abs(b) > 2 * abs(a) + mpf(10) ** -6 for a, b in zip(cell.gradient, closer)):
             self.found.blocked = f"gradients near the point grow without bound (to {float(size):.3g} at a distance of 1e-40)"
@@ -184,8 +182,7 @@ class _Search:
         rise = (farther - cell.value) / (STEP * self.scale)
         slope = sum((g * mpf(float(d)) for g, d in zip(cell.gradient, direction)), mpf(0))
         if abs(rise - slope) > mpf(10) ** -9 * (size * self.count):
-            by_rules, by_values = pair(slope, rise, 10)
-            self.found.blocked = (f"near the point the rules give a slope of {by_rules} where the values have {by_values}: a rule "
+            self.found.blocked = (f"near the point the rules give a slope of {float(slope):.10g} where the values have {float(rise):.10g}: a rule "
                                   f"is wrong there, or a part of the computation was detached")
             return False
         cell.gradient = np.array([b if a == b else mpf(0) if abs(b) < abs(a) / 100 else b - (a - b) / (FINER - 1)
@@ -201,7 +198,7 @@ class _Search:
         while pending and not self.found.blocked:
             cell = pending.pop()
             for direction in self._neighbour_directions(cell):
-                if len(self.cells) >= self.most:
+                if len(self.cells) >= MAX_CELLS or clock() > self.end:
                     self._mark_incomplete(f"there are more cells around the point than the {len(self.cells)} that were evaluated")
                     return
                 before = len(self.cells)
@@ -300,12 +297,11 @@ class _Search:
         return is_negligible((u[0] - 2 * u[1] + u[2]) / t, self.scale)
 
 
-def subdifferential(root: Node, leaves: Sequence[Leaf], branches: Sequence[Node] = (), rerun: Rerun | None = None, effort: float = 1.0,
+def subdifferential(root: Node, leaves: Sequence[Leaf], branches: Sequence[Node] = (), rerun: Rerun | None = None, seconds: float = 5.0,
                     seed: int = 0) -> Subdifferential:
     """The limiting gradients around the point at which a scalar computation was recorded.
 
-    `branches` are the comparisons that a Python `if` evaluated, and `rerun(direction)` records the computation next to the point. At most 600 cells
-    are evaluated, or fewer if the computation has many elements: `effort` is the factor of their number.
+    `branches` are the comparisons that a Python `if` evaluated, and `rerun(direction)` records the computation next to the point.
     Raises NotEvaluable for a computation that cannot be evaluated in many digits.
     """
     nodes = [n for n in upstream([root, *branches]) if not isinstance(n, (Leaf, DerivativeNode))]
@@ -315,5 +311,4 @@ def subdifferential(root: Node, leaves: Sequence[Leaf], branches: Sequence[Node]
     if size > MAX_ELEMENTS:
         raise NotEvaluable(f"the computation has {size:,} elements; up to {MAX_ELEMENTS:,} are read again in many digits")
     with precise.working_precision(DIGITS), np.errstate(all="ignore"):
-        most = max(2, min(MAX_CELLS, int(effort * WORK / max(size, 1))))
-        return _Search(root, leaves, branches, rerun, most, seed).run([s for node in nodes for s in switches(node, CLOSE)])
+        return _Search(root, leaves, branches, rerun, seconds, seed).run([s for node in nodes for s in switches(node, CLOSE)])

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.algebra.limits import OutOfTime, abort_after
 from symgrad.autograd.anomaly import recording_lines
 from symgrad.autograd.causes import record_of
 from symgrad.carriers import numeric, precise
@@ -34,12 +33,12 @@ MAX_ELEMENTS = 4000  # of the arguments of an op that is not elementwise, for it
 STEP = precise.context.mpf(10) ** -18
 
 
-def report_of_tensor(loss: Tensor, inputs: Any, distance: float, effort: float, seed: int) -> KinkReport:
+def report_of_tensor(loss: Tensor, inputs: Any, distance: float, seconds: float, seed: int) -> KinkReport:
     """The report of a recorded result."""
     run = run_of(loss, inputs, "kinks", only_leaves=True)
     names = ["_".join([str(t._node.symbol or f"x{i if len(run.leaves) > 1 else ''}"), *map(str, index)])  # type: ignore[union-attr]
              for i, t in enumerate(run.leaves) for index in np.ndindex(t.value.shape)]
-    report = report_of_run("loss", run, distance, effort, seed, names)
+    report = report_of_run("loss", run, distance, seconds, seed, names)
     fixed = {n.op.name for n in upstream([loss._node]) if not isinstance(n, (Leaf, DerivativeNode)) and n.op.name == "where" and n.parents[0] is None}
     if fixed:
         report.notes.append("conditions of where are fixed in a recorded graph and were not examined; give the function and its inputs to have "
@@ -59,7 +58,7 @@ class _Branches(Recorder):
             self.found.append(node)
 
 
-def report_of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], distance: float, effort: float,
+def report_of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], distance: float, seconds: float,
                        seed: int) -> KinkReport:
     """The report of a function at its inputs."""
     name = name_of(function)
@@ -73,7 +72,7 @@ def report_of_function(function: Callable[..., Any], inputs: Sequence[Any] | Map
             run = problem.run(problem.point, named=True)
     except NotCheckable as error:
         return KinkReport(name, UNDECIDED, str(error), distance)
-    how = problem.graph_mismatch(run)
+    how = problem.departure(run)
     if how is not None:
         return KinkReport(name, UNDECIDED, f"the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument",
                           distance)
@@ -88,10 +87,10 @@ def report_of_function(function: Callable[..., Any], inputs: Sequence[Any] | Map
         runs.append(nearby)
         return nearby.root, nearby.nodes
 
-    return report_of_run(name, run, distance, effort, seed, problem.names, branches, rerun)
+    return report_of_run(name, run, distance, seconds, seed, problem.names, branches, rerun)
 
 
-def report_of_run(name: str, run: Run, distance: float, effort: float, seed: int, names: Sequence[str] | None = None,
+def report_of_run(name: str, run: Run, distance: float, seconds: float, seed: int, names: Sequence[str] | None = None,
                   branches: Sequence[Node] = (), rerun: Rerun | None = None) -> KinkReport:
     """The report of one run of a function."""
     count = sum(leaf.numel() for leaf in run.leaves)
@@ -103,7 +102,7 @@ def report_of_run(name: str, run: Run, distance: float, effort: float, seed: int
     found: Subdifferential | None = None
     try:
         with silence():
-            found = subdifferential(run.root, run.nodes, branches, rerun, effort, seed)
+            found = subdifferential(run.root, run.nodes, branches, rerun, seconds, seed)
     except NotEvaluable as error:
         report.reason = str(error)
     near = (s for node in upstream([run.root, *branches]) for s in switches(node, distance))
@@ -328,8 +327,7 @@ def _rule_derivatives(node: Node, place: Place) -> list[Any] | None:
     return out
 
 
-def kinks(loss: Any, *, distance: float = 1e-12, inputs: Any = None, effort: float = 1.0, seed: int = 0,
-          seconds: float | None = None) -> KinkReport:
+def kinks(loss: Any, *, distance: float = 1e-12, inputs: Any = None, seconds: float = 5.0, seed: int = 0) -> KinkReport:
     """List every op that was evaluated at a kink or a tie, and say whether the gradient is in the Clarke subdifferential.
 
     The Clarke subdifferential of f at x is the convex hull of the limits of ∇f(xₖ), xₖ → x; where f is differentiable nearby it is the gradient
@@ -341,9 +339,6 @@ def kinks(loss: Any, *, distance: float = 1e-12, inputs: Any = None, effort: flo
     needs no sequence). The report of a function also has lines, conditions of `where`, branches and the selections of a sort, which are fixed
     in a recorded graph. Ops are listed whose switch (the argument of abs, the difference of tied elements, ...) is within `distance` of zero
     in floats; only those at zero affect the verdict. A result that is an array is weighted by 1, 2, 3, ... and summed.
-
-    Around a point where kinks meet there are many cells with gradients of their own: up to 600 are evaluated, fewer for a large computation, and
-    `effort` is the factor of their number. `seconds` aborts what takes longer, of processor time; the verdict is then "undecided".
 
     Raises TypeError for something that is neither, or inputs the function does not take, RuntimeError for a graph that was freed.
 
@@ -360,22 +355,18 @@ def kinks(loss: Any, *, distance: float = 1e-12, inputs: Any = None, effort: flo
     """
     if not distance >= 0:
         raise ValueError(f"kinks: distance must be a number of at least 0, not {distance!r}")
-    if not isinstance(loss, Tensor) and not callable(loss):
+    if isinstance(loss, Tensor):
+        return report_of_tensor(loss, inputs, distance, seconds, seed)
+    if not callable(loss):
         raise TypeError(f"kinks needs a tensor that was computed from others, or a function and its inputs, not {type(loss).__name__}")
-    try:
-        with abort_after(seconds):
-            if isinstance(loss, Tensor):
-                return report_of_tensor(loss, inputs, distance, effort, seed)
-            return report_of_function(loss, as_inputs(inputs), distance, effort, seed)
-    except OutOfTime:
-        return KinkReport("loss" if isinstance(loss, Tensor) else name_of(loss), UNDECIDED, f"aborted after {seconds:g} seconds", distance)
+    return report_of_function(loss, as_inputs(inputs), distance, seconds, seed)
 
 
 def note(run: Any, distance: float = 0.0) -> str | None:
     """One line for a check's notes: that the point of a run is at a kink, and whether the returned gradient is a subgradient. None if it is not."""
     if not any(True for node in upstream([run.root]) for _ in switches(node, distance)):
         return None
-    found = report_of_run("f", run, distance, 0.2, 0)
+    found = report_of_run("f", run, distance, 1.0, 0)
     if not found.kinks:
         return None
     ops = list(dict.fromkeys(k.op for k in found.kinks))

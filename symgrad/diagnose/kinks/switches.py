@@ -16,7 +16,6 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import precise, symbolic
-from symgrad.engine import graph_breaks
 from symgrad.graph.common import Refused
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
@@ -27,7 +26,7 @@ from symgrad.sampling.conditions import COMPARISONS, switching_functions
 
 Place = tuple[int, ...]
 EXTREMES = ("amax", "amin", *(f"{e}_{of}" for e in ("max", "min") for of in ("of_all", "along", "of_both")), "median_of_all", "nanmedian_of_all")
-SELECTING = graph_breaks.SELECTING[:9]
+SELECTING = tuple(f"{name}_elements" for name in ("sort", "stable_sort", "topk", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin"))
 LENGTHS = ("vector_norm", "std", "std_of_both")
 ROUND = "round"  # the kind of a kink with a limiting derivative for every direction, such as a norm's at 0
 MAX_TIED = 12  # tied elements up to which all pairs are considered

@@ -3,10 +3,9 @@
 from symgrad.testing.attack import Check
 from symgrad.testing.checks.base import CHECKS, check, run
 from symgrad.testing.checks.calling import check_determinism, check_errors, check_pickling, check_threads
-from symgrad.testing.checks.complexes import check_complex
 from symgrad.testing.checks.consistency import check_adjoint, check_linearity, check_mixed, check_symmetry
 from symgrad.testing.checks.differences import check_differences
-from symgrad.testing.checks.dtypes import check_dtypes
+from symgrad.testing.checks.dtypes import check_complex, check_dtypes
 from symgrad.testing.checks.memory import check_aliasing, check_layouts, check_mutation
 from symgrad.testing.checks.numbers import (
     check_compiled,

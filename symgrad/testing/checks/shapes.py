@@ -14,10 +14,10 @@ from symgrad.carriers import numeric
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import Sides, agree, agree_at, as_double, check
-from symgrad.testing.checks.memory import check_each_alone, check_in_other_shapes, other_example, paired, results
+from symgrad.testing.checks.memory import check_each_alone, check_in_other_shapes, other_example, results
 from symgrad.testing.claims import DTYPES
 from symgrad.testing.examples import Example, only_tangent
-from symgrad.testing.failure import Wrong, counted
+from symgrad.testing.failure import Wrong
 
 COMPLEX_OF = {"float32": "complex64", "float64": "complex128"}
 LARGE_BATCH = 67  # samples of a large batch
@@ -40,14 +40,34 @@ def names_a_dtype(parameter: Any) -> bool:
             or kind is str and parameter in DTYPES)
 
 
+def derivatives(attack: Attack, example: Example) -> list[tuple[int, list[Array | None]]]:
+    """The pullbacks of an example by order, up to the second: an array or None for every argument."""
+    return [(k, attack.subject.gradient(example.xs, example.cotangent, *example.tangents[:k - 1])) for k in range(1, min(attack.order, 2) + 1)]
+
+
 def check_shapes(attack: Attack, example: Example, shape: tuple[int, ...], dtype: Any) -> None:
     """Raise `Wrong` unless the value and tangents have this shape and dtype, and derivatives those of their arguments."""
-    for what, order, wrt, found in results(attack, example):
-        counted()
-        like = [(x.shape, x.dtype) for x in example.xs]
-        for name, got, expected in zip(("shape", "dtype"), (found.shape, found.dtype), like[wrt[0]] if wrt else (shape, dtype)):
-            if got != expected:
-                raise Wrong(f"the {name} of {what} is {got} and should be {expected}", found, order=order, wrt=wrt)
+    xs, subject = example.xs, attack.subject
+
+    def same(what: str, found: Array, shape: tuple[int, ...], dtype: Any, order: int, wrt: tuple[int, ...] = ()) -> None:
+        if found.shape != shape:
+            raise Wrong(f"the shape of {what} is {found.shape} and should be {shape}", found, order=order, wrt=wrt)
+        if found.dtype != dtype:
+            raise Wrong(f"the dtype of {what} is {found.dtype} and should be {dtype}", found, order=order, wrt=wrt)
+
+    same("the value", subject.value(xs), shape, dtype, 0)
+    for order, found in derivatives(attack, example):
+        if len(found) != len(xs):
+            raise Wrong(f"there are {len(found)} cotangents for {len(xs)} arguments", order=order)
+        for i, (c, x) in enumerate(zip(found, xs)):
+            if c is not None:
+                same("the gradient" if order == 1 else "the second derivative", c, x.shape, x.dtype, order, (i,))
+    if attack.order and subject.forward:
+        try:
+            pushed = subject.tangent(xs, example.tangents[0])
+        except NotApplicable:
+            return
+        same("the tangent", pushed, shape, dtype, 1)
 
 
 @check("structure", most=8)
@@ -175,8 +195,8 @@ def check_batching(attack: Attack, example: Example) -> None:
     """The framework's vmap of the op gives the value and pullback of a loop, for every choice of batched arguments.
 
     A batch consists of the arguments, those of another example, and the arguments again; a large one of these many times. Every subset of up to
-    three arguments is batched; of more arguments each single one and all: along the first axis, the second, the last, and along different axes; as
-    a batch of one; and all arguments in a vmap inside another. The pullback of an argument that is not batched is summed over the batch.
+    three arguments is batched; of more arguments each single one and all: along the first axis, along the last, and along different axes. The
+    pullback of an argument that is not batched is summed over the batch.
 
     The check does not apply where the framework has no vmap or the op no rule for it (unless `batched=True` is claimed), nor to random ops.
     """
@@ -196,30 +216,26 @@ def check_batching(attack: Attack, example: Example) -> None:
             loop = [subject.value(s) for s in samples]
             active = bool(attack.order) and loop[0].dtype.kind in "fcV"
             looped = [subject.gradient(s, g) for s, g in zip(samples, cotangents)] if active else []
-            for picks, axes, levels in _batches(attack, xs, chosen):
-                def stacked(parts: Any, axis: int, picks: Any = picks, levels: int = levels) -> Array:
-                    rows = [np.stack([parts[k] for k in row], axis) for row in np.reshape(picks, (-1, len(picks) // levels))]
-                    return rows[0] if levels == 1 else np.stack(rows, axis)
-
-                batch = [x if axis is None else stacked([s[i] for s in samples], axis) for i, (x, axis) in enumerate(zip(xs, axes))]
+            for picks, axes in _batches(attack, xs, chosen):
+                batch = [x if axis is None else np.stack([samples[k][i] for k in picks], axis) for i, (x, axis) in enumerate(zip(xs, axes))]
                 what = f"with the arguments {list(chosen)} batched"
-                if set(axes) - {0, None} or len(picks) != len(samples):
+                if set(axes) - {0, None} or len(picks) > len(samples):
                     what += f" along the axes {', '.join(str(a) for a in axes if a is not None)}, {len(picks)} at once,"
-                what += " in a vmap inside another," * (levels > 1)
-                value = stacked(loop, 0)
-                found_value = subject.batch(batch, axes, levels)
+                value = np.stack([loop[k] for k in picks])
+                found_value = subject.batch(batch, axes)
                 out.append(Sides(f"the value {what} is not that of a loop", found_value, value, np.abs(as_double(value)), 0, identical=True))
                 if not active:
                     continue
                 try:
-                    found = subject.batch_gradient(batch, stacked(cotangents, 0), axes, levels)
+                    found = subject.batch_gradient(batch, np.stack([cotangents[k] for k in picks]), axes)
                 except NotApplicable:
                     continue
                 for i, (c, axis) in enumerate(zip(found, axes)):
-                    parts = [np.zeros(xs[i].shape) if pulled[i] is None else as_double(pulled[i]) for pulled in looped]
+                    parts = [np.zeros(xs[i].shape) if looped[k][i] is None else as_double(looped[k][i]) for k in picks]
                     if c is None and not any(np.any(p) for p in parts):
                         continue
-                    right, size = (sum(p[k] for k in picks) if axis is None else stacked(p, axis) for p in (parts, [np.abs(p) for p in parts]))
+                    join = sum if axis is None else functools.partial(np.stack, axis=axis)
+                    right, size = join(parts), join([np.abs(p) for p in parts])
                     out.append(Sides(f"the pullback {what} is not that of a loop", np.zeros_like(right) if c is None else as_double(c),
                                      np.asarray(right),
                                      np.asarray(size), 1, (i,)))
@@ -228,25 +244,17 @@ def check_batching(attack: Attack, example: Example) -> None:
     agree(sides, [*example.xs, example.cotangent, *other.xs, other.cotangent])
 
 
-def _batches(attack: Attack, xs: Arrays, chosen: Sequence[int]) -> list[tuple[Sequence[int], list[int | None], int]]:
-    """Batches: the samples they consist of, the axis of each argument, and the number of nested vmaps.
-
-    The axes are the first, the last with many samples, the second, and different ones; a batch of one sample is among them.
-    """
+def _batches(attack: Attack, xs: Arrays, chosen: Sequence[int]) -> list[tuple[Sequence[int], list[int | None]]]:
+    """Batches: the samples they consist of, and the axis of each argument: the first, the last with many samples, and different ones."""
     def axes(axis_of: Callable[[int], int]) -> list[int | None]:
         return [axis_of(i) if i in chosen else None for i in range(len(xs))]
 
-    few = attack.subject.compiles
-    out: list[tuple[Sequence[int], list[int | None], int]] = [((0, 1, 2), axes(lambda i: 0), 1), ((1,), axes(lambda i: 0), 1)]
-    if not few:
-        out.append((tuple(k % 3 for k in range(LARGE_BATCH)), axes(lambda i: -1), 1))
+    out: list[tuple[Sequence[int], list[int | None]]] = [((0, 1, 2), axes(lambda i: 0))]
+    if not attack.subject.compiles:
+        out.append((tuple(k % 3 for k in range(LARGE_BATCH)), axes(lambda i: -1)))
     if any(x.ndim for x in xs):
-        picks = (1, 0) * (LARGE_BATCH // 2 if few else 1)
-        out.append((picks, axes(lambda i: (chosen.index(i) + 1) % (xs[i].ndim + 1)), 1))
-        if any(x.ndim > 1 for x in xs) and not few:
-            out.append(((0, 1), axes(lambda i: min(1, xs[i].ndim)), 1))
-    if len(chosen) == len(xs):
-        out += [((0, 1, 2, 1, 2, 0), [axis] * len(xs), 2) for axis in ((0,) if few else (0, -1))]
+        picks = (1, 0) * (LARGE_BATCH // 2 if attack.subject.compiles else 1)
+        out.append((picks, axes(lambda i: (chosen.index(i) + 1) % (xs[i].ndim + 1))))
     return out
 
 
@@ -273,8 +281,8 @@ def check_scalars(attack: Attack, example: Example) -> None:
     def sides(at: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> list[Sides]:
         whole = Example(tuple(at), cotangent, (tuple(ts),))
         found, row = (results(attack, whole.mapped(lambda x, shape=shape: x.reshape(shape))) for shape in ((), (1,)))  # type: ignore[misc]
-        return [Sides(f"{what} for shape () is not that for shape (1,)", a, b, np.abs(as_double(b)), order, wrt, identical=not order)
-                for what, order, wrt, a, b in paired(found, row, ())]
+        return [Sides(f"{what} for shape () is not that for shape (1,)", a, b.reshape(()), np.abs(as_double(b)).reshape(()), order, wrt,
+                      identical=not order) for (what, order, wrt, a), (*_, b) in zip(found, row)]
 
     agree_at(example, sides, 1)
 
@@ -287,6 +295,7 @@ def check_empty(attack: Attack, example: Example) -> None:
     """
     usual = attack.subject.value(attack.examples("scalars")[0].xs).dtype
     check_shapes(attack, example, np.broadcast_shapes(*(x.shape for x in example.xs)), usual)
-    for _, order, wrt, c in results(attack, example):
-        if wrt and np.any(as_double(c) != 0):
-            raise Wrong("the derivative by an argument that was stretched to no elements is not 0", c, np.zeros_like(c), order=order, wrt=wrt)
+    for order, found in derivatives(attack, example):
+        for i, c in enumerate(found):
+            if c is not None and np.any(as_double(c) != 0):
+                raise Wrong("the derivative by an argument that was stretched to no elements is not 0", c, np.zeros_like(c), order=order, wrt=(i,))

@@ -28,7 +28,7 @@ from symgrad.testing.claims import Claims, claims_of, silence
 from symgrad.testing.failure import CheckFailure
 from symgrad.testing.plugin.options import PluginOptions, Tally, is_id, options_of, targets_of
 
-EFFORT = {"dev": 0.25, "ci": 1.0, "thorough": 4.0}  # of the scan of one op
+SECONDS = {"dev": 2.0, "ci": 10.0, "thorough": 60.0}  # for the scan of one op
 
 
 class OpUnderTest:
@@ -175,7 +175,7 @@ class AccuracyItem(OpItem):
             function, formula = scan_arguments(self.tested.op, attack)
             one = len(set(attack.domains)) == 1
             report = accuracy(function, attack.domains[0] if one else dict(zip(attack.names, attack.domains)), order=min(2, attack.order),
-                              formula=formula, effort=EFFORT[options.profile.name], seed=options.seed, progress=False)
+                              formula=formula, seconds=SECONDS[options.profile.name], seed=options.seed, progress=False)
         except (NotApplicable, TypeError, ValueError) as error:
             self.add_properties(verdict="not applicable", reason=str(error))
             pytest.skip(str(error))

@@ -1,12 +1,12 @@
 """Definitions of SymPy's functions that have no op of their own, and the special functions of the carriers as functions of SymPy.
 
-`lowergamma(a, x)/gamma(a)` overflows by parts, and SymPy has no derivative of it by a that has values. As a `CarrierFunction` it is computed by the
+`lowergamma(a, x)/gamma(a)` overflows by parts, and SymPy has no derivative of it by a that has values. As a `Kept` function it is computed by the
 carriers, its derivatives are those of the op's rules, and its formula is that of its row of the table.
 
 >>> a, x = sympy.symbols("a x", positive=True)
->>> carrier_function("gammainc")(a, x).diff(a)
+>>> kept_function("gammainc")(a, x).diff(a)
 gammainc_derivative(a, x, 1)
->>> written_out(carrier_function("erfcx")(x))
+>>> written_out(kept_function("erfcx")(x))
 exp(x**2)*erfc(x)
 """
 
@@ -28,7 +28,7 @@ from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.op import REGISTRY
 
 
-class CarrierFunction(sympy.Function):
+class Kept(sympy.Function):
     """A special function of the table by its name `op`, with its parameters as the last arguments."""
 
     op: ClassVar[str]
@@ -67,9 +67,9 @@ def _parameter(x: Any) -> int | float:
 
 
 @functools.cache
-def carrier_function(op: str) -> Any:
+def kept_function(op: str) -> Any:
     """The function of a name in the table."""
-    return type(op, (CarrierFunction,), {"op": op})
+    return type(op, (Kept,), {"op": op})
 
 
 def is_special(e: Any) -> bool:
@@ -79,22 +79,20 @@ def is_special(e: Any) -> bool:
 
 
 @functools.cache
-def is_carrier_function(op: str, parameters: tuple[Any, ...] = ()) -> bool:
+def is_kept(op: str, parameters: tuple[Any, ...] = ()) -> bool:
     """Whether a name of the table, with parameters, has a formula that is not elementary."""
     return op in SPECIAL and is_special(SPECIAL[op].formula(sympy, *[sympy.Dummy(positive=True) for _ in range(SPECIAL[op].arity)], *parameters))
 
 
 @functools.cache
 def _carrier() -> Any:
-    """The symbolic carrier with `CarrierFunction` functions."""
+    """The symbolic carrier with `Kept` functions."""
     def cells(op: str, plain: Callable[..., Any]) -> Callable[..., Any]:
         arity = SPECIAL[op].arity
 
         def call(*args: Any) -> Any:
             parameters = args[arity:]
-            if not is_carrier_function(op, parameters):
-                return plain(*args)
-            return each(lambda *xs: carrier_function(op)(*xs, *parameters), arity)(*args[:arity])
+            return each(lambda *xs: kept_function(op)(*xs, *parameters), arity)(*args[:arity]) if is_kept(op, parameters) else plain(*args)
 
         return call
 
@@ -103,7 +101,7 @@ def _carrier() -> Any:
 
 def written_out(expr: Any) -> Any:
     """An expression in SymPy's functions."""
-    return elementary(expr.replace(lambda e: isinstance(e, CarrierFunction), lambda e: e.formula()) if expr.has(CarrierFunction) else expr)
+    return elementary(expr.replace(lambda e: isinstance(e, Kept), lambda e: e.formula()) if expr.has(Kept) else expr)
 
 
 HALF = sympy.S.Half

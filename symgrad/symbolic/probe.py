@@ -15,7 +15,6 @@ from symgrad.algebra.values import accurate_value, value
 from symgrad.carriers.digits import context
 from symgrad.dtypes.ulp import ulp_of
 from symgrad.graph.domains import Domain
-from symgrad.sampling.points import draw_points
 from symgrad.symbolic.generating import Code
 from symgrad.symbolic.support import Patch, horner
 
@@ -32,14 +31,46 @@ DISTANCES = [*(2.0 ** -(j / 2) for j in range(-4, 27)), *(1.2 * 2.0 ** -(j / 2) 
 COUNT, JITTERED, SURE = 60, 3, 1e-27
 
 
-class ErrorSampling:
+def sample(domain: Domain, rng: np.random.Generator, count: int) -> list[float]:
+    """Floats of a domain, of every size and next to its ends."""
+    out: list[float] = []
+    while len(out) < count:
+        interval = domain.intervals[rng.integers(len(domain.intervals))]
+        low, high, size = interval.low, interval.high, 10 ** (rng.uniform(-5, 1.6) if rng.integers(5) else rng.uniform(1.6, 3))
+        if math.isfinite(low) and math.isfinite(high):
+            near = (high - low) * (rng.uniform(0, 1) if rng.integers(2) else 10 ** rng.uniform(-5, -0.5))
+            x = low + near if rng.integers(2) else high - near
+        elif math.isfinite(low):
+            x = low + size
+        else:
+            x = high - size if math.isfinite(high) else size * rng.choice((-1, 1))
+        x = float(np.rint(x)) if domain.integer else float(x)
+        if x in domain:
+            out.append(x)
+    return out
+
+
+def _series_value(series: Laurent, u: Any) -> Any:
+    """The value of the series at a small many-digit number."""
+    out = context.zero
+    for c in reversed(series.coefficients):
+        out = out * u + c
+    return out * context.mpf(u) ** series.valuation
+
+
+def _is_kinked(expr: Any) -> bool:
+    """Whether an expression may be a different function on each side of a kink."""
+    conditions = {c for p in expr.atoms(sympy.Piecewise) for c in p.atoms(sympy.core.relational.Relational)}
+    return expr.has(*KINKS) or any(not isinstance(c, (sympy.Eq, sympy.Ne)) for c in conditions)
+
+
+class Probe:
     """The points at which forms are measured, with reference values and condition numbers."""
 
     def __init__(self, exact: Any, symbols: Sequence[Any], domains: Sequence[Domain]):
-        conditions = {c for p in exact.atoms(sympy.Piecewise) for c in p.atoms(sympy.core.relational.Relational)}
-        self.reference, self.domains = accurate_value(exact, symbols), domains
-        self.kinked = exact.has(*KINKS) or any(not isinstance(c, (sympy.Eq, sympy.Ne)) for c in conditions)  # it may differ at the sides of a kink
-        self.points: list[tuple[float, ...]] = [tuple(v.tolist()) for v in draw_points(domains, COUNT, 0)]
+        self.reference, self.domains, self.kinked = accurate_value(exact, symbols), domains, _is_kinked(exact)
+        rng = np.random.default_rng(0)
+        self.points: list[tuple[float, ...]] = list(zip(*(sample(d, rng, COUNT) for d in domains)))
         self.references = [self.reference(p) for p in self.points]
         self.conditions: dict[tuple[float, ...], float] = {}
         self.ordinary = 10**9  # the index of the first point with very large or small numbers
@@ -52,7 +83,7 @@ class ErrorSampling:
         for x in dict.fromkeys(middle + s * d for d in (0.0, *DISTANCES, *nearby) for s in (1, -1)):
             if x in self.domains[0] or x == middle:
                 u = context.fsub(x, at, exact=True)
-                true = context.polyval(series.coefficients[::-1], u) * context.mpf(u) ** series.valuation
+                true = _series_value(series, u)
                 known = abs(u) < 4 and max(abs(c) * abs(u) ** k for k, c in last) <= abs(true) * SURE
                 self.points.append((x,))
                 self.references.append(true if not self.kinked and (known or abs(u) < 2.0**-6) or x == middle else self.reference((x,)))

@@ -10,19 +10,17 @@ from typing import Any
 
 import sympy
 from sympy.functions.elementary.hyperbolic import HyperbolicFunction
-from sympy.functions.elementary.trigonometric import TrigonometricFunction
-from sympy.polys.polyerrors import BasePolynomialError
+from sympy.functions.elementary.piecewise import piecewise_simplify
 
 from symgrad.algebra import functions  # noqa: F401  registers the rules
-from symgrad.algebra.effort import Effort, TooLarge
-from symgrad.algebra.field_extension import Frac
+from symgrad.algebra.limits import OutOfTime, clock, limited, stoppable
 from symgrad.algebra.normal import NoNormalForm, Normal
+from symgrad.algebra.polynomials import DEGREE, TooLarge
 from symgrad.algebra.ranges import Range
 from symgrad.algebra.signs import NotRegular, Split
-from symgrad.algebra.simplification import EXPANDED, FAILURES, SMALL, expanded_terms, has_long_numbers, tractable
+from symgrad.algebra.tower import Frac
 
 DEPTH = 9  # the depth of nested splits
-REGION = 50  # the work that a region counts by itself
 
 # Functions with jumps inside their domain: an identity on both sides of a boundary need not hold on it.
 JUMPS = (sympy.sign, sympy.Heaviside, sympy.Piecewise, sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod, sympy.arg, sympy.atan2, sympy.DiracDelta)
@@ -137,47 +135,27 @@ def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
     yield from parts
 
 
-def literally_zero(region: Region, effort: Effort, split: bool) -> bool:
-    """Whether the two expressions have the same normal form everywhere in a region; False also if that is not decided.
-
-    Raises TooLarge once the effort is spent.
-    """
-    effort.spend(REGION)
-    if region.depth > DEPTH:
+def literally_zero(region: Region, deadline: float, split: bool) -> bool:
+    """Whether the two expressions have the same normal form everywhere in a region; False also if that is not decided."""
+    if region.depth > DEPTH or clock() > deadline:
         return False
     region = region.with_positive_symbols()
     if region.a == region.b:
         return True
     try:
-        forms = Normal(effort, dict(region.intervals), split, region.facts)
+        forms = Normal(deadline, dict(region.intervals), split, region.facts)
         terms = [forms.of(x) for x in sympy.Add.make_args(region.a)] + [forms.minus(forms.of(x)) for x in sympy.Add.make_args(region.b)]
-        return forms.is_zero(forms.sum(terms)) or _same_squares(forms, forms.of(region.a), forms.of(region.b)) or _constantly_zero(region, effort)
-    except Split as split_at:
-        unknown_sign = split_at.expression
-        parts, edge, known = region.split(unknown_sign)
+        return forms.is_zero(forms.sum(terms)) or _same_squares(forms, forms.of(region.a), forms.of(region.b)) or _constantly_zero(region, deadline)
+    except Split as unknown_sign:
+        parts, edge, known = region.split(unknown_sign.expression)
     except ZeroDivisionError:
         return True  # the region is empty
-    except (TooLarge, NoNormalForm, RecursionError, NotImplementedError, BasePolynomialError):
+    except (TooLarge, NoNormalForm, RecursionError, NotImplementedError, sympy.PolynomialError):
         return False
     jumps = region.a.has(*JUMPS) or region.b.has(*JUMPS)
-    if not known and jumps and not _is_undefined_at(region, unknown_sign, effort):
+    if not known and jumps:
         return False
-    return all(literally_zero(part, effort, split) for part in (*parts, *([edge] if edge is not None else [])))
-
-
-def _is_undefined_at(region: Region, u: Any, effort: Effort) -> bool:
-    """Whether one of the two expressions has a pole or the logarithm of 0 where u is 0: where a multiple of u is in a denominator."""
-    powers = {power.base for e in (region.a, region.b) for power in e.atoms(sympy.Pow) if power.exp.is_negative}
-    bases = powers | {f.args[0] for e in (region.a, region.b) for f in e.atoms(sympy.log)}
-    for v in sorted({v.args[0] if isinstance(v, sympy.Abs) else v for base in bases for v in sympy.Mul.make_args(base)}, key=str):
-        try:
-            forms = Normal(effort, {}, False)
-            _, shared, factors = forms.pieces(forms.product([forms.of(v), forms.inverse(forms.of(u))]))
-        except (Split, ZeroDivisionError, NoNormalForm, NotImplementedError, BasePolynomialError):
-            continue
-        if all(n > 0 for n in factors.values()) and all(e > 0 or forms.generators[g].kind in ("i", "turn", "exp") for g, e in shared):
-            return True
-    return False
+    return all(literally_zero(part, deadline, split) for part in (*parts, *([edge] if edge is not None else [])))
 
 
 def _same_squares(forms: Normal, a: Frac, b: Frac) -> bool:
@@ -187,16 +165,16 @@ def _same_squares(forms: Normal, a: Frac, b: Frac) -> bool:
     return forms.sign(a) == forms.sign(b) is not None and forms.same(forms.power(a, 2), forms.power(b, 2))
 
 
-def _constantly_zero(region: Region, effort: Effort) -> bool:
+def _constantly_zero(region: Region, deadline: float) -> bool:
     """Whether the difference is differentiable everywhere in the region, its derivatives are literally 0, and so is its value at a point."""
     difference = region.a - region.b
     symbols = difference.free_symbols
     if not symbols and difference.has(*ANGLES):
-        return _turned_zero(region, effort)
+        return _turned_zero(region, deadline)
     if not difference.has(*INVERSES) or region.facts or not symbols <= set(region.intervals) or any(s.is_integer for s in symbols):
         return False  # the set where the facts hold may be disconnected
     try:
-        forms = Normal(effort, dict(region.intervals), True, region.facts)
+        forms = Normal(deadline, dict(region.intervals), True, region.facts)
         forms.regular = True
         forms.of(region.a), forms.of(region.b)
         forms.regular = False
@@ -204,30 +182,12 @@ def _constantly_zero(region: Region, effort: Effort) -> bool:
             return False
     except (Split, NotRegular, ZeroDivisionError, NoNormalForm):
         return False
-    return any(_zero_at(region, point, effort) for point in _simple_points(region))
+    return any(_zero_at(region, point, deadline) for point in _simple_points(region))
 
 
-def is_regular(e: Any, ranges: Mapping[Any, Range], effort: Effort) -> bool:
-    """Whether an expression is certainly differentiable inside the ranges, so that it has no pole, jump or branch cut there.
-
-    >>> x = sympy.Symbol("x", real=True)
-    >>> is_regular(sympy.atan(x) / (1 + x**2), {x: Range()}, Effort(1000)), is_regular(1 / x, {x: Range()}, Effort(1000))
-    (True, False)
-    """
-    try:
-        for region in regions_of(e, e, ranges):
-            region = region.with_positive_symbols()
-            forms = Normal(effort, dict(region.intervals), True)
-            forms.regular = True
-            forms.of(region.a)
-    except (Split, NotRegular, ZeroDivisionError, TooLarge, NoNormalForm, *FAILURES):
-        return False
-    return True
-
-
-def _turned_zero(region: Region, effort: Effort) -> bool:
+def _turned_zero(region: Region, deadline: float) -> bool:
     """Whether two real constants a and b have the same exp(i a) = exp(i b) and differ by less than 1."""
-    forms = Normal(effort, {}, True)
+    forms = Normal(deadline, {}, True)
     try:
         a, b = forms.of(region.a), forms.of(region.b)
         turned = [forms.exp(forms.product([forms.imaginary(), f])) for f in (a, b)]
@@ -248,71 +208,123 @@ def _simple_points(region: Region) -> Iterator[dict[Any, Any]]:
             yield {x: sympy.Rational(Fraction(v).numerator, Fraction(v).denominator) for x, v in point.items() if v is not None}
 
 
-def _zero_at(region: Region, point: dict[Any, Any], effort: Effort) -> bool:
-    forms = Normal(effort, {}, True)
+def _zero_at(region: Region, point: dict[Any, Any], deadline: float) -> bool:
+    forms = Normal(deadline, {}, True)
     try:
         a, b = (forms.of(e.xreplace(point)) for e in (region.a, region.b))
         return forms.same(a, b) or forms.real(a) and forms.real(b) and forms.same(forms.exp(a), forms.exp(b)) \
-            or _turned_zero(Region(region.a.xreplace(point), region.b.xreplace(point), {}), effort)
+            or _turned_zero(Region(region.a.xreplace(point), region.b.xreplace(point), {}), deadline)
     except (Split, ZeroDivisionError, NoNormalForm):
         return False
 
 
-PAIRS = 50_000  # the term pairs of a zero test by default
+ALGEBRA = 400  # the largest number of operations for SymPy's own methods
+SMALL = 30  # operations of an expression that SymPy's `simplify` takes some tenths of a second for
+LITERAL = 2**10  # a denominator from which on a rational is no number that a formula has by itself
 
 
-def vanishes(a: Any, b: Any, ranges: Mapping[Any, Range], effort: Effort | None = None) -> bool:
-    """Whether a - b reduces to a literal 0 with an effort, in every region; False also if that is not decided.
+# Exceptions that SymPy raises for expressions it cannot handle; they count as "not decided", which is always a correct answer.
+FAILURES = (NotImplementedError, sympy.PolynomialError, RecursionError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
+
+
+def vanishes(a: Any, b: Any, ranges: Mapping[Any, Range], deadline: float) -> bool:
+    """Whether a - b reduces to a literal 0 before the deadline, in every region; False also if that is not decided.
 
     >>> x = sympy.Symbol("x", real=True)
-    >>> vanishes(sympy.Max(x, 0), (x + sympy.Abs(x)) / 2, {x: Range()})
+    >>> vanishes(sympy.Max(x, 0), (x + sympy.Abs(x)) / 2, {x: Range()}, float("inf"))
     True
     """
     if a == b:
         return True
     if not isinstance(a, sympy.Expr) or not isinstance(b, sympy.Expr):
         one, other = (sympy.Piecewise((1, e), (0, True)) for e in (a, b))
-        return vanishes(one, other, ranges, effort)
-    effort = Effort(PAIRS) if effort is None else effort
+        return vanishes(one, other, ranges, deadline)
     for split in (False, True):
         try:
-            part = effort if split else effort.part(effort.left / 2)
-            if all(literally_zero(region, part, split) for region in regions_of(a, b, ranges)):
-                return True
-        except (TooLarge, *FAILURES):
+            with limited(max(deadline - clock(), 0.01)):
+                if all(literally_zero(region, deadline, split) for region in regions_of(a, b, ranges)):
+                    return True
+        except OutOfTime:
+            return False
+        except FAILURES:
             continue
-    return _by_sympy(a - b)
+    return _by_sympy(a - b, deadline)
 
 
-def simpler_differences(a: Any, b: Any) -> list[Any]:
-    """The difference of two expressions as it is, expanded, and in normal form, where these exist.
+def tractable(e: Any) -> bool:
+    """Whether an expression has a moderate size and moderate exponents, so that SymPy's own methods may be tried.
 
-    >>> x = sympy.Symbol("x", real=True)
-    >>> simpler_differences(sympy.cosh(x), sympy.sinh(x))[1:]
-    [exp(-x)]
+    SymPy converts a power of 1/10**12 to a polynomial of degree 10**12, which exceeds the memory.
     """
-    if not isinstance(a, sympy.Expr) or not isinstance(b, sympy.Expr):
-        return []
-    found = [a - b]
-    if not a.has(*JUMPS) and not b.has(*JUMPS):
-        try:
-            if tractable(found[0]) and expanded_terms(found[0])[0] <= EXPANDED:
-                found.append(sympy.expand(found[0]))
-            forms = Normal(Effort(PAIRS / 10), {}, False)
-            found.append(forms.to_sympy(forms.sum([forms.of(x) for x in sympy.Add.make_args(found[0])])))
-        except (TooLarge, NoNormalForm, Split, *FAILURES):
-            pass
-    return list(dict.fromkeys(found))
+    exponents = [x for power in e.atoms(sympy.Pow, sympy.exp) for x in power.as_base_exp()[1].atoms(sympy.Rational)]
+    return e.count_ops() <= ALGEBRA and all(abs(x.p) <= DEGREE and x.q <= DEGREE for x in exponents)
 
 
-def _by_sympy(difference: Any) -> bool:
-    """By SymPy's own simplifications, which are not right at the jumps of a function."""
-    if difference.has(*JUMPS) or not tractable(difference):
+def shortest_form(e: Any, seconds: float = 2.0) -> Any:
+    """The shortest of an expression and what SymPy makes of it in a few steps. The steps depend on its size, which bounds their time."""
+    if not tractable(e):
+        return e
+    best = e
+    try:
+        with limited(seconds):
+            if sympy.count_ops(e) > SMALL:
+                for step in (_folded, sympy.factor_terms, sympy.factor, _together):
+                    best = min(best, step(best), key=sympy.count_ops)
+            if sympy.count_ops(best) <= SMALL:
+                best = min(best, *(step(best) for step in (sympy.factor_terms, _simplified, sympy.factor)), key=sympy.count_ops)
+    except (OutOfTime, *FAILURES):
+        pass
+    return best
+
+
+def _folded(e: Any) -> Any:
+    return piecewise_simplify(sympy.piecewise_fold(e)) if e.has(sympy.Piecewise) else e
+
+
+def _simplified(e: Any) -> Any:
+    """What SymPy's `simplify` makes of an expression; of a sum, the terms with hyperbolic functions and the others are simplified apart.
+
+    For both together SymPy's Gröbner bases take minutes.
+    """
+    hyperbolic = [t for t in sympy.Add.make_args(e) if t.has(HyperbolicFunction)]
+    if not hyperbolic or len(hyperbolic) == len(sympy.Add.make_args(e)):
+        return sympy.simplify(e)
+    part = sympy.Add(*hyperbolic)
+    return sympy.simplify(part) + sympy.simplify(e - part)
+
+
+def _together(e: Any) -> Any:
+    return sympy.factor_terms(sympy.powsimp(sympy.factor_terms(sympy.together(e))))
+
+
+def shortest_difference(a: Any, b: Any, seconds: float = 2.0) -> Any:
+    """The shortest form of a - b, None for 0. Floats are the decimals that they are written as.
+
+    >>> x = sympy.Symbol("x")
+    >>> [shortest_difference(*pair) for pair in ((1.001 * x, x), (x, sympy.Rational(0.1) * x), ((x + 1)**2, x**2 + 2*x + 1))]
+    [0.001*x, 0.9*x, None]
+    """
+    plain = [_as_written(e) for e in (a, b)]
+    found = shortest_form(plain[0] - plain[1], seconds)
+    if found == 0:  # the decimals are the same, but the binary numbers may not be
+        return shortest_form(a - b, seconds) or None
+    if plain == [a, b]:
+        return found
+    return found.xreplace({x: sympy.Float(float(x)) for x in found.atoms(sympy.Rational) if x.q % 5 == 0 or x.q > LITERAL})
+
+
+def _as_written(e: Any) -> Any:
+    """The expression with floats, and rationals that are floats of many bits, as the rationals that their decimals are."""
+    long = {x for x in e.atoms(sympy.Float, sympy.Rational) if x.is_Float or x.q > LITERAL and not x.q & (x.q - 1) and sympy.Rational(float(x)) == x}
+    return e.xreplace({x: sympy.Rational(repr(float(x))) for x in long})
+
+
+def _by_sympy(difference: Any, deadline: float) -> bool:
+    """By SymPy's own simplifications."""
+    if clock() > deadline or not tractable(difference) or not stoppable() and difference.count_ops() > ALGEBRA // 4:
         return False
     try:
-        if expanded_terms(difference)[0] <= EXPANDED and sympy.expand(difference) == 0:
-            return True
-        mixed = difference.has(HyperbolicFunction) and difference.has(TrigonometricFunction)
-        return not mixed and difference.count_ops() <= SMALL and not has_long_numbers(difference) and bool(sympy.simplify(difference) == 0)
-    except FAILURES:
+        with limited(max(deadline - clock(), 0.01)):
+            return any(method(difference) == 0 for method in (sympy.expand, sympy.simplify))
+    except (OutOfTime, *FAILURES):
         return False

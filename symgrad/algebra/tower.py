@@ -14,10 +14,10 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra.effort import Effort, TooLarge
 from symgrad.algebra.polynomials import (
     Monomial,
     Poly,
+    TooLarge,
     add,
     constant,
     content,
@@ -30,7 +30,6 @@ from symgrad.algebra.polynomials import (
 )
 
 LARGEST_PRIME = 50  # the bound of the primes whose square roots are expressed by roots of unity
-LARGEST_ROOT = 1000  # the largest order of a root of unity whose minimal polynomial is used
 
 
 @dataclass(frozen=True)
@@ -57,11 +56,11 @@ class Generator:
     arguments: tuple[Frac, ...] = ()
 
 
-class FieldExtension:
-    """The generators of one normal form, and the arithmetic of fractions in them. Raises TooLarge where more work is needed than is left."""
+class Tower:
+    """The generators of one normal form, and the arithmetic of fractions in them; TooLarge is raised after the deadline."""
 
-    def __init__(self, effort: Effort):
-        self.effort = effort
+    def __init__(self, deadline: float):
+        self.deadline = deadline
         self.generators: list[Generator] = []
         self.places: dict[Any, int] = {}
         self.bounded: set[int] = set()
@@ -148,7 +147,6 @@ class FieldExtension:
         for f in terms:
             for d, n in f.den.items():
                 den[d] = max(den.get(d, 0), n)
-        self.effort.spend(sum(len(f.num) for f in terms))
         parts = []
         for f in terms:
             missing = {d: n - f.den.get(d, 0) for d, n in den.items() if n > f.den.get(d, 0)}
@@ -168,7 +166,7 @@ class FieldExtension:
         return Frac(f.num, total)
 
     def _times(self, f: Frac, g: Frac) -> Frac:
-        return self._over(self.reduce_exponents(times(f.num, g.num, self.effort)), {d: f.den.get(d, 0) + g.den.get(d, 0) for d in f.den | g.den})
+        return self._over(self.reduce_exponents(times(f.num, g.num, self.deadline)), {d: f.den.get(d, 0) + g.den.get(d, 0) for d in f.den | g.den})
 
     def product(self, factors: Iterable[Frac]) -> Frac:
         """The product of fractions; a numerator that is a factor of the other's denominator is cancelled."""
@@ -303,8 +301,6 @@ def _square_root(p: int, n: int) -> dict[int, Any]:
 def _cyclotomic_zero(part: tuple[int, dict[int, Any]]) -> bool:
     """Whether a sum of powers of exp(iπ/n) is 0: by the remainder of a division by its minimal polynomial."""
     n, powers = part
-    if n > LARGEST_ROOT:
-        return False  # that is not decided
     w = sympy.Dummy()
     polynomial = sympy.Poly({(k,): sympy.Rational(c.numerator, c.denominator) for k, c in powers.items() if c} or {(0,): 0}, w)
     return bool(polynomial.rem(sympy.cyclotomic_poly(2 * n, w, polys=True)).is_zero)
