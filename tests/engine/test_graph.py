@@ -51,6 +51,7 @@ class TestNodes:
 
 
 class TestLength:
+    @pytest.mark.sweep
     def test_a_long_chain(self):
         """Forward, backward, freed: without a RecursionError, and with the interpreter's ordinary limit."""
         x = leaf(1.0)

@@ -104,6 +104,7 @@ def test_deep_programs_of_few_ops(program):
     check(program)
 
 
+@pytest.mark.sweep
 @settings(max_examples=max(8, settings.default.max_examples // 3))
 @given(programs(3, ops=["mm", "mv", "dot", "t", "addmm", "softmax", "trace", "tril", "sum", "prod", "getitem", "cat", "logsumexp", "var", "tanh"],
                 inputs=[(2, 3), (3, 2), (2,)]))
@@ -133,6 +134,7 @@ def ops_in(program):
     return {step.op for step in program.steps}
 
 
+@pytest.mark.sweep
 @given(programs())
 def test_programs_stay_in_their_domains_and_say_what_they_do(program):
     leaves = program.arguments()
@@ -150,6 +152,7 @@ def test_programs_stay_in_their_domains_and_say_what_they_do(program):
     assert repr(again) == repr(program) and np.array_equal(again(*leaves).detach().numpy(), y.detach().numpy())
 
 
+@pytest.mark.sweep
 @given(programs(3, inputs=[(), ()], ops=["sin", "mul", "add", "log", "div"]))
 def test_programs_are_formulas(program):
     x, y = (float(v) for v in program.point.values())

@@ -74,7 +74,7 @@ def test_long_work_goes_out_in_chunks_by_the_number_of_workers():
     assert executor.sizes == [10] * 32
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("chunksize", [1, 4])
 @pytest.mark.parametrize("executor", ["none", "threads", "processes"])
 def test_an_error_names_its_point(executor, chunksize, pool):

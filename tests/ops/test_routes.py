@@ -92,7 +92,7 @@ SINGULAR = {  # with an infinite tangent that a product multiplies by 0
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", SINGULAR)
 def test_a_zero_of_a_matrix_times_an_infinite_tangent(name):
     assert not disagreements(SINGULAR[name], tensor([1.0, 4.0, 0.0]))

@@ -28,6 +28,7 @@ def orders(name, xs, count):
     return [y.detach().numpy() for y in found]
 
 
+@pytest.mark.sweep
 def test_digits_next_to_zeros():
     with mpmath.workdps(50):
         zeros = {("bessel_j", n): mpmath.besseljzero(n, 3) for n in (0, 1, 5)} | {("bessel_y", n): mpmath.besselyzero(n, 3) for n in (0, 1, 5)}
@@ -40,7 +41,7 @@ def test_digits_next_to_zeros():
                 assert abs(y - true) <= 8 * np.spacing(abs(float(true))), (name, order, x)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("letter, order", [("j", 0), ("j", 5), ("j", 2.75), ("y", 1)])
 @pytest.mark.parametrize("times", [0, 2])
 def test_large_arguments_have_all_digits(letter, order, times):
@@ -97,7 +98,7 @@ def test_orders_may_be_negative():
             assert call(numeric, np.float64(2.5), -order) == sign**order * call(numeric, np.float64(2.5), order)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv"])
 @pytest.mark.parametrize("order", [0.5, 2, -1, -0.75])
 def test_derivatives_of_real_orders_agree_with_scipy(name, order):
@@ -163,6 +164,7 @@ def test_derivatives_of_incomplete_integrals_have_all_digits(name):
             assert abs(y - true) <= 4 * np.spacing(abs(float(true))), (n, a, b)
 
 
+@pytest.mark.sweep
 def test_many_digits_agree_with_mpmath_and_its_differences():
     with context.workdps(30):
         for m in map(context.mpf, (-5.0, 0.01, 0.7)):
@@ -194,6 +196,7 @@ POINTS = [(1 + 2.0**-40, 0.3), (1.0001, 1e30), (1.01, 1e-30), (1.5, 1.0), (2.0, 
 ORDERS = [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2), (3, 0), (2, 1), (1, 2), (0, 3)]
 
 
+@pytest.mark.sweep
 def test_derivatives_have_all_digits():
     s, q = (tensor(x, requires_grad=True) for x in zip(*POINTS))
     found = {(0, 0): symgrad.special.zeta(s, q)}
@@ -247,6 +250,7 @@ def test_arguments_are_as_in_torch():
         symgrad.special.zeta(tensor([1j]), 2)
 
 
+@pytest.mark.sweep
 def test_partials_of_the_function_of_sympy():
     """Those of every order, of which the first is the function itself, are the derivatives that mpmath computes."""
     s, a = sympy.symbols("s a", positive=True)
@@ -262,6 +266,7 @@ def test_partials_of_the_function_of_sympy():
                 assert abs(mpmath.mpf(found.xreplace(at).evalf(50)._mpf_) / true - 1) < 1e-45, (n, j, k)
 
 
+@pytest.mark.sweep
 def test_gradients_have_formulas_that_can_be_differentiated():
     s, q = tensor(2.5, requires_grad=True, symbol="s"), tensor(0.7, requires_grad=True, symbol="q")
     symgrad.special.zeta(s * q, q).backward()

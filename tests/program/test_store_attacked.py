@@ -146,6 +146,7 @@ def test_a_lock_that_is_no_file_does_not_hang(objects: Path) -> None:
         assert run() == [0.0, 2.0, 4.0]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("change", ["swapped", "overwritten"])
 def test_an_object_is_that_of_its_key(objects: Path, change: str) -> None:
     run(2.0)
@@ -167,6 +168,7 @@ long run(char **frame, char **objects) { return 0; }
 """
 
 
+@pytest.mark.sweep
 def test_the_constructor_of_a_planted_object_does_not_run(objects: Path, tmp_path: Path) -> None:
     run()
     [path] = objects.iterdir()

@@ -93,6 +93,7 @@ def test_functions_of_matrices_in_a_recorded_graph():
     assert str(matrix_expr(curved)) == "det(X) (sum(X⁻¹) X⁻¹ − X⁻¹𝟏 𝟏ᵀX⁻¹)ᵀ"
 
 
+@pytest.mark.sweep
 def test_values():
     A, B, x = named("A", 3, 2), named("B", 2, 2), named("x", 2)
     S = symgrad.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True, symbol="S")
@@ -182,6 +183,7 @@ def test_gradients_of_formulas():
         y.gradient("x").gradient("x").gradient("x")
 
 
+@pytest.mark.sweep
 def test_formulas_hold_at_other_sizes():
     for function, arrays, wrt in (
         (lambda X, w, y: (symgrad.softplus(X @ w) - y * (X @ w)).mean(), {"X": (6, 4), "w": (4,), "y": (6,)}, "w"),

@@ -302,6 +302,7 @@ def test_pickle(made):
     assert again is not f and again(symgrad.tensor([0.0, 2.0])).tolist() == f(symgrad.tensor([0.0, 2.0])).tolist()
 
 
+@pytest.mark.sweep
 def test_declared_again(made):
     made("again_op", x**2, check=False)
     f = made("again_op", x**3, check=False)
@@ -346,6 +347,7 @@ def test_odd_symbols_are_renamed(made):
     assert "import" not in f.code
 
 
+@pytest.mark.sweep
 def test_creation_measures_few_forms(monkeypatch):
     """What takes the time of a creation: code for each different form, and values with many digits at the points where the forms are measured."""
     import symgrad.symbolic.forms as forms

@@ -151,6 +151,7 @@ def test_conditions_that_are_known_are_written(yes, no):
         assert [compiled(source)["f"](at), run(to_python(formula, name="f"))(np.float64(at))] == pytest.approx([expected] * 2, rel=1e-15)
 
 
+@pytest.mark.sweep
 @settings(max_examples=25)
 @given(trees(3), POINTS, POINTS)
 def test_random_compositions_are_written(tree, x, y):

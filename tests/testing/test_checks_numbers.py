@@ -49,6 +49,7 @@ def test_an_opaque_op_is_compared_with_differences():
     assert verdicts(Third) == {"differences"}
 
 
+@pytest.mark.sweep
 def test_rules_that_lose_digits(declare):
     op = declare(lambda xp, x: xp.exp(x) - 1, lambda xp, y, x: xp.exp(x))
     assert verdicts(op, ("value", "digits", "pullback"), domain=(-1, 1)) == {"value", "digits"}
@@ -101,6 +102,7 @@ def test_small_types_are_measured_by_their_own_last_place(declare):
         CHECKS["dtypes"].body(attack, attack.examples("low")[0])
 
 
+@pytest.mark.sweep
 def test_a_rule_that_is_refuted(declare):
     op = declare(lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) + x / 1024)
     profile = QUICK._replace(seconds=5.0)

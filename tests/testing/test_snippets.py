@@ -71,6 +71,7 @@ def test_objects_that_cannot_be_imported_are_named():
         exec(compile(found.snippet, "snippet", "exec"), names)
 
 
+@pytest.mark.sweep
 def test_cotangent_and_tangents_stand_in_it_only_where_they_are_not_ones():
     assert "cotangent" not in failure_of(check_pullback, (sine, slope_below), formula="sin(x)").snippet
     g, t = np.array([0.5, -0.0]), np.array([3.0, 1.0])
