@@ -58,6 +58,7 @@ def test_digits_where_naive_formulas_lose_them(function, true, x, order):
         assert ulps(derivative(function, x, order) - expected, expected) <= (8, 8, 64, 512)[order]
 
 
+@pytest.mark.sweep
 def test_derivatives_of_sinc_at_zero():
     found = [derivative(symgrad.sinc, 0.0, n) for n in range(7)]
     expected = [0.0 if n % 2 else (-1) ** (n // 2) * math.pi**n / (n + 1) for n in range(7)]

@@ -132,6 +132,7 @@ def test_a_wrong_backward_of_a_function():
     assert report.verdict == "outside" and report.interval == (-1, 1)
 
 
+@pytest.mark.sweep
 def test_a_recorded_graph():
     x = symgrad.tensor([0.0, 1.0], requires_grad=True)
     report = kinks(identity(x).sum())

@@ -118,6 +118,7 @@ def test_the_regions(reports):
     assert "small" in lost_regions(reports["sinc"], 3) and not lost_regions(reports["sinc"], 0)
 
 
+@pytest.mark.sweep
 def test_a_loss_has_its_operands_its_line_and_its_reason(reports):
     loss = next(x for x in reports["roots"].losses if x.op == "sub")
     assert loss.formula == "a - b" and loss.reason.startswith("cancellation")
@@ -158,6 +159,7 @@ def test_other_dtypes(dtype):
     assert error_by_mpmath(mpmath.expm1, worst, kind)[0] == pytest.approx(worst.ulp, rel=1e-6)
 
 
+@pytest.mark.sweep
 def test_zeros_and_poles_get_regions():
     report = accuracy(lambda x: (x - 3) / (x**2 - 7), (1.0, 10.0), points=8, order=0)
     names = {s.region for s in report.samples}
@@ -210,6 +212,7 @@ class TestFormulas:
         report = accuracy(abs, formula=sympy.Abs(sympy.Symbol("x")), points=8, order=1)
         assert report.ok and report.of_order(1).ulp == 0
 
+    @pytest.mark.sweep
     def test_as_text_and_as_a_function(self):
         for formula in ("expm1(x)", symgrad.expm1):
             report = accuracy(lambda x: x.exp() - 1, (1e-9, 1.0), formula=formula, points=8, order=0)
@@ -257,6 +260,7 @@ def test_a_function_that_raises_somewhere():
     assert report.outside and any("half raises OverflowError at x = -" in note and "too far" in note for note in report.notes)
 
 
+@pytest.mark.sweep
 def test_domains():
     for domain in ((1.0, 2.0), [(1.0, 1.5), (1.5, 2.0)], sympy.Interval(1, 2), {"x": (1, 2)}):
         report = accuracy("log", domain, points=4, order=0)

@@ -104,6 +104,7 @@ class TestReport:
         assert repr(report.of_order(0).point[0]) in text
         assert repr(report) == f"<AccuracyReport naive: {report.summary}>"
 
+    @pytest.mark.sweep
     def test_data(self, report):
         data = json.loads(json.dumps(report.to_dict(), allow_nan=False))
         assert data["schema"] == 1 and data["points"] == report.points and data["better"][0]["better"] == "softplus(x)"

@@ -92,10 +92,9 @@ def f_all(found):
     return [t.detach().numpy() for t in (found if isinstance(found, tuple) else (found,))]
 
 
-@settings(max_examples=max(10, settings.default.max_examples // 2))
-@given(programs(st.integers(1, 5)))
-def test_random_programs(program):
-    check(program)
+@pytest.mark.parametrize("examples", [5, pytest.param(settings.default.max_examples, marks=pytest.mark.sweep)])
+def test_random_programs(examples):
+    settings(max_examples=examples)(given(programs(st.integers(1, 5)))(check))()
 
 
 @pytest.mark.sweep

@@ -235,6 +235,7 @@ def test_captured_tensors_that_depend_on_each_other():
     assert float(second) == pytest.approx(float(curvature.subs(at)), rel=1e-13)
 
 
+@pytest.mark.sweep
 def test_a_layer_defined_by_its_fixed_point():
     symgrad.manual_seed(0)
     inner, rng = nn.Linear(3, 3), np.random.default_rng(0)

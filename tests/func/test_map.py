@@ -142,7 +142,7 @@ def test_an_interrupt_while_calls_are_given_out_comes_when_all_are():
     assert len(begun) == 20 and len(cancelled) > 10 and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sweep
 @pytest.mark.parametrize("fn", [mapped.hessian_at, mapped.compiled, symgrad.func.hessian(mapped.energy), symgrad.func.hessian(mapped.compiled),
                                 mapped.gentle, symgrad.sin, mapped.module(), symgrad.compile(mapped.energy),
                                 symgrad.func.vmap(symgrad.func.grad(mapped.gentle)), mapped.clipped])

@@ -400,7 +400,7 @@ def test_derivatives_of_powers_of_squares_of_complex_lengths_are_real(square):
         assert found.dtype is symgrad.float64 and not found.any()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("power", [1 + 1 / 6, 1.49995, "root"])
 @pytest.mark.parametrize("squares", SUMS)
 def test_mixed_third_derivatives_above_the_power_of_sums_of_squares_are_not_finite(squares, power):

@@ -69,6 +69,7 @@ def test_large_arguments_have_all_digits(letter, order, times):
                 assert ULP.error(float(word.digits(mpmath.mp, mpmath.mpf(x), order, times)), true) <= 0.5, x
 
 
+@pytest.mark.sweep
 def test_ends_of_the_line():
     assert symgrad.bessel_j0(tensor([np.inf, -np.inf])).tolist() == [0.0, 0.0] and symgrad.bessel_y0(tensor(np.inf)).item() == 0.0
     assert np.isnan(symgrad.bessel_j1(tensor([1.0, 30.0, np.nan])).numpy()).tolist() == [False, False, True]
@@ -124,7 +125,7 @@ def test_complex_numbers_are_refused():
         symgrad.bessel_j0(tensor([1j]))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("order", [0.5, -1.25])
 @pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv"])
 def test_orders_that_are_not_whole_have_all_digits(name, order):
@@ -145,6 +146,7 @@ PARAMETERS = [-1e100, -1e20, -3.0, -1.0, -1e-9, -1e-300, 0.0, 1e-300, 1e-9, 0.3,
 ANGLES = [1e-200, 1e-9, -0.3, 1.5, np.pi / 2, np.nextafter(np.pi / 2, 2), 3.1, -4.0, 47.3]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["ellipk", "ellipe", "ellipkm1"])
 def test_derivatives_of_complete_integrals_have_all_digits(name):
     at = [1e-300, 1e-20, 0.3, 1.0, 1 + 1e-9, 7.0, 1e30] if name == "ellipkm1" else PARAMETERS

@@ -334,6 +334,7 @@ def test_arrays_are_visited_in_the_order_of_memory() -> None:
     run_both(program, inputs)
 
 
+@pytest.mark.sweep
 def test_values_are_computed_in_the_loop_of_their_first_reader() -> None:
     rng = np.random.default_rng(6)
     inputs = [rng.integers(-9, 9, size=shape).astype(float) for shape in ((1000,), (1000, 20), (20,))]
@@ -380,7 +381,7 @@ def test_every_word_that_moves_combines_or_reduces(dtype: Any) -> None:
         np.testing.assert_allclose(a, b, 100 * eps, 20 * eps * max(1, np.max(np.abs(b), initial=0)), err_msg=name)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("count", [9, 150])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_arrays_of_many_pieces(count: int, dtype: Any) -> None:

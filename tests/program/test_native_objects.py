@@ -48,6 +48,7 @@ def test_an_object_is_found_again(objects: Path, monkeypatch: pytest.MonkeyPatch
         native(small(3.0))
 
 
+@pytest.mark.sweep
 @needs_compiler
 def test_no_text_is_written_for_an_object_on_disk(objects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def weighted(weights: np.ndarray) -> Program:
@@ -138,7 +139,7 @@ def test_an_object_is_unloaded_with_its_program() -> None:
     assert not loaded()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @needs_compiler
 @pytest.mark.parametrize("damage", ("truncated", "changed", "empty"))
 def test_a_damaged_object_is_compiled_again(objects: Path, damage: str) -> None:

@@ -195,6 +195,7 @@ def test_what_killed_processes_left_counts_and_is_removed(objects: Path, monkeyp
         assert kept.exists() and (objects / "busy.lock").exists()
 
 
+@pytest.mark.sweep
 def test_the_limit_counts_all_files(objects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(2.0)
     [first] = objects.iterdir()
@@ -257,7 +258,7 @@ def test_numpy_serves_where_the_compiler_is_broken(tmp_path: Path, monkeypatch: 
     assert len(caught) == 1 and not (objects.exists() and list(objects.iterdir()))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("command", ["no-such-compiler", "/usr", "no-such-compiler; echo"])
 def test_another_compiler_is_used_where_cc_names_none(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setenv("CC", command)

@@ -68,6 +68,7 @@ def test_an_op_from_a_long_text_is_refused(text):
         op_from_sympy("hostile_long", text)
 
 
+@pytest.mark.sweep
 def test_the_constants_in_text_stay_exact():
     assert parse_formula("x**pi + e")[0] == sympy.Symbol("x", real=True) ** sympy.pi + sympy.E
     assert parse_formula("3.141592653589793*x")[0].coeff(sympy.Symbol("x", real=True)) == sympy.Rational(*(3.141592653589793).as_integer_ratio())

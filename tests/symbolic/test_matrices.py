@@ -81,6 +81,7 @@ def test_the_gradient_of_log_softmax_has_a_compact_form_where_it_is_derived():
         matrix_expr(autograd.grad(y, x, create_graph=True)[0])
 
 
+@pytest.mark.sweep
 def test_functions_of_matrices_in_a_recorded_graph():
     X = named("X", 3, 3) + 0
     X = symgrad.tensor(X.detach().numpy() + 2 * np.eye(3), requires_grad=True, symbol="X")
@@ -149,6 +150,7 @@ def test_a_formula_as_text_source_numbers_and_elements():
         f.sympy({"k": 2})
 
 
+@pytest.mark.sweep
 def test_latex():
     for text, function, arrays in (
         (r"\operatorname{diag}\left(\sigma\left(x\right) \circ \left(1 - \sigma\left(x\right)\right)\right)", symgrad.sigmoid, {"x": "n"}),

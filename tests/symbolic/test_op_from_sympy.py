@@ -248,6 +248,7 @@ def test_kinks_follow_the_conventions(made):
     assert func.grad(c)(symgrad.tensor(-2.0)).item() == 1.0 and c(symgrad.tensor([-2.0, math.e])).tolist() == [-3.0, 1.0]
 
 
+@pytest.mark.sweep
 def test_derivative_functions(made):
     f = made("derived_op", x**3 * y**2)
     assert f.derivative(2, 1)(symgrad.tensor(2.0), symgrad.tensor(5.0)).item() == 6 * 2 * 2 * 5
@@ -338,6 +339,7 @@ def test_refused(error, message, call):
     assert set(REGISTRY) == before
 
 
+@pytest.mark.sweep
 def test_odd_symbols_are_renamed(made):
     odd = [Symbol("__import__('os')", real=True), Symbol("lambda", real=True), Symbol("exp", real=True), Symbol("a b", real=True)]
     f = made("odd_op", odd[0] * odd[1] + exp(odd[2]) * odd[3], odd)

@@ -34,6 +34,7 @@ def test_a_pushforward_that_is_not_the_pullbacks(wrong, seed):
         check_adjoint(cube, pullback=slope, pushforward=WRONG_TANGENTS[wrong], seed=seed, shrink=False)
 
 
+@pytest.mark.sweep
 def test_an_op_on_arrays_whose_pushforward_omits_an_element():
     with pytest.raises(CheckFailure, match="⟨g, jvp"):
         check_adjoint(np.sum, pullback=lambda g, x: np.full(x.shape, g), pushforward=lambda ts, x: ts[0].ravel()[1:].sum(), shapes=((2, 3),))

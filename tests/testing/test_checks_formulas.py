@@ -77,6 +77,7 @@ def test_a_pushforward_that_takes_its_arguments_or_its_tangents_for_constants(na
         assert failure_of(check_mixed, wrong).wrong.what == "the pushforward, pulled back, is not the second derivative"
 
 
+@pytest.mark.sweep
 def test_which_ops_are_checked():
     assert check_mixed(REGISTRY["exp"], order=1).reason == "it has no second derivative"
     assert check_mixed(REGISTRY["norm"]).verdict == check_mixed(symgrad.norm).verdict == "passed"  # made of others: as its public function

@@ -63,6 +63,7 @@ def test_the_gradient_at_a_kink_lies_between(declare, slope, found):
     assert ("special" in verdicts(op, ("special",))) == found
 
 
+@pytest.mark.sweep
 def test_the_tangent_at_a_kink_is_finite_where_the_gradient_is(declare):
     def pushed(sign):
         return lambda xp, tangents, y, args: sign(tangents[0], xp.sign(args[0]))
@@ -196,6 +197,7 @@ def test_the_bound_of_differences_includes_digits_that_the_function_lost(name):
         check_differences(Off, order=1, inputs=[np.array(points[-1])])
 
 
+@pytest.mark.sweep
 def test_differences_pass_over_ties_where_slopes_do_not_add_up():
     """The middle of three equal numbers has the same slope to both sides along every direction, and no derivative."""
     def middle(x):

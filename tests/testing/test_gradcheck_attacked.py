@@ -98,6 +98,7 @@ def test_a_derivative_with_wrong_digits(name):
     assert said.endswith("give a\nlarger atol or rtol, or `attack=False`.")
 
 
+@pytest.mark.sweep
 def test_larger_tolerances_of_the_user_are_kept():
     rough = function(saved(lambda x: x.sin()), ours(lambda x: x.cos() * 1.0005))
     message(rough, leaf([0.5]))
@@ -323,6 +324,7 @@ def test_a_function_that_breaks_off_leaves_the_inputs_as_they_were():
     assert x.tolist() == [1.0, 2.0]
 
 
+@pytest.mark.sweep
 def test_equal_seeds_have_equal_points():
     seen = []
     f = lambda x: (seen.append(x.tolist()), x * x)[1]

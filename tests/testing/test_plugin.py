@@ -59,6 +59,7 @@ def test_one_check_is_run_by_its_id(pytester, run):
     run("-m", "not symgrad", "--strict-markers").assert_outcomes(deselected=len(CHECKS))
 
 
+@pytest.mark.sweep
 def test_an_imported_op_is_tested_once(pytester, run, module):
     name = module(MARKED)
     pytester.makepyfile(test_ops=f"from {name} import ricker\nagain = ricker\nimport {name}")
@@ -66,6 +67,7 @@ def test_an_imported_op_is_tested_once(pytester, run, module):
     assert sorted(ids(result)) == ["test_ops.py::ricker[linearity]", "test_ops.py::ricker[value]"]
 
 
+@pytest.mark.sweep
 def test_a_class_is_tested_by_its_apply(pytester, run):
     pytester.makepyfile(test_ops="""
         import symgrad
@@ -153,7 +155,7 @@ def test_the_checks_of_an_op_share_one_attack(pytester, run, monkeypatch):
     assert len(made) == 1
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("claims, said", [
     ("domain={'y': 'real'}", "domain names y, but the arguments are x"),
     ("formula='x*exp(-x'", "expected ',' or ')', but the text ends"),

@@ -32,6 +32,7 @@ from tests.support.failing import (  # noqa: F401  one is a fixture
 
 # The simplest input
 
+@pytest.mark.sweep
 def test_an_element_of_a_long_vector_becomes_a_number():
     x = np.linspace(-2.7, 9.3, 100)
     attack = Attack((sine, slope_below), formula="sin(x)")

@@ -42,7 +42,7 @@ SNIPPETS = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_the_snippet_runs_as_printed_and_fails_in_the_same_way(name):
     check, op, claims = SNIPPETS[name]

@@ -47,6 +47,7 @@ def simplest(strategy, condition=lambda drawn: True):
 # Axes, permutations, indices
 
 
+@pytest.mark.sweep
 @given(st.data(), st.integers(0, 4))
 def test_axes_are_valid_and_differ(data, ndim):
     assert ndim == 0 or data.draw(axes(ndim, several=False, negative=False)) in range(ndim)
@@ -187,6 +188,7 @@ def test_structures_hold(data, dtype):
     assert np.array_equal(lower, np.tril(lower)) and np.diag(lower).all() and np.array_equal(upper, np.triu(upper)) and (np.diag(upper) == 1).all()
 
 
+@pytest.mark.sweep
 @given(st.data(), st.sampled_from([1, -1]))
 def test_determinants_of_orthogonal_matrices(data, determinant):
     assert np.linalg.det(data.draw(orthogonal(st.integers(1, 4), determinant=determinant))) == pytest.approx(determinant)
@@ -215,6 +217,7 @@ def test_condition_numbers_are_as_promised(data, condition):
         assert abs(max(values) / min(values) / condition - 1) < 8 * len(drawn) * condition**2 * EPSILON * (condition == 3.5) + mpmath.mpf(10) ** -20
 
 
+@pytest.mark.sweep
 @given(st.data(), st.booleans())
 def test_repeated_values_are_exactly_repeated(data, plain):
     """A - λ, or A Aᵀ - σ², has a rank that is lower by two, in fractions."""

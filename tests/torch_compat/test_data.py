@@ -260,6 +260,7 @@ def test_start_methods(method):
     assert [numbers.tolist() for numbers, _ in batches] == [[0, 1], [2, 3], [4]]
 
 
+@pytest.mark.sweep
 def test_iterable_datasets_of_different_lengths():
     assert list(DataLoader(Numbers(), batch_size=None, num_workers=3)) == [0, 10, 20, 11, 21, 22]
 
