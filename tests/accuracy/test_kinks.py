@@ -56,6 +56,7 @@ def test_an_undecided_verdict_has_a_reason(name, reason, inputs, function):
     assert report.verdict == "undecided" and reason in report.reason and report.inside is None
 
 
+@pytest.mark.sweep
 def test_a_norm_at_zero_is_inside_and_its_gradients_are_incomplete():
     for function, inputs in ((symgrad.norm, ([0.0, 0.0, 0.0],)), (symgrad.hypot, (0.0, 0.0)), (symgrad.std, ([1.0, 1.0],))):
         report = kinks(function, inputs=inputs)
@@ -131,6 +132,7 @@ def test_a_wrong_backward_of_a_function():
     assert report.verdict == "outside" and report.interval == (-1, 1)
 
 
+@pytest.mark.sweep
 def test_a_recorded_graph():
     x = symgrad.tensor([0.0, 1.0], requires_grad=True)
     report = kinks(identity(x).sum())
@@ -173,6 +175,7 @@ def test_a_large_graph_is_listed_only():
     assert any("no more than 200 kinks are listed" in text for text in report.notes)
 
 
+@pytest.mark.sweep
 def test_more_kinks_than_the_search_visits():
     report = kinks(lambda x: abs(x).sum() + 3 * identity(x.sum()), inputs=(np.zeros(14),))
     assert report.verdict == "undecided" and "more than 12 different kinks" in report.reason

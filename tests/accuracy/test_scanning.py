@@ -90,7 +90,7 @@ def test_the_worst_errors_are_those_of_an_independent_computation(reports, name)
         assert value == worst.truth
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", LOSSES)
 def test_the_operation_and_the_form(reports, name):
     report, ops, form = reports[name], LOSSES[name][3], LOSSES[name][4]
@@ -105,6 +105,7 @@ def lost_regions(report, order):
     return {w.region for w in report.lost() if w.order == order}
 
 
+@pytest.mark.sweep
 def test_the_regions(reports):
     assert lost_regions(reports["softplus"], 0) == {"ordinary, negative", "large, negative", "large, positive", "just above -60", "just below 800"}
     assert {"large, positive", "large, negative"} <= lost_regions(reports["tanh"], 0)
@@ -116,6 +117,7 @@ def test_the_regions(reports):
     assert "small" in lost_regions(reports["sinc"], 3) and not lost_regions(reports["sinc"], 0)
 
 
+@pytest.mark.sweep
 def test_a_loss_has_its_operands_its_line_and_its_reason(reports):
     loss = next(x for x in reports["roots"].losses if x.op == "sub")
     assert loss.formula == "a - b" and loss.reason.startswith("cancellation")
@@ -132,6 +134,7 @@ def test_a_loss_of_the_backward_pass_names_the_node_it_comes_from(reports):
     assert "return log(1 + x.exp())" in backward[0].line
 
 
+@pytest.mark.sweep
 def test_roots_are_suggested_for_points_where_they_are_real():
     report = accuracy(root, points=8, order=1)
     assert report.outside > 0
@@ -144,7 +147,7 @@ def test_a_suggestion_is_measured_and_not_made_where_it_is_no_better():
     assert report.ok and not report.better and not report.losses
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["float32", "float16", symgrad.float32, np.float32])
 def test_other_dtypes(dtype):
     report = accuracy(lambda x: x.exp() - 1, (-1.0, 1.0), order=1, points=16, dtype=dtype)
@@ -155,6 +158,7 @@ def test_other_dtypes(dtype):
     assert error_by_mpmath(mpmath.expm1, worst, kind)[0] == pytest.approx(worst.ulp, rel=1e-6)
 
 
+@pytest.mark.sweep
 def test_zeros_and_poles_get_regions():
     report = accuracy(lambda x: (x - 3) / (x**2 - 7), (1.0, 10.0), points=8, order=0)
     names = {s.region for s in report.samples}
@@ -164,6 +168,7 @@ def test_zeros_and_poles_get_regions():
     assert worst.verdict == "ill-conditioned" and worst.point[0] == pytest.approx(math.sqrt(7), rel=1e-3)
 
 
+@pytest.mark.sweep
 def test_the_errors_are_drawn_evenly_and_refined_around_the_worst():
     report = accuracy(lambda x: x.exp() - 1, (-1.0, 1.0), order=0, points=16)
     sample = next(s for s in report.samples if s.region == "small, positive")
@@ -172,6 +177,7 @@ def test_the_errors_are_drawn_evenly_and_refined_around_the_worst():
     assert 0.0 < report.above[0][10**6] < report.above[0][1] < 1.0
 
 
+@pytest.mark.sweep
 def test_a_function_with_branches_is_called_point_by_point():
     def branchy(x):
         if x > 1:
@@ -194,6 +200,7 @@ def test_reference_values_below_every_float_are_not_lost_digits():
 
 
 class TestFormulas:
+    @pytest.mark.sweep
     def test_of_sympy(self):
         x = sympy.Symbol("x")
         report = accuracy(naive_softplus, (-40.0, 5.0), formula=sympy.log(1 + sympy.exp(x)), points=8, order=1)
@@ -205,6 +212,7 @@ class TestFormulas:
         report = accuracy(abs, formula=sympy.Abs(sympy.Symbol("x")), points=8, order=1)
         assert report.ok and report.of_order(1).ulp == 0
 
+    @pytest.mark.sweep
     def test_as_text_and_as_a_function(self):
         for formula in ("expm1(x)", symgrad.expm1):
             report = accuracy(lambda x: x.exp() - 1, (1e-9, 1.0), formula=formula, points=8, order=0)
@@ -214,10 +222,12 @@ class TestFormulas:
         report = accuracy(lambda x: x.sin(), (0.5, 1.0), formula="sin(x) + x**30 / 10**12", points=8, order=0)
         assert not report.ok
 
+    @pytest.mark.sweep
     def test_for_a_function_of_plain_floats(self):
         report = accuracy(lambda x: math.exp(x) - 1, (-1.0, 1.0), formula="expm1(x)", points=8)
         assert report.order == 0 and report.of_order(0).verdict == "digits are lost" and any("only values" in n for n in report.notes)
 
+    @pytest.mark.sweep
     def test_for_a_pair_with_its_gradient(self):
         pair = math.tanh, lambda x: 1 - math.tanh(x) ** 2
         report = accuracy(pair, (0.0, 30.0), formula="tanh(x)", points=8)
@@ -250,6 +260,7 @@ def test_a_function_that_raises_somewhere():
     assert report.outside and any("half raises OverflowError at x = -" in note and "too far" in note for note in report.notes)
 
 
+@pytest.mark.sweep
 def test_domains():
     for domain in ((1.0, 2.0), [(1.0, 1.5), (1.5, 2.0)], sympy.Interval(1, 2), {"x": (1, 2)}):
         report = accuracy("log", domain, points=4, order=0)
@@ -260,6 +271,7 @@ def test_domains():
     assert not any(s.region == "zero" for s in report.samples)
 
 
+@pytest.mark.sweep
 def test_several_arguments():
     report = accuracy(lambda a, b: a / b, {"a": (1.0, 2.0), "b": (-4.0, -2.0)}, points=8, order=2)
     assert report.names == ["a", "b"] and report.ok

@@ -35,7 +35,7 @@ def test_well_made_ops_keep_their_digits_over_all_floats(name):
     assert report.ok
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["mul", "div", "hypot", "maximum"])
 def test_ops_of_two_arguments(name):
     report = accuracy(name, points=1, order=1)
@@ -71,6 +71,7 @@ class TestFloats:
         assert floats.ulps(values, truth).tolist() == pytest.approx([0.0, 2.0, 0.0, np.inf, 0.0, 1.0, np.inf], abs=1e-15)
 
 
+@pytest.mark.sweep
 def test_a_loss_inside_one_operation_is_its_own():
     report = accuracy("sinc", (1.885, 1.9), points=8, order=2)
     worst = report.of_order(2)
@@ -94,6 +95,7 @@ def report():
 
 
 class TestReport:
+    @pytest.mark.sweep
     def test_text(self, report):
         text = str(report)
         assert text.startswith("naive: digits are lost in ") and f"{report.points:,} points (float64)" in text
@@ -102,6 +104,7 @@ class TestReport:
         assert repr(report.of_order(0).point[0]) in text
         assert repr(report) == f"<AccuracyReport naive: {report.summary}>"
 
+    @pytest.mark.sweep
     def test_data(self, report):
         data = json.loads(json.dumps(report.to_dict(), allow_nan=False))
         assert data["schema"] == 1 and data["points"] == report.points and data["better"][0]["better"] == "softplus(x)"
@@ -135,6 +138,7 @@ IDENTITIES = {"conj", "real", "resolve_conj", "tile"}
 """Of real numbers, and without a number of repetitions, these return their argument itself."""
 
 
+@pytest.mark.sweep
 def test_every_op_that_works_element_by_element_is_scanned():
     x, y = np.array([[0.25, 0.5, 0.75], [0.125, 0.375, 0.625]]), np.array([[0.5, 0.25, 0.5], [0.75, 0.125, 0.25]])
     covered = {op.name for op, _ in CALLS}

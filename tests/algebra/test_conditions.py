@@ -101,7 +101,7 @@ def test_identical_compares_where_a_condition_holds(condition):
 ONE_SIDED = [Eq(x**3 + x, 3), (x > 1000) & Eq(Mod(x, 64), 5), Abs(exp(x) - x**3 * sympy.cos(x) - 500) < Rational(1, 10**14)]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("condition", ONE_SIDED, ids=str)
 def test_identical_does_not_verify_an_unvisited_piece(condition):
     found = symgrad.identical(when(condition), x)
@@ -137,6 +137,7 @@ def test_constants_of_called_functions_and_their_products():
     assert {100.0, 3.0} <= set(constants_of_code(calls)) and 300.0 in combined_numbers(constants_of_code(calls))
 
 
+@pytest.mark.sweep
 def test_the_source_of_rules_without_a_module_is_read():
     spaces = {"symgrad": symgrad}
     exec(compile("f = lambda x: symgrad.where(x == 7.25, x, 0.0)", "<text>", "exec"), spaces)

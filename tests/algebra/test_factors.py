@@ -171,6 +171,7 @@ def test_random_programs(seed):
     held(hessian_factors(f)(x), whole(f, 0, x))
 
 
+@pytest.mark.sweep
 def test_random_programs_have_all_kinds_of_factors():
     x = symgrad.tensor(np.random.default_rng(0).normal(size=6))
     assert {hessian_factors(program(seed))(x).report.form for seed in range(120)} >= {"X' D X", "J' S J", "sparse", "zero"}

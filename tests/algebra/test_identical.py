@@ -62,7 +62,7 @@ def verdict_of(case):
     return ANSWERS[id(case)]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", fields(TRUE))
 def test_true_identities_are_proved_or_verified(cases):
     for case in cases:
@@ -83,7 +83,7 @@ def test_identities_of_elementary_functions_are_proved_in_the_default_time():
     assert len(weaker) <= 0.1 * len(cases), weaker
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", fields(FALSE))
 def test_false_identities_are_refuted(cases):
     for case in cases:
@@ -145,6 +145,7 @@ def test_changed_expressions_are_always_refuted(e, rewriting, spoiled):
     assert abs(exact[1] - found.values[1]) <= abs(exact[1]) * Rational(1, 10**40) + Rational(1, 10**60)
 
 
+@pytest.mark.sweep
 @given(EXPRESSIONS, st.randoms(use_true_random=False))
 def test_the_error_of_a_value_is_never_larger_than_measured(e, rng):
     symbols = [x, y]
@@ -190,7 +191,7 @@ def test_a_wrong_symbolic_zero_is_refuted_numerically(monkeypatch):
     assert identical(exp(x), exp(x) + Piecewise((1, x < -1), (0, True))).verdict == "refuted"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("e", [
     sympy.sign(sqrt((x**2 - 2) ** 2 + 1) - 1), sympy.sign(1 + sin(x)), sympy.sign(2 + sin(x) - cos(2 * x)),
     sympy.Heaviside(1 + cos(sqrt(2) * x), 0),

@@ -113,7 +113,7 @@ def test_conventions_are_those_of_sympy():
         assert value == int(binomial(row, column))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("pair", [tuple(map(eval, pair)) for pair in lines("hard_identities")], ids=str)
 def test_true_identities_at_which_mpmath_has_wrong_digits(pair):
     found = identical(*pair)
@@ -121,6 +121,7 @@ def test_true_identities_at_which_mpmath_has_wrong_digits(pair):
     assert identical(pair[0], pair[1] + Rational(1, 10**30)).verdict == "refuted"
 
 
+@pytest.mark.sweep
 def test_a_wrong_value_of_mpmath_refutes_nothing_and_proves_nothing():
     at = Rational(-765, 2)
     direct = sum((at + i) ** -2 for i in range(400)) + zeta(2, at + 400)
@@ -131,7 +132,7 @@ def test_a_wrong_value_of_mpmath_refutes_nothing_and_proves_nothing():
 # ---------------------------------------------------------------------- integers
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("pair", [tuple(map(eval, pair)) for pair in lines("integer_identities")], ids=str)
 def test_sums_and_functions_of_integers_are_compared_at_integers(pair):
     found = identical(*pair)

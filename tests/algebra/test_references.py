@@ -91,11 +91,13 @@ def test_long_steps_do_not_hide_the_steps_of_a_function(name, point):
     assert found is None or found == 0
 
 
+@pytest.mark.sweep
 def test_a_periodic_remainder_is_not_a_polynomial():
     points = Attack(REGISTRY["remainder"]).truth.quotients
     assert points.derivative((1, 0), [(1e100, 1e-8)]) == [1] and points.derivative((0, 2), [(-2.59265421, 1e-20)]) == [0]
 
 
+@pytest.mark.sweep
 def test_a_remainder_is_linear_between_its_steps_however_large_the_quotient_is():
     points = Attack(REGISTRY["remainder"]).truth.quotients
     assert points.derivative((0, 3), [(1e100, 1.2e7)]) == [0] and points.derivative((0, 2), [(1e60, 11.0)]) == [0]

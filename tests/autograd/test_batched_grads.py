@@ -65,7 +65,7 @@ def is_batched(t):
     return "Batched" in repr(t)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("what", ["right", "numpy", "wrong in a batch"])
 def test_batches_of_cotangents_and_tangents(what, monkeypatch):
     monkeypatch.setitem(globals(), "WHAT", what)

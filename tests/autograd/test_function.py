@@ -175,6 +175,7 @@ def test_a_backward_that_writes_in_place_is_verified():
     assert symgrad.check(lambda x: (Relu.apply(x) * x).sum(), [2.0, -1.0], points=3).ok
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_wrong_function_is_refuted_by_name(inside):
     def backward(ctx, g):

@@ -145,6 +145,7 @@ def test_points_that_need_too_many_digits_are_left_out():
     assert report.ok and report.points.singular and any("too many digits" in note for note in report.notes), report
 
 
+@pytest.mark.sweep
 def test_float32_is_measured_in_its_own_units():
     report = symgrad.check(lambda x: x.sin() * x, np.float32(0.7))
     assert report.ok and all(e.within for e in report.errors)
@@ -157,6 +158,7 @@ def test_an_inaccurate_formula_is_a_loss_of_accuracy_and_not_refuted():
     assert any("loses accuracy at order 0" in note for note in report.notes)
 
 
+@pytest.mark.sweep
 def test_tails_of_accurate_rules_are_not_called_a_loss():
     for function, x in ((symgrad.tanh, 20.0), (symgrad.sigmoid, 40.0), (symgrad.expm1, -40.0)):
         report = symgrad.check(function, x, points=4)
@@ -251,6 +253,7 @@ def test_a_check_leaves_the_modes_and_the_precision_as_they_were():
     assert (precise.context.dps, mpmath.mp.dps) == before
 
 
+@pytest.mark.sweep
 def test_the_same_seed_gives_the_same_report():
     first, second = (symgrad.check(lambda x: x.sin().exp(), 0.3, points=4, seed=7).to_dict() for _ in range(2))
     first.pop("seconds"), second.pop("seconds")

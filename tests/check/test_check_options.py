@@ -42,13 +42,13 @@ def test_an_accurate_function_stays_proved_and_the_report_has_its_digits():
         assert any("within 4 ULP times the condition" in note for note in report.notes)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("options", [{"atol": 1e-10}, {"rtol": 2.0}, {"range": (0.1, 1e3)}, {"ulp": 1e18}])
 def test_tolerances_and_the_range_excuse_lost_digits(options):
     assert check(haversine, 1.0, **options).verdict == "proved"
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("options", [{"atol": 1e-30}, {"rtol": 1e-9}, {"range": (1e-9, 1e3)}, {"ulp": 1000}])
 def test_tolerances_and_ranges_that_do_not_excuse_the_lost_digits(options):
     assert check(haversine, 1.0, **options).verdict == "imprecise"
@@ -66,6 +66,7 @@ def test_a_wrong_derivative_outside_the_range_is_not_reported_and_one_inside_is(
         assert report.verdict == "refuted" and 30 < abs(found.point["args0"]) <= ends[1], str(report)
 
 
+@pytest.mark.sweep
 def test_a_number_that_is_not_finite_is_reported_inside_the_range_only():
     def one(x):
         return symgrad.exp(x) * symgrad.exp(-x)
@@ -75,7 +76,7 @@ def test_a_number_that_is_not_finite_is_reported_inside_the_range_only():
     assert report.verdict == "imprecise" and np.isnan(report.counterexample.rule) and report.counterexample.truth == 1.0, str(report)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("options", [{"atol": 1e3}, {"rtol": 1e3}, {"ulp": 1e18}])
 def test_no_tolerance_excuses_a_formula_that_is_disproved(options):
     report = check(Beyond.apply, 1.0, **options)
@@ -126,7 +127,7 @@ def haversine(x=1.0):
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("options, code, verdict", [
     ("", 0, "proved"), ("--ulp 4", 0, "imprecise"), ("--ulp 4 --strict", 3, "imprecise"), ("--atol 1e-10 --strict", 0, "proved"),
     ("--range 0.1,1e3 --strict", 0, "proved"), ("--rtol 1e-9 --strict", 3, "imprecise")])

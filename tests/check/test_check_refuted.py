@@ -49,6 +49,7 @@ def test_a_derivative_that_is_wrong_only_at_the_second_order_is_refuted_there(mo
     assert "sin by itself has a wrong derivative of order 2" in report.reason
 
 
+@pytest.mark.sweep
 def test_the_counterexample_is_simple(declare):
     wrong = declare("wrong", *WRONG["wrong only below -1"])
     found = symgrad.check(lambda x, y, z: wrong(x) + y * z + z.sin(), 1.317, 2.718, -0.577).counterexample
@@ -133,6 +134,7 @@ def test_shrinking_keeps_a_refuting_point_and_ends():
     assert shrink_values(start, lambda v: False).tolist() == start.tolist()
 
 
+@pytest.mark.sweep
 def test_zero_is_decided_and_not_guessed():
     x, y = sympy.symbols("x y", real=True)
     for zero in (sympy.sin(x) ** 2 + sympy.cos(x) ** 2 - 1, sympy.exp(x + y) - sympy.exp(x) * sympy.exp(y), (x + 1) ** 2 - x**2 - 2 * x - 1,
@@ -178,6 +180,7 @@ def test_a_time_limit_waits_for_code_outside_the_algebra():
     assert calls
 
 
+@pytest.mark.sweep
 def test_the_load_of_the_machine_ends_no_algebra():
     """The time in which the process waits for a processor is not counted."""
     x = sympy.Symbol("x")

@@ -45,6 +45,7 @@ def test_a_report_is_text_json_markdown_html_and_rich(declare):
         assert repr(report) == f"<Report {report.function}: {report.verdict}>"
 
 
+@pytest.mark.sweep
 def test_the_notebook_forms_have_latex_and_escape_user_text():
     def f(x):
         return x.sin() / x
@@ -55,6 +56,7 @@ def test_the_notebook_forms_have_latex_and_escape_user_text():
     assert "<b>" not in report._repr_html_() and "<b>" not in report._repr_markdown_()
 
 
+@pytest.mark.sweep
 def test_progress_is_passed_to_a_function_and_shown_on_standard_error(capsys):
     told = []
     symgrad.check(lambda x: x**2, 1.0, points=3, progress=lambda what, done, total: told.append((what, done, total)))
@@ -95,6 +97,7 @@ def test_an_interrupt_ends_a_check_and_restores_the_state():
 
 # Ops of one's own
 
+@pytest.mark.sweep
 def test_an_op_may_be_declared_again_and_the_new_rule_counts(declare):
     wrong = declare("mine", lambda xp, x: x * x, lambda xp, y, x: x)
     assert symgrad.check(lambda x: wrong(x), 1.0).verdict == "refuted"
@@ -142,6 +145,7 @@ def test_a_declared_op_is_a_function_and_with_method_a_method(declare):
     assert symgrad.check(lambda x: swish(x), 0.4, order=3, points=4).ok
 
 
+@pytest.mark.sweep
 def test_formulas_are_made_short_by_steps_that_their_size_decides(monkeypatch):
     x, y = sympy.symbols("x y", real=True)
     table = {sympy.sinh(x) / sympy.cosh(x): sympy.tanh(x), 2 * x / (x + y) - 2 * x**2 / (x + y) ** 2: 2 * x * y / (x + y) ** 2,
@@ -154,6 +158,7 @@ def test_formulas_are_made_short_by_steps_that_their_size_decides(monkeypatch):
     assert sympy.count_ops(shortest_form(long)) < sympy.count_ops(long) and max(sizes, default=0) <= 30
 
 
+@pytest.mark.sweep
 def test_a_difference_of_formulas_has_the_constants_that_were_written(declare):
     x = sympy.Symbol("x", real=True)
     table = {(1.001 * x, x): 0.001 * x, (x * sympy.Rational(1.001), x): 0.001 * x, (x**2 * 0.1, sympy.S.Zero): 0.1 * x**2, (x / 3, x / 4): x / 12,

@@ -85,6 +85,7 @@ def test_a_file_may_import_its_neighbours_and_have_no_suffix(run, tmp_path):
     sys.modules.pop("neighbour_of_model")
 
 
+@pytest.mark.sweep
 def test_a_formula_as_latex_and_as_json(run):
     code, out, _ = run("derive x**2/y --latex")
     assert code == 0 and out.splitlines()[:2] == [r"f = \frac{x^{2}}{y}", r"\frac{\partial f}{\partial x} = \frac{2 x}{y}"] and "% proved" in out

@@ -71,6 +71,7 @@ def test_such_a_function_has_no_formula(name):
                         (A @ x).sum() * float(x.sum()), "x", A="n m", x="m")
 
 
+@pytest.mark.sweep
 def test_formulas_with_integers_hold_near_the_point_only():
     for function in (lambda v: int(v) * v, lambda v: [1.0, 2.0, 5.0][min(abs(int(v)), 2)] * v, lambda v: float(f"{v.item():.3f}") * v):
         report = symgrad.check(function, 1.3, points=8)
@@ -88,6 +89,7 @@ def test_an_if_on_a_plain_number_is_not_proved():
     assert symgrad.check(lambda v: v * v if v > 1 else v * 3, 1.3).verdict == "proved"
 
 
+@pytest.mark.sweep
 def test_numbers_that_are_only_read_do_not_change_the_verdict():
     seen = []
 

@@ -50,12 +50,14 @@ def test_digits_lost_in_a_tail_are_distinguished_from_a_wrong_derivative():
     assert report.counterexample.truth == pytest.approx(1 / math.cosh(x) ** 2, rel=1e-12)
 
 
+@pytest.mark.sweep
 def test_a_gradient_that_is_wrong_everywhere_is_called_wrong():
     report = check((np.sin, lambda x: np.cos(x) * (1 + 1e-7)), "sin(x)", order=1)
     assert report.verdict == "refuted" and "by a relative 1e-07: the derivative itself is wrong" in report.agreements[1].hint
     assert report.counterexample.point == {"x": 0.0} and f"{report.counterexample.value:.9f}" == "1.000000100"
 
 
+@pytest.mark.sweep
 def test_a_gradient_that_is_wrong_in_a_region_is_reported_with_the_region():
     report = check((np.sin, lambda x: np.where(x < -1, 0.5 * x, np.cos(x))), "sin(x)", order=1, points=40)
     hint = report.agreements[1].hint
@@ -63,6 +65,7 @@ def test_a_gradient_that_is_wrong_in_a_region_is_reported_with_the_region():
     assert report.counterexample.point["x"] < -1
 
 
+@pytest.mark.sweep
 def test_the_region_may_be_that_of_a_part_of_the_formula():
     def loss(x, y):
         return np.logaddexp(0, -x * y)
@@ -76,6 +79,7 @@ def test_the_region_may_be_that_of_a_part_of_the_formula():
     assert report.agreements[1].hint.startswith("digits are lost where ")  # though ordinary points are among them
 
 
+@pytest.mark.sweep
 def test_overflow_is_reported_where_the_reference_value_is_finite():
     report = check(lambda x: np.log(1 + np.exp(x)), "log(1 + exp(x))", order=1, framework="numpy", domain=(0, 1000))
     assert report.verdict == "imprecise" and report.counterexample.kind == "not finite" and report.counterexample.order == 0
@@ -93,6 +97,7 @@ def test_numbers_below_the_smallest_normal_one_may_be_zero():
     assert check((lambda x: np.where(x < -600, 0.0, np.exp(x)), np.exp), "exp(x)", order=1, domain=(-745, 0)).verdict == "refuted"
 
 
+@pytest.mark.sweep
 def test_a_function_that_raises_where_the_formula_has_a_value_is_refuted():
     report = check(lambda x: math.log(1 + math.exp(x)), "log(1 + exp(x))", framework="numpy", domain=(-10, 800))
     assert report.verdict == "refuted" and report.counterexample.kind == "raises"
@@ -153,6 +158,7 @@ def test_a_gradient_of_another_size_is_reported():
     assert check((lambda x, y: x * y, lambda x, y: y), "x*y", order=1, wrt=["x"], inputs={"y": 3.0}).verdict == "verified"
 
 
+@pytest.mark.sweep
 def test_numbers_of_few_bits_are_judged_in_their_own_ulp():
     def half(x):
         return np.float32(np.sin(x))
@@ -165,6 +171,7 @@ def test_numbers_of_few_bits_are_judged_in_their_own_ulp():
     assert report.verdict == "verified" and set(seen) == {np.dtype(np.float32)}
 
 
+@pytest.mark.sweep
 def test_the_bound_can_be_chosen():
     def rough(x):
         return np.exp(x) * (1 + 3e-13)
@@ -173,6 +180,7 @@ def test_the_bound_can_be_chosen():
     assert check((rough, rough), "exp(x)", order=1, domain=(-1, 1)).verdict == "refuted"
 
 
+@pytest.mark.sweep
 def test_the_condition_of_a_point_increases_the_allowed_error():
     report = check((lambda x: np.sin(x), np.cos), "sin(x)", order=1, domain=(1e6, 1e9))
     assert report.verdict == "verified" and max(a.worst.condition for a in report.agreements) >= 1
@@ -196,6 +204,7 @@ def test_points_without_a_derivative_are_counted_and_their_value_is_compared():
 
 # Random and stateful functions
 
+@pytest.mark.sweep
 def test_a_random_function_is_distinguished_from_one_with_a_state():
     report = check(lambda x: x + np.random.rand(), "x", framework="numpy")
     assert report.verdict == "not checkable" and "two calls at the same point gave the value" in report.reason and "is random" in report.reason
@@ -229,6 +238,7 @@ def test_chance_with_few_outcomes_is_found_where_some_calls_agree():
         np.random.seed(None)
 
 
+@pytest.mark.sweep
 def test_a_state_that_changes_late_is_found_at_the_end():
     calls = []
 
@@ -307,6 +317,7 @@ def test_many_inputs_are_compared_along_a_direction():
     assert report.verdict == "refuted" and report.counterexample.order == 2
 
 
+@pytest.mark.sweep
 def test_without_a_formula_the_function_is_its_own_where_symgrad_can_run_it():
     report = check(TANH, order=1)
     assert report.verdict == "imprecise" and report.against == "its own formula, which symgrad recorded" and report.counterexample.where == "df/dx"
@@ -365,6 +376,7 @@ def test_a_report_is_text_json_markdown_html_and_rich():
         assert repr(report) == f"<CrossReport {report.function}: {report.verdict}>"
 
 
+@pytest.mark.sweep
 def test_a_report_shows_as_many_digits_as_it_takes_to_see_the_difference():
     report = check((np.sin, lambda x: np.cos(x) * (1 + 1e-11)), "sin(x)", order=1, points=5)
     assert "df/dx is 1.00000000001, but the true one is 1:" in report.reason
@@ -378,6 +390,7 @@ def test_the_same_seed_gives_the_same_report():
     assert first == second and first != other
 
 
+@pytest.mark.sweep
 def test_progress_is_reported(capsys):
     told = []
     check(TANH, "tanh(x)", order=1, points=2, progress=lambda *what: told.append(what))

@@ -86,6 +86,7 @@ def test_functions_of_scipy_are_those_of_numpy():
     assert framework_of(rosen) == framework_of(rosen_der) == framework_of(lambda x: rosen(x)) == "numpy"
 
 
+@pytest.mark.sweep
 def test_an_explicit_framework_wins():
     function = in_module("def f(x): return x * x if x is not None else torch", torch=module("torch"))
     assert framework_of(function) == "torch"
@@ -178,6 +179,7 @@ def test_domains_of_several_arguments():
             parse_domains(text)
 
 
+@pytest.mark.sweep
 @settings(max_examples=40, deadline=None)
 @given(st.floats(-1e6, 1e6), st.floats(1e-9, 1e6), st.booleans(), st.booleans(), st.integers(0, 9))
 def test_points_of_any_interval_lie_in_it(low, width, open_low, open_high, seed):

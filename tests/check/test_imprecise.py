@@ -56,7 +56,7 @@ WRONG = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_derivative_is_refuted_whether_digits_are_lost_elsewhere_or_not(what):
     report = check(*WRONG[what])
@@ -105,7 +105,7 @@ OTHERWISE_WRONG = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("what", OTHERWISE_WRONG)
 def test_a_wrong_derivative_of_such_a_program_is_refuted(what):
     report = check(*OTHERWISE_WRONG[what], points=40)
@@ -113,6 +113,7 @@ def test_a_wrong_derivative_of_such_a_program_is_refuted(what):
     assert what == "where the value has no digits" or np.all(np.abs(report.counterexample.point["x"]) <= 100)
 
 
+@pytest.mark.sweep
 def test_own_functions_and_narrow_types_are_imprecise():
     assert check(lambda x: symgrad.log(symgrad.exp(x)), "x").verdict == "imprecise"
     report = symgrad.check(lambda x: (1 + x) - 1, np.float32(0.5), formula="x", progress=False)

@@ -39,7 +39,7 @@ def proved_by_formulas(op):
         return all(s.verdict == "proved" for case in cases(op, False, []) for s in proving.CaseProof(case, 1, POINTS, Effort(1e6), 1.0).statements())
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("op", ELEMENTWISE)
 def test_every_partial_off_by_a_millionth_is_refuted(op):
     for i in range(op.arity if op.name != "power_of_length" else 1):  # that by its square is 0 but where the length is 0

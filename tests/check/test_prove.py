@@ -71,6 +71,7 @@ def test_a_wrong_rule_is_refuted(what, third_slope):
     assert "refuted" in str(proof) and "sympy.diff gives" in str(proof)
 
 
+@pytest.mark.sweep
 def test_a_refuting_point_is_simple_and_the_difference_is_in_the_arguments():
     op = WRONG["below minus one"][0]()
     (vjp,) = [s for s in prove(op, 1, complex=False).statements if s.what == "vjp by x"]
@@ -165,7 +166,7 @@ def test_a_wrong_symbolic_zero_is_no_proof(monkeypatch):
     assert prove(WRONG["the sign"][0](), 1, complex=False).verdict == "not checkable"
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("what", WRONG)
 def test_formulas_alone_refuse_a_wrong_rule_too(what, monkeypatch, third_slope):
     make, order, _ = WRONG[what]
@@ -231,6 +232,7 @@ def test_parts_and_absolute_values_are_proved_by_real_and_imaginary_parts():
     assert any("dtype" in note for note in prove("abs", 1).notes)
 
 
+@pytest.mark.sweep
 def test_a_rule_that_is_wrong_off_the_real_line_alone_is_refuted():
     op = made("elementwise", "conjugated", lambda xp, x: xp.exp(x), lambda xp, y, x: xp.conj(y) + xp.zeros_like(x))
     proof = prove(op, 1)

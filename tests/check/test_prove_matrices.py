@@ -53,7 +53,7 @@ def with_pullback(name, pull):
     return replace(REGISTRY[name], name=f"wrong {name}", vjp=lambda xp, g, y, args, needs: (pull(xp, g, y, *args),))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("what, complex", [*((what, False) for what in PULL), ("a transpose", True)])
 def test_a_wrong_pullback_is_refuted_at_a_matrix_of_the_domain(what, complex):
     name, pull = PULL[what]

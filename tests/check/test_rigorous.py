@@ -249,7 +249,7 @@ def enclosures_of(run, order):
     return [(index, box.value.ravel()[place].item()) for index, box, place in found]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("function, at", [
     (lambda x: 1 - x.tanh() ** 2, 20.0), (lambda x: (x + 1) - x, 1e20), (lambda x: ((x * x + 1).sqrt() - x), 1e9), (lambda x: x.sin(), 1e22)])
 def test_precision_is_raised_until_the_interval_is_narrow(function, at):
@@ -258,11 +258,13 @@ def test_precision_is_raised_until_the_interval_is_narrow(function, at):
         assert e.narrow and not e.reason and math.nextafter(e.lower, math.inf) >= e.upper
 
 
+@pytest.mark.sweep
 def test_a_float_without_digits_is_far_from_its_enclosure():
     value = symgrad.check(lambda x: 1 - x.tanh() ** 2, 20.0, points=4, rigorous=True).enclosures[0]
     assert value.value == 0 and not value.inside and value.ulp > 1e15 and value.lower <= 1.6993417021166356e-17 <= value.upper and value.bits > 128
 
 
+@pytest.mark.sweep
 def test_an_enclosure_at_a_possible_kink_is_wide_with_a_reason():
     report = symgrad.check(lambda x: (x.sqrt() ** 2 - 2).abs(), 2.0, points=4, rigorous=True)
     value, first, _ = report.enclosures

@@ -56,6 +56,7 @@ def test_a_report_is_true_where_its_verdict_is_positive(kind, wrong_op):
     assert found and found.verdict in good and not other and other.verdict in bad
 
 
+@pytest.mark.sweep
 def test_op_from_sympy():
     report = symgrad.op_from_sympy("verdict_of_formula", X * sympy.exp(-X)).report
     del REGISTRY["verdict_of_formula"]

@@ -150,6 +150,7 @@ def lies(name, text):
 
 
 @pytest.mark.filterwarnings("ignore:torch.meshgrid")
+@pytest.mark.sampled(110)
 @pytest.mark.parametrize("name", LIFTED)
 def test_docstrings_of_ops_are_complete_and_their_examples_print_what_they_show(name):
     function = LIFTED[name]

@@ -125,6 +125,7 @@ def test_an_import_cycle_fails():
     assert found is not None and found[0] == found[-1] and "symgrad.dtypes.dtype" in found
 
 
+@pytest.mark.sweep
 def test_tensor_gets_its_members_in_one_place():
     """No module but the assembling one sets an attribute of Tensor or Node, or puts names into its own globals, but for the lifted ops."""
     for path in (ROOT / "symgrad").rglob("*.py"):

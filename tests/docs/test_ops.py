@@ -51,6 +51,7 @@ def test_the_command_prints_writes_and_refuses(capsys, tmp_path):
     assert main(["ops", "--scan", "-1"]) == 2 and "--scan is a number of points, not -1" in capsys.readouterr().err
 
 
+@pytest.mark.sweep
 def test_infinite_errors_and_bars_are_written():
     entry = OpEntry("f", (), "elementwise", "a | b", None, (), "", "", (1.0, math.inf), 3, 5, 6)
     assert "a \\| b" in table([entry]) and "1 / inf" in table([entry])

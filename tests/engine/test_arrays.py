@@ -190,6 +190,7 @@ def test_the_protocol_of_arrays():
         np.from_dlpack(x.requires_grad_())
 
 
+@pytest.mark.sweep
 def test_ufuncs_of_scipy():
     x = symgrad.tensor([0.3, 0.7], requires_grad=True)
     at = x.detach().numpy()

@@ -9,6 +9,7 @@ import symgrad
 from symgrad.carriers import contracting
 
 
+@pytest.mark.sweep
 def test_products_of_matrices_are_the_sums_of_products(monkeypatch):
     monkeypatch.setattr(contracting, "FEW", 0)
     contracting._plan.cache_clear()

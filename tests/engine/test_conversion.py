@@ -237,6 +237,7 @@ def test_random_formulas_have_the_right_derivatives(tree, x, y):
     check(tree, x, y, 1, {"from_sympy": converted})
 
 
+@pytest.mark.sweep
 @settings(max_examples=30)
 @given(trees(3))
 def test_random_formulas_are_recovered(tree):

@@ -51,6 +51,7 @@ class TestNodes:
 
 
 class TestLength:
+    @pytest.mark.sweep
     def test_a_long_chain(self):
         """Forward, backward, freed: without a RecursionError, and with the interpreter's ordinary limit."""
         x = leaf(1.0)
@@ -60,6 +61,7 @@ class TestLength:
         assert x.grad.item() == 1.0
         del y
 
+    @pytest.mark.sweep
     def test_an_unused_chain_is_freed(self, collector_off):
         x = leaf(1.0)
         y = chain(x, LONG)

@@ -100,7 +100,7 @@ def test_every_in_place_method_is_tested():
     assert have == {f"{c.id}_" for c in CASES} | RECORDED | RANDOM | ALONE
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", [op.name for op in REGISTRY.values() if op.numerics.supports_out])
 def test_an_op_that_takes_an_out_array_needs_no_temporary(name):
     op = REGISTRY[name]
@@ -119,6 +119,7 @@ def test_all_ops_that_take_an_out_array_are_declared():
     assert found == {op.name for op in REGISTRY.values() if op.numerics.supports_out}
 
 
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("name, x, args", CASES)
 class TestWritten:
     def test_the_result_is_written_into_the_tensor(self, name, x, args):

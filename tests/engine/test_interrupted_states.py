@@ -81,6 +81,7 @@ def test_many_interrupts_at_random_lines_leave_old_or_new(name, error, call, fol
     assert wrong == {}
 
 
+@pytest.mark.sweep
 def test_an_interrupt_at_any_line_of_the_store_leaves_no_lock(folder):
     """Otherwise the next call of this process would wait for itself."""
     for error in (KeyboardInterrupt, MemoryError):

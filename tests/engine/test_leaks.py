@@ -133,7 +133,7 @@ def growth(variant, steps):
         gc.enable()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.__name__)
 def test_memory_stays_flat(variant):
     steps = STEPS // FEWER.get(variant, 1)

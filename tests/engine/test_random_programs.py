@@ -92,10 +92,9 @@ def f_all(found):
     return [t.detach().numpy() for t in (found if isinstance(found, tuple) else (found,))]
 
 
-@settings(max_examples=max(10, settings.default.max_examples // 2))
-@given(programs(st.integers(1, 5)))
-def test_random_programs(program):
-    check(program)
+@pytest.mark.parametrize("examples", [5, pytest.param(settings.default.max_examples, marks=pytest.mark.sweep)])
+def test_random_programs(examples):
+    settings(max_examples=examples)(given(programs(st.integers(1, 5)))(check))()
 
 
 @pytest.mark.sweep
@@ -104,6 +103,7 @@ def test_deep_programs_of_few_ops(program):
     check(program)
 
 
+@pytest.mark.sweep
 @settings(max_examples=max(8, settings.default.max_examples // 3))
 @given(programs(3, ops=["mm", "mv", "dot", "t", "addmm", "softmax", "trace", "tril", "sum", "prod", "getitem", "cat", "logsumexp", "var", "tanh"],
                 inputs=[(2, 3), (3, 2), (2,)]))
@@ -133,6 +133,7 @@ def ops_in(program):
     return {step.op for step in program.steps}
 
 
+@pytest.mark.sweep
 @given(programs())
 def test_programs_stay_in_their_domains_and_say_what_they_do(program):
     leaves = program.arguments()
@@ -150,6 +151,7 @@ def test_programs_stay_in_their_domains_and_say_what_they_do(program):
     assert repr(again) == repr(program) and np.array_equal(again(*leaves).detach().numpy(), y.detach().numpy())
 
 
+@pytest.mark.sweep
 @given(programs(3, inputs=[(), ()], ops=["sin", "mul", "add", "log", "div"]))
 def test_programs_are_formulas(program):
     x, y = (float(v) for v in program.point.values())

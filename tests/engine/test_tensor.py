@@ -114,6 +114,7 @@ class TestNumPy:
         assert np.linalg.det(tensor([[2.0, 0.0], [0.0, 3.0]])) == pytest.approx(6.0)
 
 
+@pytest.mark.sweep
 @given(st.lists(st.integers(1, 3), min_size=0, max_size=4), st.data())
 def test_indexing_matches_numpy(shape, data):
     """Any basic index, and integer arrays among it: the values, and the gradient that goes back to where they came from.

@@ -103,7 +103,7 @@ def symbolic_laplacian(e):
     return sum(sympy.diff(e, s, 2) for s in (X, Y, Z))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("e", EXPRESSIONS, ids=str)
 def test_sympy_agrees_on_the_laplacian_and_on_derivatives_of_it(e):
     f, x = written(e), symgrad.tensor(NUMBERS)

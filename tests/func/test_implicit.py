@@ -145,6 +145,7 @@ def ridge():
     return T(rng.normal(size=(50, 10))), T(rng.normal(size=50))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("solve", ["dense", "cg"])
 def test_ridge_regression_against_the_closed_form(solve):
     features, targets = ridge()
@@ -173,6 +174,7 @@ def kepler(mean, eccentricity):
     return x
 
 
+@pytest.mark.sweep
 def test_keplers_equation_to_the_third_order():
     """E = M + e sin E, whose derivatives follow from (1 - e cos E) dE = dM + sin E de."""
     m, e, x = sympy.symbols("m e x")
@@ -215,6 +217,7 @@ def test_captured_parameters_get_gradients_and_hessians():
     assert float(grad(grad(grad(outer)))(3.0)) == pytest.approx(expected[3], rel=1e-14)
 
 
+@pytest.mark.sweep
 def test_captured_tensors_that_depend_on_each_other():
     a = T(0.8, requires_grad=True)
     b = a.sin()
@@ -232,6 +235,7 @@ def test_captured_tensors_that_depend_on_each_other():
     assert float(second) == pytest.approx(float(curvature.subs(at)), rel=1e-13)
 
 
+@pytest.mark.sweep
 def test_a_layer_defined_by_its_fixed_point():
     symgrad.manual_seed(0)
     inner, rng = nn.Linear(3, 3), np.random.default_rng(0)

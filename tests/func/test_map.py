@@ -74,7 +74,7 @@ def test_long_work_goes_out_in_chunks_by_the_number_of_workers():
     assert executor.sizes == [10] * 32
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("chunksize", [1, 4])
 @pytest.mark.parametrize("executor", ["none", "threads", "processes"])
 def test_an_error_names_its_point(executor, chunksize, pool):
@@ -142,7 +142,7 @@ def test_an_interrupt_while_calls_are_given_out_comes_when_all_are():
     assert len(begun) == 20 and len(cancelled) > 10 and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sweep
 @pytest.mark.parametrize("fn", [mapped.hessian_at, mapped.compiled, symgrad.func.hessian(mapped.energy), symgrad.func.hessian(mapped.compiled),
                                 mapped.gentle, symgrad.sin, mapped.module(), symgrad.compile(mapped.energy),
                                 symgrad.func.vmap(symgrad.func.grad(mapped.gentle)), mapped.clipped])

@@ -179,6 +179,7 @@ def test_hooks_and_observers_see_every_node():
     assert seen and "DerivativeBackward" not in seen
 
 
+@pytest.mark.sweep
 def test_large_programs_are_replayed_without_generated_code(monkeypatch):
     monkeypatch.setattr(passes, "MAX_NODES", 0)
     for name in ("jacrev of grad of grad", "two vectors", "and moves again", "the same vector twice"):

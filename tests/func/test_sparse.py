@@ -240,7 +240,7 @@ def bounded(x, steps):
     return (x**2).sum()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("room", [{}, {"BITS": 0}, {"LIMIT": 200}, {"LIMIT": 2000, "BITS": 0}, {"MANY": 2}], ids=str)
 @pytest.mark.parametrize("f", [relaxed, bounded])
 def test_loops_with_small_limits_of_the_carrier(monkeypatch, f, room):
@@ -254,6 +254,7 @@ def test_loops_with_small_limits_of_the_carrier(monkeypatch, f, room):
             assert (there == (dense_hessian(lambda x, steps=steps: f(x, steps), [points(40)]) != 0)).all()
 
 
+@pytest.mark.sweep
 def test_a_loop_over_elements(monkeypatch):
     def f(x):
         return sum(100.0 * (x[i + 1] - x[i] ** 2) ** 2 + (1.0 - x[i]) ** 2 for i in range(29))
@@ -299,6 +300,7 @@ def test_every_entry_of_a_symmetric_matrix_is_read_where_it_stands_alone(drawn, 
     assert (found == matrix[pattern.rows, pattern.columns]).all()
 
 
+@pytest.mark.sweep
 def test_large_patterns_are_coloured_in_rounds():
     rng = np.random.default_rng(1)
     n, count = 30_000, 60_000

@@ -252,6 +252,7 @@ def test_too_many_pairs_are_dense():
         patterns.entries(frozenset({(0, 0, ((50, 1, 0), (50, 0, 1)))}), (), 50, 50)
 
 
+@pytest.mark.sweep
 def test_members_of_a_batch_do_not_interact(monkeypatch):
     from symgrad.func import vmap
 
@@ -282,6 +283,7 @@ def test_a_pattern_that_depends_on_a_constant_is_not_cached():
         np.testing.assert_allclose(found, dense_hessian(f, [points(40)]), rtol=1e-12, atol=0)
 
 
+@pytest.mark.sweep
 def test_patterns_through_nodes_of_transforms(monkeypatch):
     from symgrad.func import grad, jvp
     from symgrad.func.checkpointing import checkpoint

@@ -51,6 +51,7 @@ def test_coefficients_are_sympys(name):
             assert close(coefficients(function, at, 8), mpmath.taylor(exact, mpmath.mpf(at), 8), 1e-13)
 
 
+@pytest.mark.sweep
 def test_a_curved_path():
     """exp(sin(x)) along x(t) = 1/2 + t - t² + t³ / 3: the coefficients that are given go in as derivatives, too."""
     t = sympy.Symbol("t")
@@ -310,6 +311,7 @@ def errors(found, true):
         return [float(abs(mpmath.mpf(y.item()) / t - 1)) for y, t in zip(found, true, strict=True) if t]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("exponent", ["a number", "a tensor"])
 def test_derivatives_of_powers(exponent):
     """Along a line the coefficients are binomial."""

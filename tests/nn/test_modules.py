@@ -76,6 +76,7 @@ def test_an_adaptive_softmax_is_a_softmax_over_all_classes():
     assert (layer.predict(x) == symgrad.where(head < 2, head, logs.argmax(1))).all()
 
 
+@pytest.mark.sweep
 def test_batch_normalisation_is_differentiable_by_the_statistics_that_it_is_given():
     def f(mean, var):
         return nn.functional.batch_norm(symgrad.tensor([[1.0, -2.0], [0.5, 3.0]]), mean, var).pow(3).sum()
@@ -156,7 +157,7 @@ def test_hooks_keep_no_module_alive():
         pickle.loads(pickle.dumps(hook))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", [(4, 3), (3, 5), (2, 3, 2), (1, 1)])
 def test_spectral_norm_gives_norm_1_and_keeps_it(shape):
     symgrad.manual_seed(0)
@@ -227,6 +228,7 @@ def test_the_power_iteration_starts_close_and_runs_in_training_only():
     both.sum().backward()
 
 
+@pytest.mark.sweep
 def test_a_parametrized_weight_is_differentiated_to_the_second_order():
     layer = parametrizations.weight_norm(nn.Linear(3, 2, bias=False))
     parametrization, originals = layer.parametrizations.weight[0], tuple(layer.parametrizations.weight.parameters())

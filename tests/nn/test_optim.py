@@ -146,6 +146,7 @@ def test_a_saddle_is_left(kind):
     assert x.tolist() == pytest.approx([0.5**0.5, 0.0], abs=1e-8)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", [optim.Newton, optim.NewtonCG])
 def test_the_loss_never_rises_and_a_minimum_stays(kind):
     rng = np.random.default_rng(1)

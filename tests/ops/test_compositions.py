@@ -168,6 +168,7 @@ def test_random_compositions(order, depth, examples):
     run()
 
 
+@pytest.mark.sweep
 def test_a_derivative_off_by_a_rounding_too_many_is_noticed():
     tree = ("sin", ("mul", "x", ("exp(sin)", "y")))
     check(tree, 0.3, 0.7, 2, ROUTES)

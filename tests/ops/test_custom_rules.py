@@ -288,7 +288,7 @@ def test_a_repeated_forward_draws_the_same_random_numbers():
 # Formulas and checks
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @BOTH
 def test_the_formula_is_that_of_the_primal_function(make):
     x = T(0.7, requires_grad=True, symbol="x")

@@ -148,6 +148,7 @@ def test_the_logarithm_of_a_singular_matrix_is_minus_infinity_and_has_no_derivat
                 derivative(symgrad.tensor(z))
 
 
+@pytest.mark.sweep
 def test_derivatives_of_the_sign_of_complex_determinants():
     rng = np.random.default_rng(0)
     Z = symgrad.tensor(rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3)), requires_grad=True)

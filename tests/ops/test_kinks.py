@@ -69,6 +69,7 @@ def test_nothing_is_poisoned_but_what_does_not_exist():
     assert poisoned == {"std", "var", *LENGTHS}  # of which the second derivatives are infinite at 0
 
 
+@pytest.mark.sweep
 def test_the_table_lists_every_declared_kink():
     lines = kink_table().splitlines()
     inside = sum(len(op.docs.kinks) for name, op in REGISTRY.items()

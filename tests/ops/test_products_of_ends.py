@@ -38,7 +38,7 @@ def assert_same(found, true, what):
     assert (np.signbit(found[zeros]) == np.signbit(true[zeros])).all(), (what, found, true)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_products_are_sums_of_products(backend):
     rng = np.random.default_rng(len(str(backend)))

@@ -92,7 +92,7 @@ SINGULAR = {  # with an infinite tangent that a product multiplies by 0
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", SINGULAR)
 def test_a_zero_of_a_matrix_times_an_infinite_tangent(name):
     assert not disagreements(SINGULAR[name], tensor([1.0, 4.0, 0.0]))
@@ -159,6 +159,7 @@ def test_nan_of_a_selected_branch_is_kept():
     assert symgrad.func.grad(lambda z: where(z >= 0, z.sqrt(), z).sum())(x.detach()).tolist() == [float("inf"), 0.5]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("f", [lambda z: (Cube.apply(z) * z).sum(), lambda z: where(z > 1, Cube.apply(z), z).sum() ** 2])
 def test_custom_functions(f):
     found = disagreements(f, tensor([0.5, 1.0, 2.0]))
@@ -288,7 +289,7 @@ def check(seed):
     assert not found, f"{text} at {x.tolist()}"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(16))
 def test_random_programs_at_kinks(seed):
     check(seed)

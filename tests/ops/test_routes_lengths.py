@@ -136,7 +136,7 @@ OUTER = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("outer", OUTER)
 @pytest.mark.parametrize("length", KINKED)
 def test_infinite_second_derivatives_are_not_finite_by_any_route(length, outer):
@@ -175,6 +175,7 @@ def near(f, x):
     return [max(np.abs(array(func.hessian(f)(x + side * h * along))).max() for side in (-1, 1)) for h in (1e-3, 1e-5)]
 
 
+@pytest.mark.sweep
 def test_second_derivatives_that_grow_without_bound_are_not_0_at_the_kinks_of_the_registry():
     for name, op in sorted(REGISTRY.items()):
         for call in op.docs.kinks if name not in NOT_LENGTHS else ():
@@ -324,7 +325,7 @@ def check_beside_zero(norm, p, orders):
                     assert not math.isfinite(found), f"{name}, order {k}: {found}"
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("norm", NORMS)
 def test_derivatives_of_third_order_of_norms_beside_an_element_that_is_0(norm):
     check_beside_zero(norm, 2.3, [3])
@@ -384,7 +385,7 @@ SUMS = {  # of squares
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("power", [2 + 1 / 3, 2.9999])
 @pytest.mark.parametrize("length", SEVERAL_VARIABLES)
 def test_mixed_third_derivatives_above_the_power_are_not_finite(length, power):
@@ -399,7 +400,7 @@ def test_derivatives_of_powers_of_squares_of_complex_lengths_are_real(square):
         assert found.dtype is symgrad.float64 and not found.any()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("power", [1 + 1 / 6, 1.49995, "root"])
 @pytest.mark.parametrize("squares", SUMS)
 def test_mixed_third_derivatives_above_the_power_of_sums_of_squares_are_not_finite(squares, power):

@@ -73,6 +73,7 @@ def with_regions(ops):
         return {op.name for op in ops if any([regions(op, parameters, rng, 12) for parameters in examples(op)])}
 
 
+@pytest.mark.sweep
 def test_an_op_selects_if_a_derivative_is_zero_on_a_region():
     assert with_regions([*SELECTING, *OTHER[::8]]) == {op.name for op in SELECTING}
 
@@ -178,6 +179,7 @@ X = sympy.Symbol("x", real=True)
 FORMULAS = [sympy.Min(sympy.Max(X / 3, 0), 1), abs(X) + X]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("k", range(len(FORMULAS)))
 def test_ops_from_formulas_select_by_their_derivatives(k):
     f = symgrad.op_from_sympy(f"selects_by_formula_{k}", FORMULAS[k], check=False)

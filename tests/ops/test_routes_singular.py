@@ -121,7 +121,7 @@ def check(rng, op):
                 return
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("op", OPS)
 def test_singular_elements_that_do_not_count(op, seed):

@@ -35,7 +35,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_second_and_third_derivatives(name):
     f = FUNCTIONS[name]

@@ -58,7 +58,7 @@ def within(found, true, order, at):
     assert abs(found - true) <= ULP[order] * np.spacing(abs(float(true))), (at, order, found, true)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", UNARY)
 def test_functions_of_one_number(name):
     function, at, *orders = UNARY[name]
@@ -125,7 +125,7 @@ def test_the_beta_function_has_no_error_of_a_large_exponent(a, b):
             within(found.item(), true, 0, (a, b))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("a, b", [(0.001, 0.0050673), (0.0020013, 0.0274451), (0.0625, 0.0625002), (0.001, 16.0), (1e-9, 1e6), (3.0, 0.5)])
 def test_mixed_derivatives_of_the_beta_function_do_not_cancel(a, b):
     xs = [tensor(x, requires_grad=True) for x in (a, b)]

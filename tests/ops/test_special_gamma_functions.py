@@ -18,7 +18,7 @@ POINTS = ((1e-8, 0.3), (1e-3, 1e-3), (0.1, 0.01), (0.5, 1.4), (0.5, 1.6), (0.3, 
 STEP = mpmath.mpf(10) ** -30
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("a, x", [(0.01, 0.5), (3.0, 1.2), (28.0, 30.0), (0.5, 40.0), (12.0, 200.0)])
 def test_many_digits_are_those_of_mpmath(a, x):
     mp = mpmath.mp.clone()

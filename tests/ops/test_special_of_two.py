@@ -28,6 +28,7 @@ def orders(name, xs, count):
     return [y.detach().numpy() for y in found]
 
 
+@pytest.mark.sweep
 def test_digits_next_to_zeros():
     with mpmath.workdps(50):
         zeros = {("bessel_j", n): mpmath.besseljzero(n, 3) for n in (0, 1, 5)} | {("bessel_y", n): mpmath.besselyzero(n, 3) for n in (0, 1, 5)}
@@ -40,7 +41,7 @@ def test_digits_next_to_zeros():
                 assert abs(y - true) <= 8 * np.spacing(abs(float(true))), (name, order, x)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("letter, order", [("j", 0), ("j", 5), ("j", 2.75), ("y", 1)])
 @pytest.mark.parametrize("times", [0, 2])
 def test_large_arguments_have_all_digits(letter, order, times):
@@ -68,6 +69,7 @@ def test_large_arguments_have_all_digits(letter, order, times):
                 assert ULP.error(float(word.digits(mpmath.mp, mpmath.mpf(x), order, times)), true) <= 0.5, x
 
 
+@pytest.mark.sweep
 def test_ends_of_the_line():
     assert symgrad.bessel_j0(tensor([np.inf, -np.inf])).tolist() == [0.0, 0.0] and symgrad.bessel_y0(tensor(np.inf)).item() == 0.0
     assert np.isnan(symgrad.bessel_j1(tensor([1.0, 30.0, np.nan])).numpy()).tolist() == [False, False, True]
@@ -97,7 +99,7 @@ def test_orders_may_be_negative():
             assert call(numeric, np.float64(2.5), -order) == sign**order * call(numeric, np.float64(2.5), order)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv"])
 @pytest.mark.parametrize("order", [0.5, 2, -1, -0.75])
 def test_derivatives_of_real_orders_agree_with_scipy(name, order):
@@ -123,7 +125,7 @@ def test_complex_numbers_are_refused():
         symgrad.bessel_j0(tensor([1j]))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("order", [0.5, -1.25])
 @pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv"])
 def test_orders_that_are_not_whole_have_all_digits(name, order):
@@ -144,6 +146,7 @@ PARAMETERS = [-1e100, -1e20, -3.0, -1.0, -1e-9, -1e-300, 0.0, 1e-300, 1e-9, 0.3,
 ANGLES = [1e-200, 1e-9, -0.3, 1.5, np.pi / 2, np.nextafter(np.pi / 2, 2), 3.1, -4.0, 47.3]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["ellipk", "ellipe", "ellipkm1"])
 def test_derivatives_of_complete_integrals_have_all_digits(name):
     at = [1e-300, 1e-20, 0.3, 1.0, 1 + 1e-9, 7.0, 1e30] if name == "ellipkm1" else PARAMETERS
@@ -163,6 +166,7 @@ def test_derivatives_of_incomplete_integrals_have_all_digits(name):
             assert abs(y - true) <= 4 * np.spacing(abs(float(true))), (n, a, b)
 
 
+@pytest.mark.sweep
 def test_many_digits_agree_with_mpmath_and_its_differences():
     with context.workdps(30):
         for m in map(context.mpf, (-5.0, 0.01, 0.7)):
@@ -194,6 +198,7 @@ POINTS = [(1 + 2.0**-40, 0.3), (1.0001, 1e30), (1.01, 1e-30), (1.5, 1.0), (2.0, 
 ORDERS = [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2), (3, 0), (2, 1), (1, 2), (0, 3)]
 
 
+@pytest.mark.sweep
 def test_derivatives_have_all_digits():
     s, q = (tensor(x, requires_grad=True) for x in zip(*POINTS))
     found = {(0, 0): symgrad.special.zeta(s, q)}
@@ -247,6 +252,7 @@ def test_arguments_are_as_in_torch():
         symgrad.special.zeta(tensor([1j]), 2)
 
 
+@pytest.mark.sweep
 def test_partials_of_the_function_of_sympy():
     """Those of every order, of which the first is the function itself, are the derivatives that mpmath computes."""
     s, a = sympy.symbols("s a", positive=True)
@@ -262,6 +268,7 @@ def test_partials_of_the_function_of_sympy():
                 assert abs(mpmath.mpf(found.xreplace(at).evalf(50)._mpf_) / true - 1) < 1e-45, (n, j, k)
 
 
+@pytest.mark.sweep
 def test_gradients_have_formulas_that_can_be_differentiated():
     s, q = tensor(2.5, requires_grad=True, symbol="s"), tensor(0.7, requires_grad=True, symbol="q")
     symgrad.special.zeta(s * q, q).backward()

@@ -100,7 +100,7 @@ def test_what_a_check_says_of_a_wrong_op(check, name, words):
 ORDERS = ("value", "pullback", "pushforward", "second", "third")
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name, found", [("third order detached", {"third"}), ("helper twice as steep", {"second", "third"}),
                                          ("factor forgotten", {"pullback", "pushforward", "second"}), ("pushforward wrong", {"pushforward"}),
                                          ("constant off", {"value"}), ("zero for a small function", {"pullback", "pushforward", "second", "third"})])

@@ -233,6 +233,7 @@ def test_a_function_that_dies_leaves_nothing():
     assert gone() is None and gone_value() is None
 
 
+@pytest.mark.sweep
 def test_threads():
     f, found = symgrad.compile(energy, backend="numpy"), []
     lock = threading.Lock()
@@ -315,6 +316,7 @@ def test_pickles():
         restored(symgrad.ones(4), 3)
 
 
+@pytest.mark.sweep
 def test_targets_of_a_loss_are_inputs():
     logits, labels = symgrad.randn(5, 4), symgrad.tensor([0, 3, 1, 1, 2])
     for options in ({}, {"reduction": "sum"}, {"weight": symgrad.tensor([1.0, 2.0, 3.0, 4.0])}, {"label_smoothing": 0.1}):

@@ -119,7 +119,7 @@ ENDS = (symgrad.abs, symgrad.angle, symgrad.real, symgrad.imag, lambda z: symgra
         lambda z: symgrad.stack([z, z * 1j, 1 / z]).std(), lambda z: symgrad.stack([z, z * z, z - 1j]).var())
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(30))
 def test_compositions(seed):
     rng = np.random.default_rng(seed)

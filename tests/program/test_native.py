@@ -258,6 +258,7 @@ def test_sums_in_loops(dtype: Any) -> None:
         assert run([x])[0] == math.inf and math.isnan(run([x])[1])
 
 
+@pytest.mark.sweep
 def test_indices_of_the_program() -> None:
     x, i, j = np.arange(24.0).reshape(2, 3, 4), np.array([1, 0, -1, 2]), np.array([[0], [1]])
     b = Builder()
@@ -279,6 +280,7 @@ def test_indices_of_the_program() -> None:
     np.testing.assert_array_equal(run([x, i, j])[0], x[:, i])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_products_with_matrices_that_select(dtype: Any) -> None:
     rng = np.random.default_rng(3)
@@ -316,6 +318,7 @@ def test_small_products(dtype: Any) -> None:
     run_both(b.program(*outputs), inputs, 0, zeros=False)
 
 
+@pytest.mark.sweep
 def test_arrays_are_visited_in_the_order_of_memory() -> None:
     rng = np.random.default_rng(5)
     inputs = [rng.integers(1, 9, size=shape).astype(float) for shape in ((30, 40), (30, 40), (30,), (2, 3, 40))]
@@ -331,6 +334,7 @@ def test_arrays_are_visited_in_the_order_of_memory() -> None:
     run_both(program, inputs)
 
 
+@pytest.mark.sweep
 def test_values_are_computed_in_the_loop_of_their_first_reader() -> None:
     rng = np.random.default_rng(6)
     inputs = [rng.integers(-9, 9, size=shape).astype(float) for shape in ((1000,), (1000, 20), (20,))]
@@ -343,6 +347,7 @@ def test_values_are_computed_in_the_loop_of_their_first_reader() -> None:
     run_both(program, inputs, 0)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_values_put_into_constants_of_equal_elements(dtype: Any) -> None:
     x = np.arange(1.0, 5.0).astype(dtype)
@@ -376,7 +381,7 @@ def test_every_word_that_moves_combines_or_reduces(dtype: Any) -> None:
         np.testing.assert_allclose(a, b, 100 * eps, 20 * eps * max(1, np.max(np.abs(b), initial=0)), err_msg=name)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("count", [9, 150])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_arrays_of_many_pieces(count: int, dtype: Any) -> None:

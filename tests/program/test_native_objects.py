@@ -48,6 +48,7 @@ def test_an_object_is_found_again(objects: Path, monkeypatch: pytest.MonkeyPatch
         native(small(3.0))
 
 
+@pytest.mark.sweep
 @needs_compiler
 def test_no_text_is_written_for_an_object_on_disk(objects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def weighted(weights: np.ndarray) -> Program:
@@ -85,6 +86,7 @@ def test_programs_with_different_texts_have_different_keys() -> None:
     assert len(keys) == len(builders) + 1
 
 
+@pytest.mark.sweep
 @needs_compiler
 def test_objects_belong_to_the_functions_of_vectors_of_the_platform(objects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program, _ = chain((500,), 1)
@@ -94,6 +96,7 @@ def test_objects_belong_to_the_functions_of_vectors_of_the_platform(objects: Pat
     assert len(objects_in(objects)) == (2 if mathematics._libmvec() else 1)
 
 
+@pytest.mark.sweep
 @needs_compiler
 def test_the_objects_that_were_not_used_for_long_are_removed(objects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for i, number in enumerate((2.0, 3.0, 4.0)):
@@ -136,7 +139,7 @@ def test_an_object_is_unloaded_with_its_program() -> None:
     assert not loaded()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @needs_compiler
 @pytest.mark.parametrize("damage", ("truncated", "changed", "empty"))
 def test_a_damaged_object_is_compiled_again(objects: Path, damage: str) -> None:
@@ -196,6 +199,7 @@ def test_the_compiler_of_the_environment_comes_first(monkeypatch: pytest.MonkeyP
     assert find_compiler() == [sys.executable, "-x", "a b"]
 
 
+@pytest.mark.sweep
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_products_by_the_functions_of_scipy(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,6 +218,7 @@ def test_products_by_the_functions_of_scipy(dtype: str, monkeypatch: pytest.Monk
         np.testing.assert_allclose(other, expected, rtol=small, atol=small)
 
 
+@pytest.mark.sweep
 @needs_compiler
 def test_threads_have_work_memory_of_their_own() -> None:
     rng = np.random.default_rng(0)
@@ -228,6 +233,7 @@ def test_threads_have_work_memory_of_their_own() -> None:
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.sweep
 @needs_compiler
 def test_outputs_have_memory_of_their_own() -> None:
     inputs = [np.arange(6.0).reshape(2, 3), np.float64(2.5)]

@@ -148,7 +148,7 @@ def check_source(op, parameters, printer, convert):
     assert made
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize(("op", "parameters"), CASES)
 def test_printed_source(op, parameters):
     check_source(op, parameters, symgrad.to_python, lambda x: np.asarray(x)[()])

@@ -175,6 +175,7 @@ def test_single_numbers():
 SHAPES = [(1, 3, 3), *[pytest.param(shape, marks=pytest.mark.sweep) for shape in ((1, 1, 1), (3, 3, 3), (2, 1, 40), (40, 1, 1), (20, 20, 20))]]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", SHAPES)
 def test_sums_and_choices(shape):
     rng = np.random.default_rng(math.prod(shape))

@@ -388,6 +388,7 @@ def test_an_exception_in_the_middle_of_a_run_leaves_nothing_broken():
         np.testing.assert_array_equal(y, z)
 
 
+@pytest.mark.sweep
 def test_thousands_of_steps_are_compiled_and_run():
     b = Builder()
     x = y = b.input(0.1)
@@ -438,6 +439,7 @@ def test_random_programs_in_slices_give_what_the_interpreter_gives(case, small_s
     compare(program, inputs, adapted=by_numpy)
 
 
+@pytest.mark.sweep
 def test_large_arrays_are_computed_in_slices():
     b = Builder()
     n = 300_001

@@ -96,7 +96,7 @@ CHOICES = [sympy.Piecewise((x, x < 1)), sympy.Piecewise((x**2, x < 1), (sympy.si
            sympy.exp(x) * sympy.Piecewise((x * y, x < 1)), sympy.Piecewise((x + y / 3, (x < 1) & (y > -1)))]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("at", [1.9, 0.37])
 @pytest.mark.parametrize("expr", CHOICES, ids=str)
 def test_a_choice_without_a_default_is_nan_elsewhere(expr, at):

@@ -58,6 +58,7 @@ def test_bessel_functions_of_any_order_in_c(name, order):
     assert [*map(float, (v for (v,) in found))] == pytest.approx(expected, rel=1e-11)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("language, write", [(NumPy, symgrad.to_python), (C, symgrad.to_c)])
 def test_what_has_no_source_is_refused_with_a_remedy(language, write):
     assert {name for name, parameters in CASES if written(language, name, parameters) is None} == exempt("source")

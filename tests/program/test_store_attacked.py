@@ -146,6 +146,7 @@ def test_a_lock_that_is_no_file_does_not_hang(objects: Path) -> None:
         assert run() == [0.0, 2.0, 4.0]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("change", ["swapped", "overwritten"])
 def test_an_object_is_that_of_its_key(objects: Path, change: str) -> None:
     run(2.0)
@@ -167,6 +168,7 @@ long run(char **frame, char **objects) { return 0; }
 """
 
 
+@pytest.mark.sweep
 def test_the_constructor_of_a_planted_object_does_not_run(objects: Path, tmp_path: Path) -> None:
     run()
     [path] = objects.iterdir()
@@ -193,6 +195,7 @@ def test_what_killed_processes_left_counts_and_is_removed(objects: Path, monkeyp
         assert kept.exists() and (objects / "busy.lock").exists()
 
 
+@pytest.mark.sweep
 def test_the_limit_counts_all_files(objects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(2.0)
     [first] = objects.iterdir()
@@ -255,7 +258,7 @@ def test_numpy_serves_where_the_compiler_is_broken(tmp_path: Path, monkeypatch: 
     assert len(caught) == 1 and not (objects.exists() and list(objects.iterdir()))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("command", ["no-such-compiler", "/usr", "no-such-compiler; echo"])
 def test_another_compiler_is_used_where_cc_names_none(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setenv("CC", command)

@@ -56,7 +56,7 @@ OPS = {op.name: (op, parameters) for op, parameters in ALL_CASES if op.kind in (
 """Of several tensors, of which some are batches and some are not."""
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", OPS)
 def test_formulas_of_ops(name):
     op, parameters = OPS[name]

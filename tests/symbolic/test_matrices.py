@@ -81,6 +81,7 @@ def test_the_gradient_of_log_softmax_has_a_compact_form_where_it_is_derived():
         matrix_expr(autograd.grad(y, x, create_graph=True)[0])
 
 
+@pytest.mark.sweep
 def test_functions_of_matrices_in_a_recorded_graph():
     X = named("X", 3, 3) + 0
     X = symgrad.tensor(X.detach().numpy() + 2 * np.eye(3), requires_grad=True, symbol="X")
@@ -93,6 +94,7 @@ def test_functions_of_matrices_in_a_recorded_graph():
     assert str(matrix_expr(curved)) == "det(X) (sum(X⁻¹) X⁻¹ − X⁻¹𝟏 𝟏ᵀX⁻¹)ᵀ"
 
 
+@pytest.mark.sweep
 def test_values():
     A, B, x = named("A", 3, 2), named("B", 2, 2), named("x", 2)
     S = symgrad.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True, symbol="S")
@@ -148,6 +150,7 @@ def test_a_formula_as_text_source_numbers_and_elements():
         f.sympy({"k": 2})
 
 
+@pytest.mark.sweep
 def test_latex():
     for text, function, arrays in (
         (r"\operatorname{diag}\left(\sigma\left(x\right) \circ \left(1 - \sigma\left(x\right)\right)\right)", symgrad.sigmoid, {"x": "n"}),
@@ -205,6 +208,7 @@ def test_lengths_are_drawn_for_which_the_matrices_are_regular(name):
     np.testing.assert_allclose(found.evaluate(tensors), true.numpy(), rtol=1e-9 * condition**2)
 
 
+@pytest.mark.sweep
 def test_formulas_hold_at_other_sizes():
     for function, arrays, wrt in (
         (lambda X, w, y: (symgrad.softplus(X @ w) - y * (X @ w)).mean(), {"X": (6, 4), "w": (4,), "y": (6,)}, "w"),

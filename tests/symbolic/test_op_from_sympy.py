@@ -248,6 +248,7 @@ def test_kinks_follow_the_conventions(made):
     assert func.grad(c)(symgrad.tensor(-2.0)).item() == 1.0 and c(symgrad.tensor([-2.0, math.e])).tolist() == [-3.0, 1.0]
 
 
+@pytest.mark.sweep
 def test_derivative_functions(made):
     f = made("derived_op", x**3 * y**2)
     assert f.derivative(2, 1)(symgrad.tensor(2.0), symgrad.tensor(5.0)).item() == 6 * 2 * 2 * 5
@@ -302,6 +303,7 @@ def test_pickle(made):
     assert again is not f and again(symgrad.tensor([0.0, 2.0])).tolist() == f(symgrad.tensor([0.0, 2.0])).tolist()
 
 
+@pytest.mark.sweep
 def test_declared_again(made):
     made("again_op", x**2, check=False)
     f = made("again_op", x**3, check=False)
@@ -337,6 +339,7 @@ def test_refused(error, message, call):
     assert set(REGISTRY) == before
 
 
+@pytest.mark.sweep
 def test_odd_symbols_are_renamed(made):
     odd = [Symbol("__import__('os')", real=True), Symbol("lambda", real=True), Symbol("exp", real=True), Symbol("a b", real=True)]
     f = made("odd_op", odd[0] * odd[1] + exp(odd[2]) * odd[3], odd)
@@ -346,6 +349,7 @@ def test_odd_symbols_are_renamed(made):
     assert "import" not in f.code
 
 
+@pytest.mark.sweep
 def test_creation_measures_few_forms(monkeypatch):
     """What takes the time of a creation: code for each different form, and values with many digits at the points where the forms are measured."""
     import symgrad.symbolic.forms as forms

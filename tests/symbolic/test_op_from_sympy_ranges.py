@@ -102,6 +102,7 @@ def test_on_the_diagonal_and_beside_it(name, order):
     assert_digits(name, order, points)
 
 
+@pytest.mark.sweep
 def test_lost_digits_are_reported(made):
     with pytest.warns(RuntimeWarning, match=r"lossy_op: the code of the formula is wrong by .* ULP at x = .*, y = "):
         op = made("lossy_op", cos(x) * cosh(y) - 1)

@@ -76,6 +76,7 @@ def test_adversarial_text_is_rejected_or_read(text):
         formula(x=symgrad.tensor(0.5, requires_grad=True))
 
 
+@pytest.mark.sweep
 @given(st.text(alphabet="xyep sin()+-*/^.,0123456789<>=![]_'\"\\\n", max_size=40))
 def test_any_text_is_a_formula_or_a_parse_error(text):
     try:

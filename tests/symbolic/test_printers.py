@@ -63,6 +63,7 @@ def truth(function, *at):
         [[h.numpy() for h in row] for row in func.jacfwd(func.grad(function, every), every)(*xs)]
 
 
+@pytest.mark.sweep
 def test_c_source_agrees_in_value_gradient_and_hessian():
     f, gradient, hessian = truth(helmholtz, *AT)
     assert compiled(to_c(helmholtz, (), (), 2, name="f"))["f"](*AT) == pytest.approx(f, rel=1e-15)
@@ -151,6 +152,7 @@ def test_conditions_that_are_known_are_written(yes, no):
         assert [compiled(source)["f"](at), run(to_python(formula, name="f"))(np.float64(at))] == pytest.approx([expected] * 2, rel=1e-15)
 
 
+@pytest.mark.sweep
 @settings(max_examples=25)
 @given(trees(3), POINTS, POINTS)
 def test_random_compositions_are_written(tree, x, y):
@@ -182,6 +184,7 @@ OPERATIONS = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambd
               "neg": lambda a: -a, "square": lambda a: a * a, "where": lambda a, b: a if a > b else b}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("language, head, tail", [
     (NumPy, "import numpy as np\n\ndef f(x, y):\n    ", "\n"),
     (C, "#include <math.h>\n\ndouble f(double x, double y)\n{\n    ", ";\n}\n")], ids=["numpy", "c"])
@@ -282,6 +285,7 @@ def test_latex():
     assert r"\frac{\partial^{2} g}{\partial x \partial y} &= 2 x" in second and r"\frac{\partial^{2} g}{\partial x^{2}} &= 2 y" in second
 
 
+@pytest.mark.sweep
 def test_long_formulas_are_written_as_small_equations():
     def long(x):
         for _ in range(60):

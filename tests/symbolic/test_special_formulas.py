@@ -75,7 +75,7 @@ def derivatives(function, xs):
     return [t.detach().numpy() for t in (out, *symgrad.autograd.grad(out.sum(), leaves))]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.filterwarnings("ignore:.* at .*write it in another form:RuntimeWarning")
 @pytest.mark.parametrize("name", [name for name in SPECIAL if REGISTRY[name].surface.public or name in OF_AN_ORDER])
 def test_every_special_function_is_known_by_its_formula(name, made):
@@ -119,6 +119,7 @@ def test_a_function_is_checked_against_a_formula_with_an_incomplete_gamma_functi
     assert report.verdict == "verified"
 
 
+@pytest.mark.sweep
 def test_a_value_takes_no_digits_for_the_size_of_its_argument(monkeypatch, made):
     """At 1e300 ψ is one function of the argument: a sum inside another function needs hundreds of digits there, this one does not."""
     asked, own = [], values.working_precision

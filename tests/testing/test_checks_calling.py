@@ -135,7 +135,7 @@ def reads_a_triangle(op, parameters):
     return bool(seen)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("op, parameters", [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in CASES
                                             if op.kind == "primitive" and op.docs.shapes == MATRIX and reads_a_triangle(op, parameters)])
 def test_ops_that_read_a_triangle_read_it_in_other_threads(op, parameters):
@@ -179,6 +179,7 @@ def losing(x):
     return np.asarray(x * x).view(Lossy)
 
 
+@pytest.mark.sweep
 def test_pickling():
     assert check_pickling(square, **RIGHT).verdict == check_pickling(Power(2), **RIGHT).verdict == "passed"
     assert check_pickling(functools.partial(np.power, 2.0), elementwise=True).verdict == "passed"

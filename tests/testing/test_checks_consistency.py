@@ -34,11 +34,13 @@ def test_a_pushforward_that_is_not_the_pullbacks(wrong, seed):
         check_adjoint(cube, pullback=slope, pushforward=WRONG_TANGENTS[wrong], seed=seed, shrink=False)
 
 
+@pytest.mark.sweep
 def test_an_op_on_arrays_whose_pushforward_omits_an_element():
     with pytest.raises(CheckFailure, match="⟨g, jvp"):
         check_adjoint(np.sum, pullback=lambda g, x: np.full(x.shape, g), pushforward=lambda ts, x: ts[0].ravel()[1:].sum(), shapes=((2, 3),))
 
 
+@pytest.mark.sweep
 def test_a_gradient_that_is_none_counts_as_zero():
     with pytest.raises(CheckFailure, match="⟨g, jvp"):
         check_adjoint(lambda x, y: x + 1e-6 * np.sin(y), pullback=lambda g, x, y: (g, None),
@@ -59,7 +61,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_but_difficult_functions(name):
     claims = {"elementwise": True}
@@ -75,7 +77,7 @@ NOT_LINEAR = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", NOT_LINEAR)
 def test_pullbacks_that_are_not_linear(name):
     with pytest.raises(CheckFailure, match="vjp"):
@@ -86,6 +88,7 @@ def test_infinite_derivatives_are_no_matter_of_linearity():
     assert check_linearity(symgrad.sqrt) and check_linearity(symgrad.log) and check_linearity(lambda x: symgrad.abs(x) ** 0.5)
 
 
+@pytest.mark.sweep
 def test_a_hessian_that_is_not_symmetric():
     Spin = saving(lambda x: (x * x).sum() / 2, lambda g, x: g * (x + 1e-6 * symgrad.stack([x[1], -x[0]])), "Spin")  # a field that is no gradient
     with pytest.raises(CheckFailure, match="⟨s, H t⟩"):

@@ -42,6 +42,7 @@ def verdict(op, **claims):
     return check_op(op, checks=["value"], raise_exception=False, **claims).verdict
 
 
+@pytest.mark.sweep
 def test_a_formula_is_of_the_arguments_of_the_op_of_which_a_single_one_may_have_any_name():
     assert verdict(symgrad.tanh, formula="tanh(x)") == verdict(symgrad.tanh, formula="tanh(input)") == "passed"
     assert verdict(symgrad.tanh, formula="sinh(x)") == verdict(symgrad.tanh, formula="sinh(input)") == "failed"
@@ -77,6 +78,7 @@ def test_a_pushforward_that_takes_its_arguments_or_its_tangents_for_constants(na
         assert failure_of(check_mixed, wrong).wrong.what == said
 
 
+@pytest.mark.sweep
 def test_which_ops_are_checked():
     assert check_mixed(REGISTRY["exp"], order=1).reason == "it has no second derivative"
     assert check_mixed(REGISTRY["norm"]).verdict == check_mixed(symgrad.norm).verdict == "passed"  # made of others: as its public function
@@ -93,7 +95,7 @@ def circle(x):
     return symgrad.sin(x) ** 2 + symgrad.cos(x) ** 2
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed, dtype", [(8, "float16"), (15, "bfloat16"), (20, "float32"), (27, "float32"), (33, "float16"), (58, "bfloat16")])
 def test_terms_that_cancel_in_most_roundings_of_float64_give_the_bound(seed, dtype):
     """Hardly any sample of float64 shows a rounding of 2 g sin(x) cos(x) - 2 g cos(x) sin(x)."""
@@ -126,5 +128,6 @@ def test_what_is_wrong_in_a_narrow_type_is_found(what, dtype):
     assert all(not attacked(WRONG[what], seed, dtype) for seed in range(3))
 
 
+@pytest.mark.sweep
 def test_a_jump_of_the_gradient_may_be_on_either_side_of_a_number_that_is_rounded():
     assert all(attacked(lambda x: symgrad.relu(x * 3 - 3.1), seed, "float32", "float16", "bfloat16") for seed in range(5))

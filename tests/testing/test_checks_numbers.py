@@ -51,6 +51,7 @@ def test_an_opaque_op_is_compared_with_differences():
     assert verdicts(Third) == {"differences"}
 
 
+@pytest.mark.sweep
 def test_rules_that_lose_digits(declare):
     op = declare(lambda xp, x: xp.exp(x) - 1, lambda xp, y, x: xp.exp(x))
     assert verdicts(op, ("value", "digits", "pullback"), domain=(-1, 1)) == {"value", "digits"}
@@ -64,6 +65,7 @@ def test_the_gradient_at_a_kink_lies_between(declare, slope, found):
     assert ("special" in verdicts(op, ("special",))) == found
 
 
+@pytest.mark.sweep
 def test_the_tangent_at_a_kink_is_finite_where_the_gradient_is(declare):
     def pushed(sign):
         return lambda xp, tangents, y, args: sign(tangents[0], xp.sign(args[0]))
@@ -103,6 +105,7 @@ def test_small_types_are_measured_by_their_own_last_place(declare):
         CHECKS["dtypes"].body(attack, attack.examples("low")[0])
 
 
+@pytest.mark.sweep
 def test_a_rule_that_is_refuted(declare):
     op = declare(lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) + x / 1024)
     profile = QUICK._replace(effort=1.0)
@@ -196,6 +199,7 @@ def test_the_bound_of_differences_includes_digits_that_the_function_lost(name):
         check_differences(Off, order=1, inputs=[np.array(points[-1])])
 
 
+@pytest.mark.sweep
 def test_differences_pass_over_ties_where_slopes_do_not_add_up():
     """The middle of three equal numbers has the same slope to both sides along every direction, and no derivative."""
     def middle(x):

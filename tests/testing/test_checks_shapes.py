@@ -31,6 +31,7 @@ def test_derivatives_of_another_structure(claims, words):
         check_structure(square, elementwise="pullback" in claims or None, **(SQUARE | claims))
 
 
+@pytest.mark.sweep
 def test_the_right_structure():
     assert check_structure(lambda x, y: square(x), pullback=lambda g, x, y: (2 * x * g, None)).verdict == "passed"
     assert check_structure(lambda a, b, c: symgrad.einsum("ij,jk,k->i", a, b, c), shapes=((2, 3), (3, 2), (2,))).verdict == "passed"

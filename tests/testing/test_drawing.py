@@ -259,6 +259,7 @@ def test_another_kind_is_refused():
 # Drawing
 
 
+@pytest.mark.sweep
 def test_a_strategy_draws_the_examples_of_the_checks():
     attack = attack_on("pow")
     plan = attacks.plan_of(attack, "points")
@@ -342,6 +343,7 @@ def test_combinations_of_edges():
     assert len({a for a, _ in some}) > 20 and len({b for _, b in some}) > 25
 
 
+@pytest.mark.sweep
 def test_domains_of_all_kinds():
     for given_domain in ("(0, 1]", (2, 3), domain_of("positive"), "nonzero", "{-1, 1}"):
         attack = Attack(symgrad.sin, Claims(domain=given_domain))

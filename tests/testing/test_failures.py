@@ -49,6 +49,7 @@ def test_an_exception_is_shown_with_its_place_and_all_its_lines():
     assert values(found) == [4.0]
 
 
+@pytest.mark.sweep
 def test_the_test_that_was_running_is_named(monkeypatch):
     found = failure_of(check_pullback, (sine, slope_below), formula="sin(x)")
     assert found.command == "pytest tests/testing/test_failures.py::test_the_test_that_was_running_is_named"
@@ -74,6 +75,7 @@ def test_numbers_are_shown_as_they_are_typed():
         assert digits(np.array([mpmath.mpf(1) / 7, None], dtype=object)) == "[0.142857142857142857143, None]"
 
 
+@pytest.mark.sweep
 def test_a_report_of_all_checks_has_a_line_for_each_and_the_failures_in_full():
     report = check_op((sine, slope_below), formula="sin(x)", checks=["value", "pullback", "third"], raise_exception=False)
     lines = str(report).splitlines()
@@ -105,6 +107,7 @@ def test_a_failure_can_be_pickled():
     assert str(again) == str(found) and again.failure.wrong.ulp == found.wrong.ulp
 
 
+@pytest.mark.sweep
 def test_the_difference_may_fail(monkeypatch):
     for find, expected in ((lambda attack, wrong: sympy.Symbol("x") / 7, "returned - true = x/7"), (lambda attack, wrong: 1 / 0, None)):
         monkeypatch.setattr(shrinking, "difference", find)

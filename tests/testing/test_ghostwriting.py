@@ -163,6 +163,7 @@ def test_domains_of_formulas(formula, domain):
 # The command
 
 
+@pytest.mark.sweep
 def test_the_text_is_printed_and_a_file_is_not_written_over(ops, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["ghostwrite", f"{ops}:bump"]) == AGREED

@@ -136,6 +136,7 @@ def doubled(declare):
     return lambda vjp, jvp: symgrad.primitive("doubled", lambda xp, x: x * 2, vjp=lambda xp, g, y, x: vjp(xp, g), jvp=lambda xp, t, y, x: jvp(xp, t))
 
 
+@pytest.mark.sweep
 def test_rules_that_give_another_shape_or_dtype(doubled):
     x = leaf([1.0, 2.0])
     assert gradcheck(doubled(lambda xp, g: 2 * g, lambda xp, t: 2 * t), x, check_forward_ad=True, check_grad_dtypes=True)
@@ -184,6 +185,7 @@ def twice_and_thrice(ctx, x):
     return x * 2, x * 3
 
 
+@pytest.mark.sweep
 def test_a_gradient_that_is_missing():
     def proud(ctx, g, h):
         return g * 2 + h * 3
@@ -236,6 +238,7 @@ def test_functions_with_a_backward_that_is_wrong_ignores_its_input_or_reads_an_i
     assert gradgradcheck(function(stash, lambda ctx, g: 3 * g * ctx.square), leaf(X))
 
 
+@pytest.mark.sweep
 def test_a_function_with_a_rule_for_tangents():
     class Square(autograd.Function):
         factor = 2
@@ -265,6 +268,7 @@ def test_without_a_differentiable_output_the_differences_must_be_zero():
         assert failure(lambda x: x.detach() * 2, x, fast_mode=fast_mode) == "Numerical gradient for function expected to be zero"
 
 
+@pytest.mark.sweep
 def test_integer_outputs_and_captured_and_constant_inputs():
     x, w = leaf(X), tensor(X)
     assert gradcheck(lambda x: (x * x, x.argmax(), x > 0), x, check_forward_ad=True)
@@ -321,6 +325,7 @@ def test_single_precision_is_warned_of():
     assert caught[0].filename == __file__
 
 
+@pytest.mark.sweep
 def test_given_cotangents():
     x, g = leaf(X), leaf([[0.5, 1.0], [1.5, 2.0]])
     assert gradgradcheck(symgrad.exp, x, g) and gradgradcheck(symgrad.exp, x, (g,))

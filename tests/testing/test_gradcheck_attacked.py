@@ -86,6 +86,7 @@ def test_a_derivative_with_wrong_digits(name):
     assert said.endswith("give a\nlarger atol or rtol, or `attack=False`.")
 
 
+@pytest.mark.sweep
 def test_larger_tolerances_of_the_user_are_kept():
     rough = function(saved(lambda x: x.sin()), ours(lambda x: x.cos() * 1.0005))
     message(rough, leaf([0.5]))
@@ -93,6 +94,7 @@ def test_larger_tolerances_of_the_user_are_kept():
     assert message(function(saved(lambda x: x.sin()), ours(lambda x: x.cos() * (1.0005 + 0.1 * (x < -1)))), leaf([0.5]), rtol=2e-3)
 
 
+@pytest.mark.sweep
 def test_a_tangent_that_is_wrong_elsewhere():
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -118,6 +120,7 @@ def test_a_tangent_that_is_wrong_for_two_inputs_at_once():
     assert said.startswith("Jacobian computed with forward mode mismatch at the given inputs") and "atol" not in said
 
 
+@pytest.mark.sweep
 def test_a_second_derivative_that_is_wrong_elsewhere(declare):
     declare("slope", lambda xp, x: 3 * x * x, lambda xp, y, x: 6 * x * (1 + xp.indicator(x < -1, x)))
     cube = declare("cubed", lambda xp, x: x * x * x, lambda xp, y, x: xp.slope(x) if hasattr(xp, "slope") else 3 * x * x)
@@ -127,6 +130,7 @@ def test_a_second_derivative_that_is_wrong_elsewhere(declare):
     assert said.startswith("Jacobian mismatch away from the given inputs for output 0[") and "input 1 = tensor" in said
 
 
+@pytest.mark.sweep
 def test_a_derivative_of_complex_numbers_that_is_wrong_elsewhere():
     def conjugated(ctx, g):
         z = ctx.saved_tensors[0]
@@ -175,7 +179,7 @@ LINEAR = symgrad.nn.Linear(2, 3)
 RIGHT = {name: eval(text) for name, text in lines("right_gradients")}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_functions_are_not_accused(name, capsys):
     f, x = RIGHT[name], leaf(X)
@@ -205,6 +209,7 @@ def test_a_function_that_counts_its_calls_is_not_accused(more, check, wrong):
     assert check(f, leaf(X)).report.failure is None
 
 
+@pytest.mark.sweep
 def test_skipped_points_are_counted():
     report = gradcheck(RIGHT["made for some numbers"], leaf(X)).report
     assert report.left_out["it raises AssertionError"] >= 3 and report.attacked > 5
@@ -255,6 +260,7 @@ def test_hooks_are_called_and_the_state_is_unchanged():
 # What is said, and what is put back
 
 
+@pytest.mark.sweep
 def test_the_result_is_true_and_its_report_lists_the_comparisons():
     found = gradcheck(lambda x: (x * x).log(), leaf([[1.0, 0.0], [3.0, 4.0]])[:, :1])
     assert found == True and found and isinstance(found, GradcheckResult) and repr(found) == "True" and found is not False  # noqa: E712
@@ -307,6 +313,7 @@ def test_a_function_that_breaks_off_leaves_the_inputs_as_they_were():
     assert x.tolist() == [1.0, 2.0]
 
 
+@pytest.mark.sweep
 def test_equal_seeds_have_equal_points():
     seen = []
     f = lambda x: (seen.append(x.tolist()), x * x)[1]
@@ -357,6 +364,7 @@ def test_hypothesis_is_not_needed():
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "True\n"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("value", [lambda x: x.sin(), lambda x: tensor(np.sin(x.detach().numpy()))])
 def test_a_convention_at_a_single_point_is_counted_and_not_accused(value):
     own = function(saved(value), ours(lambda x: symgrad.where(x == 0, 0.5, x.cos())))

@@ -34,7 +34,7 @@ IMPRECISE = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("what", IMPRECISE)
 def test_lost_digits_are_imprecise_in_a_region(what):
     function, formula, claims, region = IMPRECISE[what]
@@ -46,7 +46,7 @@ def test_lost_digits_are_imprecise_in_a_region(what):
     assert {r.verdict for r in report.results} == {"passed", "imprecise", "not applicable"}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("what", ["overflow of a square", "an array in a narrow type"])
 def test_a_claim_allows_lost_digits_and_the_result_lists_them(what):
     function, formula, claims, _ = IMPRECISE[what]
@@ -78,6 +78,7 @@ def test_wrong_results_are_reported_before_lost_digits(what, claims):
         check_op(function, formula=formula, gradient=gradient, **claims)
 
 
+@pytest.mark.sweep
 def test_an_error_at_every_ordinary_point_is_wrong_in_a_type_whose_rounding_would_explain_it():
     def function(x):
         return np.where(x.dtype == np.float16, np.sin(x) * np.asarray(1.1, x.dtype), np.sin(x)).astype(np.promote_types(x.dtype, np.float16))
@@ -104,6 +105,7 @@ def root(x):
 """
 
 
+@pytest.mark.sweep
 def test_pytest_counts_imprecise_checks(pytester):
     pytester.makepyfile(test_ops=FILE.format(claim=""))
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "--symgrad-checks=value", "--symgrad-report=said.json")

@@ -38,6 +38,7 @@ def test_without_options_there_is_every_check(pytester, run):
     assert [line for line in result.outlines if "::" in line] == [f"test_ops.py::ricker[{name}]" for name in CHECKS]
 
 
+@pytest.mark.sweep
 def test_a_wrong_op_fails_with_the_report_and_no_traceback(pytester, run):
     pytester.makepyfile(test_ops=WRONG)
     result = run(TWO)
@@ -58,6 +59,7 @@ def test_one_check_is_run_by_its_id(pytester, run):
     run("-m", "not symgrad", "--strict-markers").assert_outcomes(deselected=len(CHECKS))
 
 
+@pytest.mark.sweep
 def test_an_imported_op_is_tested_once(pytester, run, module):
     name = module(MARKED)
     pytester.makepyfile(test_ops=f"from {name} import ricker\nagain = ricker\nimport {name}")
@@ -65,6 +67,7 @@ def test_an_imported_op_is_tested_once(pytester, run, module):
     assert sorted(ids(result)) == ["test_ops.py::ricker[linearity]", "test_ops.py::ricker[value]"]
 
 
+@pytest.mark.sweep
 def test_a_class_is_tested_by_its_apply(pytester, run):
     pytester.makepyfile(test_ops="""
         import symgrad
@@ -84,6 +87,7 @@ def test_a_class_is_tested_by_its_apply(pytester, run):
     run("--symgrad-checks=value,pullback").assert_outcomes(passed=1, failed=1)
 
 
+@pytest.mark.sweep
 def test_a_static_method_of_a_test_class_is_an_op_and_a_method_is_an_error(pytester, run):
     pytester.makepyfile(test_ops="""
         from symgrad.testing import op
@@ -151,7 +155,7 @@ def test_the_checks_of_an_op_share_one_attack(pytester, run, monkeypatch):
     assert len(made) == 1
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("claims, said", [
     ("domain={'y': 'real'}", "domain names y, but the arguments are x"),
     ("formula='x*exp(-x'", "expected ',' or ')', but the text ends"),
@@ -169,6 +173,7 @@ def test_claims_that_do_not_fit_are_reported_once_in_one_line(pytester, run, cla
     run("test_ops.py::ricker[linearity]").assert_outcomes(failed=1)
 
 
+@pytest.mark.sweep
 def test_claims_of_another_form_are_refused_by_the_decorator(pytester, run):
     pytester.makepyfile(test_ops=MARKED.replace('domain="-5..5"', "parameters=3"))
     result = run()
@@ -193,6 +198,7 @@ number = 1.0
 """
 
 
+@pytest.mark.sweep
 def test_the_ops_of_a_module(pytester, run, module):
     name = module(OWN)
     result = run("-v", "--symgrad-checks=linearity", "--symgrad-ops", name)
@@ -201,12 +207,14 @@ def test_the_ops_of_a_module(pytester, run, module):
     result.stdout.fnmatch_lines(["collecting ... collected 3 items", "symgrad: 3 ops, 3 checks, 0 failed (profile dev, seed 0)"])
 
 
+@pytest.mark.sweep
 def test_ops_by_name(pytester, run, module):
     name = module(OWN)
     result = run("-v", "--symgrad-checks=linearity", "--symgrad-ops", f"{name}:unmarked,{name}:bump", "--symgrad-ops", f"{name}:bump")
     assert ids(result) == [f"symgrad::{name}::{op}::linearity" for op in ("unmarked", "bump")]
 
 
+@pytest.mark.sweep
 def test_they_are_tested_beside_the_tests_of_files(pytester, run, module):
     name = module(OWN)
     pytester.makepyfile(test_other="def test_other(): pass")
@@ -228,6 +236,7 @@ def test_ops_by_id(pytester, run, module):
     assert ids(run("-v", f"{prefix}::accuracy")) == [f"{prefix}::accuracy"]
 
 
+@pytest.mark.sweep
 def test_a_report_has_the_command_that_runs_the_test_again(pytester, run, module):
     name = module(WRONG)
     pytester.makepyfile(test_ops=WRONG)
@@ -240,7 +249,8 @@ def test_a_report_has_the_command_that_runs_the_test_again(pytester, run, module
         again.stdout.fnmatch_lines(["symgrad: 1 op, 1 check, 1 failed (profile dev, seed 3)"])
 
 
-def test_the_last_failures_are_run_again(pytester, everything_is_imported, module):
+@pytest.mark.sweep
+def test_the_last_failures_are_run_again(pytester, module):
     name = module(WRONG)
     pytester.makepyfile(test_ops=WRONG)
     for options in ([], ["--lf"]):
@@ -252,6 +262,7 @@ def test_the_last_failures_are_run_again(pytester, everything_is_imported, modul
 # Reports
 
 
+@pytest.mark.sweep
 def test_the_report_and_junit_have_the_result_of_every_check(pytester, run):
     pytester.makepyfile(test_ops=WRONG + "def test_other(): pass")
     run(TWO, "--symgrad-report=said.json", "--junitxml=said.xml", "--symgrad-seed=3")
@@ -270,6 +281,7 @@ def test_the_report_and_junit_have_the_result_of_every_check(pytester, run):
     assert not list(cases["test_other"].iter("property"))
 
 
+@pytest.mark.sweep
 def test_the_report_of_a_stopped_run_is_incomplete_and_replaces_an_older_one(pytester, run):
     pytester.makepyfile(test_ops=WRONG)
     run("--symgrad-checks=value,linearity", "-x", "--symgrad-report=said.json")
@@ -283,7 +295,7 @@ def test_the_report_of_a_stopped_run_is_incomplete_and_replaces_an_older_one(pyt
 
 
 @pytest.mark.sweep
-def test_the_report_includes_crashed_processes(pytester, everything_is_imported):
+def test_the_report_includes_crashed_processes(pytester):
     pytester.makepyfile(test_ops=MARKED + "def test_dies(): __import__('os')._exit(1)")
     pytester.runpytest_subprocess("-p", "no:cacheprovider", TWO, "--symgrad-report=said.json", "-n", "1")
     assert json.loads(Path("said.json").read_text())["complete"] is False
@@ -364,6 +376,7 @@ def test_results_that_are_not_finite_do_not_warn_where_warnings_are_errors(pytes
     found.stdout.no_fnmatch_line("*RuntimeWarning*")
 
 
+@pytest.mark.sweep
 def test_results_that_are_not_finite_do_not_warn_in_a_program():
     text = ("from symgrad import tensor; tensor([0.0, -1.0], requires_grad=True).log().sum().backward(); "
             "tensor([1e308, 1e308]).cumsum(0); tensor([1e308, 1e308]).cumprod(0)")

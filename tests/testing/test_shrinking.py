@@ -33,6 +33,7 @@ from tests.support.failing import (
 
 # The simplest input
 
+@pytest.mark.sweep
 def test_an_element_of_a_long_vector_becomes_a_number():
     x = np.linspace(-2.7, 9.3, 100)
     attack = Attack((sine, slope_below), formula="sin(x)")
@@ -43,6 +44,7 @@ def test_an_element_of_a_long_vector_becomes_a_number():
     assert "inputs=[np.array(-2.0)])" in found.snippet and "cotangent" not in found.snippet
 
 
+@pytest.mark.sweep
 def test_two_arguments_become_simple_together():
     found = failure_of(check_pullback, product, formula="x*y", pullback=product_back)
     assert values(found) == [3.0, 1.0] and found.given["cotangent"].tolist() == 1.0

@@ -41,7 +41,7 @@ SNIPPETS = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_the_snippet_runs_as_printed_and_fails_in_the_same_way(name):
     check, op, claims = SNIPPETS[name]
@@ -70,6 +70,7 @@ def test_objects_that_cannot_be_imported_are_named():
         exec(compile(found.snippet, "snippet", "exec"), names)
 
 
+@pytest.mark.sweep
 def test_cotangent_and_tangents_stand_in_it_only_where_they_are_not_ones():
     assert "cotangent" not in failure_of(check_pullback, (sine, slope_below), formula="sin(x)").snippet
     g, t = np.array([0.5, -0.0]), np.array([3.0, 1.0])

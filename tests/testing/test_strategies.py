@@ -236,6 +236,7 @@ def test_tied_arrays():
 # Shapes and tangents
 
 
+@pytest.mark.sweep
 def test_shapes():
     for dims in range(4):
         assert found(strategies.shapes(), lambda s, dims=dims: len(s) == dims) == (1,) * dims

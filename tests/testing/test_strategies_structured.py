@@ -47,6 +47,7 @@ def simplest(strategy, condition=lambda drawn: True):
 # Axes, permutations, indices
 
 
+@pytest.mark.sweep
 @given(st.data(), st.integers(0, 4))
 def test_axes_are_valid_and_differ(data, ndim):
     assert ndim == 0 or data.draw(axes(ndim, several=False, negative=False)) in range(ndim)
@@ -58,6 +59,7 @@ def test_axes_are_valid_and_differ(data, ndim):
     assert sorted(a % ndim for a in order) == list(range(ndim)) and np.zeros((1,) * ndim).transpose(order).ndim == ndim
 
 
+@pytest.mark.sweep
 def test_axes_of_every_kind_are_reached():
     assert reached(axes(3), lambda a: a == -1) and reached(axes(3), lambda a: a == (2, 0)) and reached(axes(3), lambda a: a == (-1, 0, 1))
     assert reached(axes(2, empty=True), lambda a: a == ()) and reached(permutations(3, negative=True), lambda a: a == (-1, 0, -2))
@@ -81,6 +83,7 @@ def tensors(index):
     return symgrad.tensor(index) if isinstance(index, np.ndarray) else index
 
 
+@pytest.mark.sweep
 @given(st.data(), SHAPES)
 def test_every_index_is_valid_and_symgrad_reads_it_as_numpy_does(data, shape):
     index = data.draw(indices(shape))
@@ -91,6 +94,7 @@ def test_every_index_is_valid_and_symgrad_reads_it_as_numpy_does(data, shape):
     assert mixed(index) or (found.shape == expected.shape and np.array_equal(found.numpy(), expected))
 
 
+@pytest.mark.sweep
 @given(st.data(), SHAPES)
 def test_every_index_with_negative_steps_is_valid_in_numpy(data, shape):
     assert np.zeros(shape)[data.draw(indices(shape, negative_steps=True))].dtype == np.float64
@@ -170,6 +174,7 @@ def test_shapes_and_dtypes_are_as_requested(data, batch, dtype):
     assert data.draw(orthogonal(0)).shape == data.draw(symmetric(0)).shape == data.draw(singular(0)).shape == (0, 0)
 
 
+@pytest.mark.sweep
 @given(st.data(), DTYPES)
 def test_structures_hold(data, dtype):
     adjoint = lambda a: np.conj(np.swapaxes(a, -1, -2))
@@ -183,6 +188,7 @@ def test_structures_hold(data, dtype):
     assert np.array_equal(lower, np.tril(lower)) and np.diag(lower).all() and np.array_equal(upper, np.triu(upper)) and (np.diag(upper) == 1).all()
 
 
+@pytest.mark.sweep
 @given(st.data(), st.sampled_from([1, -1]))
 def test_determinants_of_orthogonal_matrices(data, determinant):
     assert np.linalg.det(data.draw(orthogonal(st.integers(1, 4), determinant=determinant))) == pytest.approx(determinant)
@@ -200,6 +206,7 @@ def test_ranks_are_exact(data, rows, columns):
     assert rank(data.draw(triangular(rows))) == rank(data.draw(positive_definite(rows))) == rows
 
 
+@pytest.mark.sweep
 @given(st.data(), st.sampled_from([1, 3.5, 1e3, 1e8, 1e12]))
 def test_condition_numbers_are_as_promised(data, condition):
     import mpmath
@@ -210,6 +217,7 @@ def test_condition_numbers_are_as_promised(data, condition):
         assert abs(max(values) / min(values) / condition - 1) < 8 * len(drawn) * condition**2 * EPSILON * (condition == 3.5) + mpmath.mpf(10) ** -20
 
 
+@pytest.mark.sweep
 @given(st.data(), st.booleans())
 def test_repeated_values_are_exactly_repeated(data, plain):
     """A - λ, or A Aᵀ - σ², has a rank that is lower by two, in fractions."""
@@ -226,6 +234,7 @@ def test_multiplicities(a):
     assert any(rank(a - round(v) * np.eye(4)) <= 1 for v in np.linalg.eigvalsh(a))
 
 
+@pytest.mark.sweep
 def test_matrices_are_not_all_of_one_kind_and_they_shrink():
     assert reached(orthogonal(3), lambda q: len({abs(x) for x in q.ravel().tolist()}) > 3)
     assert reached(ill_conditioned(2, condition=1e6), lambda a: a.all() and not np.array_equal(a, a.T))
@@ -236,6 +245,7 @@ def test_matrices_are_not_all_of_one_kind_and_they_shrink():
     assert np.array_equal(np.abs(simplest(orthogonal(3))), np.eye(3)) and np.array_equal(simplest(triangular(3)), np.eye(3))
 
 
+@pytest.mark.sweep
 def test_large_matrices_shrink_and_are_not_all_zeros():
     quick = settings(database=None, max_examples=10, phases=[Phase.generate, Phase.shrink])
     assert not find(singular(40), lambda a: True, settings=quick, random=random.Random(0)).any()

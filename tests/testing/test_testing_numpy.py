@@ -72,7 +72,7 @@ def verdicts(report):
 
 # What is right is not accused
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("op, claims", [
     ((ricker, slope), {"formula": "x*exp(-x)", "domain": (-20, 20)}),
     (ricker, {"formula": "x*exp(-x)", "domain": (-20, 20), "pullback": lambda g, x: g * slope(x), "pushforward": lambda ts, x: ts[0] * slope(x)}),
@@ -91,7 +91,7 @@ def test_a_right_function_passes_every_check_that_applies(op, claims):
 # What is wrong is found
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("function", [symgrad.sin, lambda x: symgrad.sin(x), np.sin], ids=["an op", "symgrad", "numpy"])
 def test_the_gradient_in_a_tuple_is_checked_for_functions_of_symgrad_too(function):
     claims = {"formula": "sin(x)", "domain": (-9, 9), "checks": ["value", "pullback", "differences", "dtypes"], "shrink": False}
@@ -152,6 +152,7 @@ def test_one_of_several_values_is_chosen():
         Attack(lambda x: "text", framework="numpy").subject.value([np.zeros(2)])
 
 
+@pytest.mark.sweep
 def test_numbers_of_python_have_the_type_of_the_arguments():
     squares, slope = (lambda x: float(np.sum(x * x))), lambda x: 2 * x
     for formula in (None, "x[0]^2 + x[1]^2 + x[2]^2"):
@@ -161,6 +162,7 @@ def test_numbers_of_python_have_the_type_of_the_arguments():
     assert subject.value([np.ones(3, np.float32)]).dtype == np.float32 and subject.value([np.ones(3)]) == 3.0
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("gradient, words", [
     (lambda x, y: y * y, "has 1 part for 2 arguments; expected one array for each"),
     (lambda x, y: None, "returned None; expected an array for each argument"),
@@ -229,6 +231,7 @@ def narrow(x):
     return np.exp(-x * x)
 
 
+@pytest.mark.sweep
 def test_an_op_made_for_float32_is_attacked_in_float32():
     slope, claims = lambda x: -2 * x * np.exp(-x * x), {"formula": "exp(-x^2)", "dtypes": ("float32",)}
     report = attack((narrow, slope), **claims)

@@ -75,6 +75,7 @@ def test_workers_keep_the_order(workers):
     assert len(found) == workers and os.getpid() not in found and not children()
 
 
+@pytest.mark.sweep
 def test_batches_in_the_order_of_their_arrival():
     arrived = multiprocessing.get_context("fork").Event()
 
@@ -107,6 +108,7 @@ def test_prefetch_factor_bounds_the_batches_loaded_ahead():
     assert not children() and list(batches) == []
 
 
+@pytest.mark.sweep
 def test_workers_have_numbers_seeds_and_a_copy_of_the_data():
     def begin(worker):
         get_worker_info().dataset.begun = worker
@@ -171,7 +173,7 @@ def test_an_exception_of_worker_init_fn_reaches_the_caller():
         list(DataLoader([1, 2], num_workers=1, worker_init_fn=start))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("in_order", [True, False])
 @pytest.mark.parametrize("end, how", [(lambda: os.kill(os.getpid(), signal.SIGKILL), "it was killed by SIGKILL; if the memory ran out, take fewer"),
                                       (lambda: sys.exit(3), "it ended with exit code 3$")], ids=["killed", "exit"])
@@ -194,6 +196,7 @@ def test_a_timeout_raises():
     assert next(batches) == 1
 
 
+@pytest.mark.sweep
 def test_persistent_workers_go_on():
     loader = DataLoader(Examples(7, slow_first), 2, num_workers=2, persistent_workers=True, shuffle=True)
     passes = [list(loader) for _ in range(3)]
@@ -210,6 +213,7 @@ def test_persistent_workers_go_on():
     assert not children()
 
 
+@pytest.mark.sweep
 def test_large_batches_and_many_tasks_do_not_block():
     indices = [list(range(1000 * i, 1000 * i + 40_000)) for i in range(12)]
     loader = DataLoader(Examples(0, None), batch_sampler=indices, num_workers=2, prefetch_factor=6)
@@ -256,6 +260,7 @@ def test_start_methods(method):
     assert [numbers.tolist() for numbers, _ in batches] == [[0, 1], [2, 3], [4]]
 
 
+@pytest.mark.sweep
 def test_iterable_datasets_of_different_lengths():
     assert list(DataLoader(Numbers(), batch_size=None, num_workers=3)) == [0, 10, 20, 11, 21, 22]
 

@@ -160,6 +160,7 @@ def test_file_objects_need_no_method_but_write(tmp_path):
         symgrad.save(NEW, full)
 
 
+@pytest.mark.sweep
 def test_an_interrupt_at_any_line_leaves_a_whole_file_and_nothing_else(path, tmp_path):
     symgrad.save(NEW, tmp_path / "first")  # with all imports
     (tmp_path / "first").unlink()

@@ -166,6 +166,7 @@ def test_any_structure(tree):
     assert repr(stored(tree)) == repr(tree)
 
 
+@pytest.mark.sweep
 @given(hnp.arrays(st.sampled_from([np.float64, np.int64, np.complex128, np.bool_, np.float32]), hnp.array_shapes(min_dims=0, min_side=0, max_dims=3)))
 def test_any_array(array):
     x = symgrad.from_numpy(array)
