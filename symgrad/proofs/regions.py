@@ -1,6 +1,5 @@
 """Regions of a domain in which an op is smooth: between special points, by the largest argument, or by signs; and equalities in a rule's conditions.
 
-Where such an equality holds, the formula of the rule is another one.
 """
 
 from __future__ import annotations
@@ -26,108 +25,6 @@ KINKS = (sympy.Max, sympy.Min, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling
 KINKED = (*KINKS, Relational)
 ERRORS = (NotImplementedError, TypeError, AttributeError, ValueError, LookupError, ArithmeticError, RecursionError, RuntimeError, AssertionError)
 Switch = tuple[Any, bool]
-
-
-def generic(e: Any) -> tuple[Any, list[Any]]:
-    """An expression with the equalities among its conditions set to false, and these equalities.
-
-    An inequality that can hold, or fail, at equality only is one of them, such as sin(x) >= 1. Equalities of step functions hold on intervals; they
-    are replaced by inequalities.
-
-    >>> x = sympy.Symbol("x", real=True)
-    >>> generic(sympy.Piecewise((2 * x, sympy.Eq(x, 3)), (x, True)))
-    (x, [Eq(x, 3)])
-    >>> generic(sympy.Piecewise((2 * x, sympy.Eq(sympy.floor(x / 100), 3)), (x, True)))[0].args[0][1]
-    (x >= 300) & (x < 400)
-    """
-    if not e.has(sympy.Piecewise):
-        return e, []
-    stepped = {c: _as_inequalities(c) for c in e.atoms(sympy.Eq, sympy.Ne)}
-    e = e.xreplace({c: plain for c, plain in stepped.items() if plain != c})
-    dropped = {c: sympy.Eq(c.lhs, c.rhs) for c in e.atoms(sympy.Eq, sympy.Ne) if not (c.lhs - c.rhs).has(*KINKS)}
-    out = e.xreplace({c: sympy.S.false if isinstance(c, sympy.Eq) else sympy.S.true for c in dropped})
-    touching: list[Any] = []
-    for c in sorted(out.atoms(sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge), key=str):
-        sign = _one_sign(c.lhs - c.rhs)
-        if sign:  # the condition is constant, but at the equality
-            out = out.xreplace({c: sympy.S(isinstance(c, (sympy.Gt, sympy.Ge)) == (sign > 0))})
-            touching += [c] if isinstance(c, (sympy.Gt, sympy.Le) if sign > 0 else (sympy.Lt, sympy.Ge)) else []
-    return out, sorted({*dropped.values(), *(sympy.Eq(*c.args, evaluate=False) for c in touching)}, key=str)
-
-
-BOUNDED = {**dict.fromkeys((sympy.sin, sympy.cos, sympy.tanh, sympy.erf), (-sympy.S.One, sympy.S.One)), sympy.acos: (sympy.S.Zero, sympy.pi),
-           **dict.fromkeys((sympy.asin, sympy.atan), (-sympy.pi / 2, sympy.pi / 2))}
-
-
-def _one_sign(u: Any) -> int:
-    """1 for a real expression that is known to be nonnegative, -1 for one that is known not to be positive, 0 if neither is known."""
-    symbols = sorted(u.free_symbols, key=str)
-    if len(symbols) == 1 and u.is_polynomial(symbols[0]) and sympy.degree(u, symbols[0]) == 2:
-        a, b, c = sympy.Poly(u, symbols[0]).all_coeffs()
-        return 0 if not (b * b - 4 * a * c).is_nonpositive else 1 if a.is_positive else -1
-    low, high = _bounds(u)
-    return 1 if low.is_extended_nonnegative else -1 if high.is_extended_nonpositive else 0
-
-
-def _bounds(e: Any) -> tuple[Any, Any]:
-    """Bounds of a real expression: of sums, multiples and powers of bounded functions."""
-    if e.is_number:
-        return e, e
-    if e.is_Add:
-        ends = [_bounds(x) for x in e.args]
-        return sympy.Add(*(low for low, _ in ends)), sympy.Add(*(high for _, high in ends))
-    c, f = e.as_coeff_Mul()
-    if c != 1:
-        low, high = _bounds(f)
-        return (c * low, c * high) if c > 0 else (c * high, c * low)
-    if e.is_Pow and e.exp.is_Integer and e.exp.is_positive:
-        low, high = _bounds(e.base)
-        if e.exp.is_even:
-            return sympy.S.Zero, sympy.Max(low**e.exp, high**e.exp)
-        return low**e.exp, high**e.exp
-    if type(e) in BOUNDED and all(s.is_extended_real for s in e.free_symbols):
-        return BOUNDED[type(e)]
-    return sympy.S.Zero if e.is_nonnegative else -sympy.oo, sympy.S.Zero if e.is_nonpositive else sympy.oo
-
-
-def places_of(equality: Any, inside: Mapping[Any, Any]) -> list[dict[Any, Any]] | None:
-    """The solutions of an equality, where there are infinitely many in terms of an integer; None if they are unknown."""
-    found = solutions(equality, inside, families=True)
-    u, symbols = equality.lhs - equality.rhs, sorted(equality.free_symbols, key=str)
-    if found is None and symbols and u.is_polynomial(*symbols) and sympy.Poly(u, *symbols).total_degree() == 2:
-        centers = sympy.solve([sympy.diff(u, s) for s in symbols], symbols, dict=True)  # a minimum of 0 is where the gradient is 0
-        return [at for at in centers if sympy.expand(u.xreplace(at)) == 0] if _bounds(u)[0] == 0 else None
-    return found
-
-
-def _as_inequalities(c: Relational) -> Any:
-    """a f(u) + b = 0 as inequalities of u, for a step function, sign or absolute value f; other equalities unchanged."""
-    value, f = sympy.Dummy(), _single_step_function(c)
-    terms = sympy.Poly((c.lhs - c.rhs).xreplace({f: value}), value).all_coeffs() if f is not None else []
-    if len(terms) != 2 or not all(t.is_Rational for t in terms):
-        return c
-    u, n = f.args[0], -terms[1] / terms[0]
-    if isinstance(f, sympy.Mod):
-        offset, rest = sympy.expand(u.replace(sympy.Mod, lambda a, m: a - m * sympy.floor(a / m)) - n).as_coeff_Add()
-        return c if not f.args[1].is_Integer or not rest.is_integer or offset.is_Integer else sympy.S(isinstance(c, sympy.Ne))
-    if isinstance(f, sympy.Abs):
-        out = sympy.Or(sympy.Eq(u, n), sympy.Eq(u, -n)) if n >= 0 else sympy.S.false
-    elif isinstance(f, sympy.sign):
-        out = {0: sympy.Eq(u, 0), 1: u > 0, -1: u < 0}.get(n, sympy.S.false)
-    elif not n.is_Integer:
-        out = sympy.S.false
-    else:
-        out = sympy.And(u >= n, u < n + 1) if isinstance(f, sympy.floor) else sympy.And(u > n - 1, u <= n)
-    return out if isinstance(c, sympy.Eq) else sympy.Not(out)
-
-
-def _single_step_function(c: Relational) -> Any:
-    """The only outermost step function, sign or absolute value in an equality; None if there is not exactly one."""
-    found = [f for f in (c.lhs - c.rhs).atoms(sympy.floor, sympy.ceiling, sympy.sign, sympy.Abs, sympy.Mod)]
-    outer = [f for f in found if not any(f is not g and g.has(f) for g in found)]
-    if len(outer) != 1 or (c.lhs - c.rhs).xreplace({outer[0]: sympy.S.Zero}).has(*KINKS) or not (c.lhs - c.rhs).is_polynomial(outer[0]):
-        return None
-    return outer[0]
 
 
 def borders(forward: Iterable[Any], tied: Sequence[Any] = ()) -> list[Switch]:

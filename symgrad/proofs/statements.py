@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any
 
 import sympy
@@ -17,13 +16,14 @@ from symgrad.algebra.normal import NoNormalForm
 from symgrad.algebra.ranges import ranges_of
 from symgrad.algebra.signs import NotRegular, Split
 from symgrad.algebra.simplification import shortest_difference
+from symgrad.algebra.solving import solutions
 from symgrad.algebra.zero_test import vanishes
 from symgrad.carriers import symbolic
 from symgrad.carriers.sizes import tree_size
 from symgrad.proofs.case import Case, Key
 from symgrad.proofs.matrices import is_inside
 from symgrad.proofs.numbers import NumericComparison, NumericResult
-from symgrad.proofs.regions import ERRORS, KINKED, Region, borders, generic, places_of, regions, zero_switches
+from symgrad.proofs.regions import ERRORS, KINKED, KINKS, Region, borders, regions, zero_switches
 from symgrad.proofs.saturation import compare_saturated
 from symgrad.proofs.tape import Forms, Tape
 from symgrad.reference.recorder import RecordingCarrier
@@ -36,9 +36,6 @@ BASES = (1.5, 2.5, -0.75, 4.0), (-2.0, 3.0, 12.0, 0.5)  # the other coordinates;
 FEWEST = 6  # the least number of other points in a region
 LONG = 400  # the nodes of two formulas from which on they are compared by normal forms alone
 OF_OP, OF_STATEMENT, OF_ELEMENT = 2e7, 1e6, 5e5  # the term pairs for the formulas of an op, of a statement, and of one element
-
-
-AT_EQUALITY = {sympy.Le: sympy.true, sympy.Ge: sympy.true, sympy.Lt: sympy.false, sympy.Gt: sympy.false}
 
 
 class TapeRecorder(RecordingCarrier):
@@ -214,7 +211,7 @@ class Comparison:
         if by_rule is None or by_sympy is None:
             out.reason = "written out, the formulas have too many terms"
             return
-        self._compare(out, by_rule, by_sympy, numbers, self.switches)
+        self._compare(out, by_rule, by_sympy, numbers)
 
     def _have_the_same_form(self, claim: Any, reference: Any) -> bool:
         """Whether the normal forms are the same, and no condition in them has a truth value of its own in a part of the region."""
@@ -232,64 +229,48 @@ class Comparison:
         ranges = dict(zip(symbols, ranges_of(symbols, {s: d for s, d in self.region.domains.items() if s in symbols})))
         return {s: (r.pieces[0].low, r.pieces[0].high) for s, r in ranges.items() if not r.complex and len(r.pieces) == 1}
 
-    def _compare(self, out: Statement, claim: Any, reference: Any, numbers: NumericResult | None, switches: Sequence[Any],
-                 at: Mapping[Any, Any] = MappingProxyType({})) -> None:
-        """Compare with the equalities among the conditions false, then, for each equality, with its solutions inserted (`at`)."""
-        region, case = self.region, self.case
-        away, equalities = generic(claim)
-        answer = None
-        if away != reference:
-            try:
-                answer = self._identity(away, reference, numbers)
-            except ERRORS as error:
-                out.reason = f"the formulas were not compared: {error}"
-                return
-        if answer is not None and answer.verdict == REFUTED and answer.point is not None and self._refutes(out, answer, away, reference, at):
+    def _compare(self, out: Statement, claim: Any, reference: Any, numbers: NumericResult | None) -> None:
+        """Compare two formulas away from the borders of the forward rule, where numbers decide whether there is a derivative."""
+        claim = claim.xreplace({c: sympy.S(isinstance(c, sympy.Ne)) for c in claim.atoms(sympy.Eq, sympy.Ne) if self._is_border(c)})
+        if claim == reference:
             return
-        if answer is not None and answer.verdict != PROVED:
-            out.reason = "the formulas were not brought to the same one"
-            if answer.verdict == REFUTED:
-                out.reason = "the formulas differ at a kink alone, or outside the domain, so that only numbers were compared"
-            elif answer.verdict == NOT_CHECKABLE:
-                out.reason = f"the formulas were not compared: {answer.reason}"
-            if at:
-                out.reason += f" where {', '.join(f'{s} = {x}' for s, x in at.items())}"
-            if numbers is None:
-                out.points = out.planned = answer.points
-            if not out.points:
-                out.verdict = NOT_CHECKABLE
+        try:
+            answer = self._identity(claim, reference, numbers)
+        except ERRORS as error:
+            out.reason = f"the formulas were not compared: {error}"
             return
-        for equality in equalities:
-            found = None if case.complex else places_of(equality, region.domains)
-            if found is None and not case.complex:
-                out.reason = f"not visited: where {equality.lhs} = {equality.rhs}"
-                return
-            for inserted in found or ():
-                new_reference = reference.xreplace(inserted)
-                if new_reference.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo) or zero_switches(switches, inserted):
-                    continue  # where the numbers decide whether there is a derivative
-                holds = {equality: sympy.true, sympy.Eq(*equality.args): sympy.true, sympy.Ne(*equality.args): sympy.false}
-                new_claim = claim.xreplace(holds | {kind(*equality.args): truth for kind, truth in AT_EQUALITY.items()}).xreplace(inserted)
-                self._compare(out, new_claim, new_reference, numbers, [(u.xreplace(inserted), step) for u, step in switches],
-                              {s: x.xreplace(inserted) for s, x in at.items()} | inserted)
-                if out.verdict != VERIFIED or out.reason:
-                    return
+        if answer is None or answer.verdict == PROVED or answer.verdict == REFUTED and answer.point and self._refutes(out, answer, claim, reference):
+            return
+        out.reason = {REFUTED: "the formulas differ at a kink alone, or outside the domain, so that only numbers were compared",
+                      NOT_CHECKABLE: f"the formulas are not proved: {answer.reason}",
+                      VERIFIED: "the formulas were not brought to the same one"}[answer.verdict]
+        if numbers is None:
+            out.points = out.planned = answer.points
+        if not out.points:
+            out.verdict = NOT_CHECKABLE
 
-    def _refutes(self, out: Statement, answer: Identity, claim: Any, reference: Any, at: Mapping[Any, Any]) -> bool:
+    def _is_border(self, equality: Any) -> bool:
+        """Whether an equality holds on borders of the forward rule alone."""
+        u = equality.lhs - equality.rhs
+        if any(u in (switch, -switch) for switch, _ in self.switches):
+            return True
+        found = solutions(sympy.Eq(u, 0, evaluate=False), {}, families=True) if self.switches and not u.has(*KINKS) else None
+        return bool(found) and all(zero_switches(self.switches, at) for at in found or ())
+
+    def _refutes(self, out: Statement, answer: Identity, claim: Any, reference: Any) -> bool:
         """Refute a statement by a point at which two formulas differ, unless it is at a kink of the function alone, where a rule has a convention."""
         region, case, point = self.region, self.case, dict(answer.point or {})
-        if not at and zero_switches(self.switches, point) and not self._persists(claim, reference, point):
+        if zero_switches(self.switches, point) and not self._persists(claim, reference, point):
             return False
-        known = {s: _first(sympy.sympify(x).xreplace(point)) for s, x in at.items()} | point
-        whole = {x: region(x).xreplace(known) for x in case.variables}
-        if not all(float(known[s]) in d for s, d in region.domains.items() if s in known) or not is_inside(case, whole):
+        whole = {x: region(x).xreplace(point) for x in case.variables}
+        if not all(float(point[s]) in d for s, d in region.domains.items() if s in point) or not is_inside(case, whole):
             return False
         if not case.complex and any(sympy.im(sympy.sympify(x)) != 0 for x in answer.values or ()):
             return False  # outside the domain of a real function
         out.verdict, out.reason = REFUTED, "the formula of the rule is not that of the derivative"
         out.difference = self.difference([claim], [reference])
         out.point = {str(x): v for x, v in whole.items()}
-        others = {} if region.mapping else {s: v for s, v in known.items() if s not in {*case.variables, *region.domains} and not s.is_Dummy}
+        others = {} if region.mapping else {s: v for s, v in point.items() if s not in {*case.variables, *region.domains} and not s.is_Dummy}
         out.point |= {str(s): v for s, v in others.items()}
         out.claim, out.truth = answer.values or (None, None)
         return True
@@ -326,7 +307,3 @@ class Comparison:
                 return simple if simple.count_ops() <= 200 else None
         return None
 
-
-def _first(x: Any) -> Any:
-    """The first one of the numbers that contain any integer."""
-    return x.xreplace(dict.fromkeys(x.atoms(sympy.Dummy), sympy.S.Zero))
