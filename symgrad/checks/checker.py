@@ -14,7 +14,7 @@ from symgrad.algebra.limits import poll
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.digits import Undefined
 from symgrad.checks.comparing import BY_DEFINITION, BY_SYMPY, Comparison, Index, compare_at, has_own_rules
-from symgrad.checks.definition import Limit, exceptions
+from symgrad.checks.definition import exceptions
 from symgrad.checks.repeating import require_no_chance, require_same
 from symgrad.checks.saturated import saturated_points, wrong_in_floats
 from symgrad.checks.tolerances import DEFAULT, Tolerances
@@ -29,6 +29,7 @@ from symgrad.reference.accuracy import Accuracy, is_worse, worst_errors
 from symgrad.reference.exact import FULL, ComparedNumber, OracleComparison
 from symgrad.reference.rigorous import carrier, enclosures
 from symgrad.reference.run import Run
+from symgrad.reference.sides import Limit
 from symgrad.reference.template import NoFormula
 from symgrad.reports.base import IMPRECISE, NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, at, first_line, label, message_of, not_rigorous, pair, ulp_text
 from symgrad.reports.report import Counterexample, Report

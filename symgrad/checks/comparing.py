@@ -14,7 +14,7 @@ from symgrad.algebra.ladder import DIGITS
 from symgrad.autograd.context import FunctionNode
 from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.declared import node_of_another_formula
-from symgrad.checks.definition import EXISTS, JUMP, KINK, NONE, ONE_SIDED, UNDECIDED, Definition, Limit
+from symgrad.checks.definition import Definition
 from symgrad.checks.saturated import own_branch
 from symgrad.diagnose.kinks.switches import switches
 from symgrad.frameworks.differentiation_task import silence
@@ -26,6 +26,7 @@ from symgrad.methods.extending import BUILT_IN
 from symgrad.reference.exact import ComparedNumber, OracleComparison, agreement
 from symgrad.reference.oracle import Oracle, slots
 from symgrad.reference.run import Run
+from symgrad.reference.sides import EXISTS, JUMP, KINK, NONE, ONE_SIDED, UNDECIDED, Limit
 from symgrad.reference.template import NoFormula
 
 Index = tuple[int, ...]

@@ -11,13 +11,14 @@ import numpy as np
 from symgrad.algebra.limits import poll
 from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.comparing import MAX_DEFINED_INPUTS
-from symgrad.checks.definition import EXISTS, JUMP, KINK, ONE_SIDED, Definition, Limit
+from symgrad.checks.definition import Definition
 from symgrad.checks.measuring import Features, Measure, hint, is_ordinary, is_worse
 from symgrad.checks.repeating import are_equal, reason, require_no_chance, require_same
 from symgrad.checks.tolerances import Tolerances
 from symgrad.frameworks.differentiation_task import NotCheckable
 from symgrad.frameworks.levels import Derivatives, Levels, ShadowDerivatives
 from symgrad.graph.domains import Domain
+from symgrad.reference.sides import EXISTS, JUMP, KINK, ONE_SIDED, Limit
 from symgrad.reference.sources import DifferenceSource, ReferenceNumber, ReferenceValues, Source
 from symgrad.reference.template import NoFormula
 from symgrad.reports.base import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED, at, first_line, label, message_of, number, pair, ulp_text

@@ -1,8 +1,7 @@
 """Derivatives by definition: limits of difference quotients of the function's own program, where a formula of a derivative is 0/0 or a branch ends.
 
 A derivative is the limit of nested quotients, of which the inner steps are powers of the outer one: with steps t, t³ and t⁶. They are taken for
-t = 2⁻⁶⁰, 2⁻⁹⁰ and 2⁻¹²⁰ times the scale of the point, from all sides, with digits enough for steps that cancel. From the three quotients of a side
-follow the order of convergence and the limit (Aitken). Limits of this kind are measured and not proved.
+t = 2⁻⁶⁰, 2⁻⁹⁰ and 2⁻¹²⁰ times the scale of the point, from all sides, with digits enough for steps that cancel.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -18,7 +17,8 @@ import sympy
 
 from symgrad.algebra.limits import poll
 from symgrad.carriers.digits import Undefined
-from symgrad.reports.base import label, number
+from symgrad.reference.sides import EXISTS, JUMP, UNDECIDED, Limit, limit_of
+from symgrad.reports.base import label
 from symgrad.system.restoring import workdps
 
 LEVELS = 60, 90, 120  # the bits of the outer step t
@@ -26,35 +26,9 @@ POWERS = 1, 3, 6  # the steps of nested quotients, from the outermost to the inn
 CANCELLING = 3  # the steps have so many times the digits, since a program such as (1 - cos(x))/x² cancels
 GUARD = 200  # the bits of a quotient beyond the first
 NOISE = 60  # of these, bits that the rounding of a long program may change
-SLOWEST = mpmath.mpf(2) ** -2  # the convergence from one t to the next, at least: of order 1/15
 EQUAL = mpmath.mpf(2) ** -34  # limits from two sides that differ by less are the same
 SHOWN = 6  # derivatives that a verdict names
 BIG = 10**4  # the largest number of evaluations of a program for the second derivatives at a point
-
-EXISTS, ONE_SIDED, KINK, INFINITE, JUMP, NONE, UNDECIDED = "exists", "one-sided", "kink", "infinite", "jump", "none", "undecided"
-
-
-class Limit(NamedTuple):
-    """What a derivative is at a point: its kind; the number where it exists, on one side at least; its error; and the limits of all sides."""
-
-    kind: str
-    value: Any = mpmath.nan
-    error: Any = 0
-    sides: tuple[Any, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The derivative in words."""
-        shown = sorted({number(float(side)) for side in self.sides if side is not None})
-        return {EXISTS: number(float(self.value)), ONE_SIDED: f"{number(float(self.value))} on the one side where the function is defined",
-                KINK: f"{' and '.join(shown)} from different sides", INFINITE: "infinite", JUMP: "none, since the value jumps",
-                NONE: "none, since the function has no finite value beside the point"}.get(self.kind, "not decided")
-
-    def agrees(self, claimed: Any) -> bool:
-        """Whether a number is the derivative, up to the error of the limit."""
-        if not mpmath.isfinite(claimed):
-            return self.kind == INFINITE and mpmath.isinf(claimed) and mpmath.sign(claimed) == mpmath.sign(self.value)
-        return bool(abs(claimed - self.value) <= EQUAL * abs(self.value) + 4 * self.error)
 
 
 def exceptions(limits: dict[tuple[int, ...], Limit], names: Sequence[str], order: int) -> str:
@@ -71,11 +45,6 @@ def exceptions(limits: dict[tuple[int, ...], Limit], names: Sequence[str], order
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join([*names[:SHOWN], *["..."] * (len(names) > SHOWN)])
-
-
-class _Side(NamedTuple):
-    value: Any
-    error: Any
 
 
 class Definition:
@@ -105,28 +74,14 @@ class Definition:
 
     def limit(self, index: tuple[int, ...]) -> Limit:
         """The derivative with these indices, the first of which is differentiated first."""
-        sides: list[_Side | None] = []
+        sides = []
         for signs in itertools.product((1, -1), repeat=len(index)):
             quotients = [self._quotient(index, signs, level) for level in LEVELS]
-            if None in quotients:
-                continue
-            side = _limit_of_side(quotients)
-            if side is not None and mpmath.isinf(side.value) and len(index) == 1 and self._jumps(index[0], signs[0]):
-                return Limit(JUMP)
-            sides.append(side)
-        if not sides:
-            return Limit(NONE)
-        shown = tuple(None if side is None else side.value for side in sides)
-        decided = [side for side in sides if side is not None]
-        if not decided or len(decided) < len(sides):
-            return Limit(UNDECIDED, sides=shown)
-        values, error = [side.value for side in decided], max(side.error for side in decided)
-        if any(map(mpmath.isinf, values)):
-            return Limit(INFINITE if len(set(values)) == 1 else KINK, values[0], 0, shown)
-        low, high = min(values), max(values)
-        if high - low > EQUAL * max(abs(low), abs(high)) + 4 * error:
-            return Limit(KINK, sides=shown)
-        return Limit(EXISTS if len(sides) == 2 ** len(index) else ONE_SIDED, (low + high) / 2, error, shown)
+            if None not in quotients:
+                sides.append(quotients)
+                if len(index) == 1 and mpmath.isinf(limit_of([quotients], 1, EQUAL).value) and self._jumps(index[0], signs[0]):
+                    return Limit(JUMP)
+        return limit_of(sides, 2 ** len(index), EQUAL)
 
     def _quotient(self, index: tuple[int, ...], signs: Sequence[int], level: int) -> Any:
         """The nested difference quotient, or None where the program has no value."""
@@ -180,20 +135,6 @@ class Definition:
                 return False
             gaps.append(abs(ends[0] - ends[1]))
         return bool(gaps[1] > gaps[0] / 2)
-
-
-def _limit_of_side(quotients: Sequence[Any]) -> _Side | None:
-    """The limit of quotients with three steps, perhaps infinite; None if they do not converge at a measured order."""
-    a, b, c = quotients
-    first, second = a - b, b - c
-    if max(abs(first), abs(second)) <= abs(c) * mpmath.mpf(2) ** -100:
-        return _Side(c, max(abs(first), abs(second)))
-    if abs(second) <= SLOWEST * abs(first):
-        rest = second**2 / (first - second)
-        return _Side(c - rest if abs(c) > 4 * abs(rest) else mpmath.mpf(0), abs(rest))
-    if abs(c) > abs(b) > abs(a) and 2 * abs(second) > abs(first) and mpmath.sign(c) == mpmath.sign(b):
-        return _Side(mpmath.sign(c) * mpmath.inf, mpmath.mpf(0))
-    return None
 
 
 def _power_of_two(x: Fraction) -> Fraction:

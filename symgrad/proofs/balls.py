@@ -10,7 +10,7 @@ import sympy
 from symgrad.algebra.stochastic import Exact
 from symgrad.carriers.digits import Undecided
 from symgrad.proofs.tape import Tape
-from symgrad.reference.certify import Certified, compare, enclosed, exponent_of, number, run_programs
+from symgrad.reference.certify import Balls, Certified, enclosed, exponent_of, number
 
 Value = tuple[Any, int]  # a number, and the exponent of its error
 EXACT = -(2**40)
@@ -21,29 +21,14 @@ class BallProgram:
 
     def __init__(self, tape: Tape, expressions: Sequence[Any], symbols: Sequence[sympy.Symbol], rules: Callable[..., list[Any]] | None = None,
                  complex: bool = False):
-        self.expressions, self.symbols, self.rules, self.module = expressions, symbols, rules, enclosed()
-        self.definitions = {s: tape.steps[s] for e in expressions for s in tape.needed(e)}
-        self.programs = self.module and self.module.Programs(complex)
-
-    @property
-    def exists(self) -> bool:
-        """Whether there is an enclosure of all functions, as far as is known."""
-        return self.programs is not None and not self.programs.refused
-
-    def _run(self, point: Sequence[Exact], bits: int) -> tuple[list[Any], bool] | None:
-        with self.module.ball.precision(bits):
-            values = [self.module.exact_number(x) for x in point]
-
-        def trace(bits: int) -> Any:
-            return self.module.trace_expressions(self.definitions, self.expressions, self.symbols, values, bits, self.rules,
-                                                 self.programs.complex)
-
-        return run_programs(self.programs, trace, values, bits)
+        definitions, module = {s: tape.steps[s] for e in expressions for s in tape.needed(e)}, enclosed()
+        self.programs = module and module.Programs(complex)
+        self.trace = lambda inputs, bits: module.trace_expressions(definitions, expressions, symbols, inputs, bits, rules, complex)
 
     def at(self, point: Sequence[Exact], digits: int) -> list[Value] | None:
         """The values with their errors; None without an enclosure, if a value is not finite, and at a kink or too close to one."""
         try:
-            found = self._run(point, int(digits * 3.33) + 20) if self.exists else None
+            found = Balls(self.programs, self.trace, point).run(int(digits * 3.33) + 20)
         except Undecided:
             return None
         if found is None or found[1] or not all(x.is_finite() for x in found[0]):
@@ -53,6 +38,6 @@ class BallProgram:
     def compared(self, point: Sequence[Exact]) -> Certified | None:
         """The comparison of the expressions with the numbers by the rules; None where balls do not decide it."""
         try:
-            return compare(lambda bits: self._run(point, bits)) if self.exists else None
+            return Balls(self.programs, self.trace, point).compared()
         except Undecided:
             return None

@@ -22,10 +22,11 @@ from symgrad.carriers import precise
 from symgrad.proofs.balls import BallProgram, Value
 from symgrad.proofs.case import Case, Key
 from symgrad.proofs.matrices import fitted, has_matrices, is_inside
-from symgrad.proofs.one_sided import JUMP, Limits
+from symgrad.proofs.one_sided import Limits
 from symgrad.proofs.regions import Region, Switch, constants, zero_switches
 from symgrad.proofs.tape import Tape
 from symgrad.reference.recorder import RecordingCarrier
+from symgrad.reference.sides import EXISTS, JUMP
 from symgrad.sampling.points import shrink_values
 
 FIRST, LAST = 70, 400  # the digits of the first and of the last rung
@@ -172,7 +173,7 @@ class NumericComparison:
         for key in sorted(keys, key=lambda key: -key.order):
             kink = limits.kink(key.order)
             found = limits.of(self.references[key]) if not kink else []
-            if kink or not all(limit is not None and limit.smooth for limit in found):
+            if kink or not all(limit.kind == EXISTS for limit in found):
                 kind = kink or "kink" if on else ""
                 if kind:
                     self.conventions[f"{_where(self.arguments(inner), on, self.region)} ({kind})"] = None
@@ -181,7 +182,7 @@ class NumericComparison:
                 continue
             claims = claims or self.claims(key.order, [*inner, *self.moves], FIRST)
             pairs = [(number(c), limit) for c, limit in zip(claims[key], found, strict=True)]
-            wrong = next(((c, limit.value) for c, limit in pairs if not limit.agrees(c)), None)  # type: ignore[union-attr]
+            wrong = next(((c, limit.value) for c, limit in pairs if not limit.agrees(c)), None)
             out[key] = (DIFFERENT, *wrong) if wrong else (SAME, None, None)
         return out
 

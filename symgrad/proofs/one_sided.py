@@ -1,14 +1,13 @@
 """Derivatives by definition at a kink of a rule's program: the limits of SymPy's derivatives from several sides.
 
 Where a function is continuous and the limits of its derivative from all sides are the same, they are the derivative, whatever the text of the program
-says. Each limit is measured at two distances with many digits, so that the convergence is seen.
+says.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -17,27 +16,14 @@ import mpmath
 
 from symgrad.algebra.stochastic import Exact, Gaussian
 from symgrad.proofs.regions import zero_switches
+from symgrad.reference.sides import EXISTS, JUMP, KINK, UNDECIDED, Limit, limit_of
 from symgrad.system.restoring import workdps
 
-JUMP = "jump"
-STEPS = Fraction(1, 2**120), Fraction(1, 2**240)  # the distances
+STEPS = Fraction(1, 2**120), Fraction(1, 2**180), Fraction(1, 2**240)  # the distances
 DIGITS = 260
 NEARBY = Fraction(1, 2**30)
 SLOPES = Fraction(1), Fraction(3, 4), Fraction(5, 8)  # of the coordinates along a direction: no two are equal, so that ties are left
-CLOSE, FAST, EQUAL = mpmath.mpf(2) ** -20, mpmath.mpf(2) ** -8, mpmath.mpf(2) ** -100
-
-
-@dataclass
-class Limit:
-    """The limit of a number from several sides: `smooth` if they agree, up to the error."""
-
-    value: Any
-    error: Any
-    smooth: bool
-
-    def agrees(self, x: Any) -> bool:
-        """Whether a number is the limit, up to its error."""
-        return bool(mpmath.isfinite(x) and abs(x - self.value) <= 4 * self.error + EQUAL * max(abs(x), abs(self.value)))
+EQUAL = mpmath.mpf(2) ** -100
 
 
 class Limits:
@@ -47,7 +33,7 @@ class Limits:
         self.comparison, self.inner = comparison, inner
         turns = (1, 1j) if any(r.complex for r in comparison.ranges) else (1,)
         self.sides = [(side, turn) for side in _sides(len(inner)) for turn in turns if comparison.contains(self._moved((side, turn), STEPS[0]))]
-        self.known: dict[Any, Limit | None] = {}
+        self.known: dict[Any, Limit] = {}
         self.kinks: dict[int, str] = {}
 
     def _moved(self, side: tuple[Sequence[Fraction], complex], step: Fraction) -> list[Exact]:
@@ -56,14 +42,15 @@ class Limits:
         return [x + step * d if turn == 1 and isinstance(x, Fraction) else Gaussian(x.real + (turn == 1) * step * d, x.imag + (turn != 1) * step * d)
                 for x, d in zip(self.inner, distances)]
 
-    def of(self, expressions: Sequence[Any]) -> list[Limit | None]:
-        """The limits of expressions; None where one is infinite or not settled."""
+    def of(self, expressions: Sequence[Any]) -> list[Limit]:
+        """The limits of expressions."""
         new = [e for e in dict.fromkeys(expressions) if e not in self.known]
-        if new and self.sides:
-            rows = [[self._values(new, self._moved(side, step)) for step in STEPS] for side in self.sides]
-            for k, e in enumerate(new):
-                self.known[e] = _joined([_limit(far[k], near[k]) for far, near in rows])
-        return [self.known.get(e) for e in expressions]
+        rows = [[self._values(new, self._moved(side, step)) for step in STEPS] for side in self.sides] if new else []
+        for k, e in enumerate(new):
+            sides = [[values[k] for values in row] for row in rows]
+            with workdps(mpmath.mp, DIGITS):
+                self.known[e] = Limit(UNDECIDED) if any(None in side for side in sides) else limit_of(sides, len(sides), EQUAL)
+        return [self.known[e] for e in expressions]
 
     def _values(self, expressions: Sequence[Any], inner: Sequence[Any]) -> list[Any]:
         c = self.comparison
@@ -86,19 +73,19 @@ class Limits:
                 self.kinks[1] = next(filter(None, [self._jump(), *(Limits(c, x)._jump() for x in on)]), "")
             else:
                 below = self.of([e for key, es in c.references.items() if key.order == order - 1 for e in es])
-                smooth = all(limit is not None and limit.smooth for limit in below)
+                smooth = all(limit.kind == EXISTS for limit in below)
                 self.kinks[order] = self.kink(order - 1) or ("" if smooth else "kink")
         return self.kinks[order]
-
 
     def _jump(self) -> str:
         """"jump" if the value is not its limit, "kink" if that is not known, else empty."""
         c = self.comparison
         found = self.of(c.values)
         here = [value for value, _ in c.evaluate("values", c.values, [*self.inner, *c.moves], DIGITS)]
-        if any(limit is not None and (not limit.smooth or x is not None and not limit.agrees(x)) for limit, x in zip(found, here)):
+        finite = [limit.kind in (EXISTS, KINK) and all(map(mpmath.isfinite, limit.sides)) for limit in found]
+        if any(known and (limit.kind == KINK or x is not None and not limit.agrees(x)) for known, limit, x in zip(finite, found, here)):
             return JUMP
-        return "kink" if None in found or None in here else ""
+        return "" if all(finite) and None not in here else "kink"
 
 
 def _sides(n: int) -> list[Sequence[Fraction]]:
@@ -108,24 +95,3 @@ def _sides(n: int) -> list[Sequence[Fraction]]:
     rng = Random(0)
     found = [[Fraction(rng.choice((1, -1)) * rng.randint(64, 128), 128) for _ in range(n)] for _ in range(2)]
     return [[s * d for d in side] for side in found for s in (1, -1)]
-
-
-def _limit(far: Any, near: Any) -> tuple[Any, Any] | None:
-    """The limit with its error by the numbers at two distances; None for an infinite one, or if they do not settle."""
-    if far is None or near is None:
-        return None
-    with workdps(mpmath.mp, DIGITS):
-        change = abs(far - near)
-        if change <= CLOSE * abs(near):
-            return near, change
-        return (mpmath.mpf(0), abs(far)) if abs(near) <= FAST * abs(far) else None
-
-
-def _joined(sides: Sequence[tuple[Any, Any] | None]) -> Limit | None:
-    if None in sides:
-        return None
-    values = [side for side in sides if side is not None]
-    value, error = min(values, key=lambda pair: pair[1])
-    with workdps(mpmath.mp, DIGITS):
-        smooth = all(abs(x - value) <= 4 * (e + error) + EQUAL * abs(value) for x, e in values)
-    return Limit(value, max(e for _, e in values), smooth)

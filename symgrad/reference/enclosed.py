@@ -26,14 +26,14 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import REGISTRY
 from symgrad.graph.order import upstream
-from symgrad.reference.elementary import ElementaryFunction, placeholder
+from symgrad.reference.elementary import placeholder
 from symgrad.reference.oracle import Oracle, OracleValues
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
 from symgrad.reference.tape import ONE, Program, Ref, Tape, _at_least, _differ, _more, _truth, emit, total, tracing
 from symgrad.reference.tape import Changed as Changed
 from symgrad.reference.tape import Straddles as Straddles
-from symgrad.reference.template import Choice, Equation, _key
+from symgrad.reference.template import _key
 from symgrad.reference.traced import NoEnclosure as NoEnclosure
 from symgrad.reference.traced import Traced, lift_value
 
@@ -202,45 +202,13 @@ class _TracedOracle(OracleValues):
     """The oracle's values as scalars of a tape."""
 
     constant = staticmethod(lambda x: x if type(x) is Ref else ONE if x == 1 else arb(x))
+    number = staticmethod(lambda e: value_of(e, {}))
+    total = staticmethod(functools.partial(emit, total))
+    call = staticmethod(lambda function, *xs: value_of(function.expr, {placeholder(i): x for i, x in enumerate(xs)}))
+    holds = staticmethod(lambda relation, a, b: emit(CONDITIONS[relation], a, b))
 
-    @staticmethod
-    def call(function: ElementaryFunction, *xs: Any) -> Any:
-        return value_of(function.expr, {placeholder(i): x for i, x in enumerate(xs)})
-
-    def __init__(self, oracle: Oracle, inputs: Sequence[Ref]):
-        self.oracle, self.digits, self.edge = oracle, 15, False
-        self.values, self.branches = [*inputs], {}
-        self.memos = [{} for _ in oracle.steps]
-        for place, step in enumerate(oracle.steps[len(inputs):], len(inputs)):
-            self.values.append(self._value(place, step))
-
-    def _value(self, place: int, step: Equation) -> Any:
-        operation, inputs = step
-        xs = [self.values[k] for k in inputs]
-        if isinstance(operation, Choice):
-            self.branches[place] = branch = self._branch(operation, inputs)
-            return self.values[branch]
-        if type(operation) is float:
-            return ball._number(operation)
-        if operation is None:
-            return emit(total, *xs)
-        if isinstance(operation, ElementaryFunction):
-            value = self.memos[place][operation] = self.call(operation, *xs)
-            return value
-        return value_of(operation, {})
-
-    def _branch(self, choice: Choice, inputs: Sequence[int]) -> int:
-        sides = inputs[len(choice.conditions):]
-        relations = {}
-        for i, (symbol, relation) in enumerate(choice.relations):
-            a, b = (self.values[k] for k in sides[2 * i:2 * i + 2])
-            if any(self.oracle.active[k] for k in sides[2 * i:2 * i + 2]):  # on the border of a branch the derivative of one side does not hold
-                (a if type(a) is Ref else b).tape.note_kink(emit(ball._equal, a, b))
-            relations[symbol] = sympy.true if emit(CONDITIONS[relation], a, b) else sympy.false
-        for condition, branch in zip(choice.conditions, inputs):
-            if condition.xreplace(relations) == sympy.true:
-                return branch
-        raise Undefined("no branch")
+    def note_border(self, a: Any, b: Any) -> None:
+        (a if type(a) is Ref else b).tape.note_kink(emit(ball._equal, a, b))
 
 
 # Programs of a run
@@ -322,7 +290,7 @@ def _signature(run: Run, nodes: Sequence[Node], order: int, full: int) -> Any:
     return out
 
 
-def trace(run: Run, oracle: Oracle | None, rules: Callable[..., list[Any]], order: int, full: int, direction: np.ndarray,
+def trace(run: Run, oracle: Oracle | None, rules: Callable[..., list[Any]], order: int, full: int, values: Sequence[Any],
           bits: int) -> tuple[Program, RecordingCarrier]:
     """The program of the oracle's values and those of the `rules`, and the recorder of these; its inputs are the elements of the leaves and of the
     direction. Without an oracle, it has the rules only, and a program of their value.
@@ -331,33 +299,32 @@ def trace(run: Run, oracle: Oracle | None, rules: Callable[..., list[Any]], orde
     another point at which it cannot be traced.
     """
     with tracing(bits) as tape:
-        point, along = _inputs(tape, inputs_of(run), direction)
-        references = [] if oracle is None else _TracedOracle(oracle, point).derivatives(order, full, along)
+        point, along = _inputs(tape, values)
+        references = [] if oracle is None else _TracedOracle(oracle, 15, point).derivatives(order, full, along)
         numbers = iter(point)
-        values = [Traced.fill([next(numbers) for _ in range(leaf.value.size)], tuple(leaf.value.shape)) for leaf in run.leaves]
+        arrays = [Traced.fill([next(numbers) for _ in range(leaf.value.size)], tuple(leaf.value.shape)) for leaf in run.leaves]
         recorder = RecordingCarrier(Traced.carrier, lift_value)
-        found = rules(recorder, run, values, order, full, along.view(Traced))
-        outputs = [arb(x) if isinstance(x, int) else x for x in [*references, *found]]
-        program = tape.program(2 * len(point), outputs)
+        found = rules(recorder, run, arrays, order, full, along.view(Traced))
+        program = tape.program(len(values), [*references, *found])
         if oracle is None:
-            program.value = tape.program(2 * len(point), outputs[:1])
-        program.rules = program if oracle is None else tape.program(2 * len(point), outputs[len(references):])
+            program.value = tape.program(len(values), found[:1])
+        program.rules = program if oracle is None else tape.program(len(values), found)
         return program, recorder
 
 
-def trace_oracle(oracle: Oracle, values: Sequence[Any], order: int, full: int, direction: np.ndarray, bits: int) -> Program:
+def trace_oracle(oracle: Oracle, values: Sequence[Any], order: int, full: int, bits: int) -> Program:
     """The program of an oracle's numbers; its inputs are the values of its leaves and the direction."""
     with tracing(bits) as tape:
-        point, along = _inputs(tape, values, direction)
-        references = _TracedOracle(oracle, point).derivatives(order, full, along)
-        return tape.program(2 * len(point), [arb(x) if isinstance(x, int) else x for x in references])
+        point, along = _inputs(tape, values)
+        return tape.program(len(values), _TracedOracle(oracle, 15, point).derivatives(order, full, along))
 
 
-def _inputs(tape: Tape, values: Sequence[Any], direction: np.ndarray) -> tuple[list[Ref], np.ndarray]:
-    point = [tape.input(x) for x in values]
-    along = np.empty(direction.size, object)
-    along[:] = [tape.input(arb(x)) for x in direction.tolist()]
-    return point, along
+def _inputs(tape: Tape, values: Sequence[Any]) -> tuple[list[Ref], np.ndarray]:
+    """The elements of the point, and those of the direction."""
+    refs = list(map(tape.input, values))
+    along = np.empty(len(refs) // 2, object)
+    along[:] = refs[len(along):]
+    return refs[:len(along)], along
 
 
 def trace_expressions(definitions: Mapping[sympy.Symbol, Any], expressions: Sequence[Any], symbols: Sequence[sympy.Symbol], values: Sequence[Any],
@@ -372,17 +339,15 @@ def trace_expressions(definitions: Mapping[sympy.Symbol, Any], expressions: Sequ
         recorder = RecordingCarrier(Traced.carrier, lift_value, complex)
         found = [value_of(e, at) for e in expressions]
         found += rules(recorder, lambda cells, shape: Traced.fill([value_of(e, at) for e in cells], shape)) if rules else []
-        return tape.program(len(values), [arb(x) if isinstance(x, int) else x for x in found]), recorder
+        return tape.program(len(values), found), recorder
 
 
 def exact_number(x: Any) -> Any:
-    """A float or a rational number, perhaps complex, as a ball."""
+    """A float, a number of mpmath or a rational one, perhaps complex, as a ball; balls unchanged."""
+    if isinstance(x, (arb, acb)):
+        return x
+    if hasattr(x, "_mpf_"):
+        return exact_ball(x)
     if hasattr(x, "imag") and x.imag:
         return acb(exact_number(x.real), exact_number(x.imag))
     return arb(x) if isinstance(x, float) else arb(int(x.numerator)) / arb(int(x.denominator))
-
-
-def inputs_of(run: Run) -> list[Any]:
-    """The elements of the leaves as exact balls."""
-    return [arb(float(x)) for leaf in run.leaves for x in np.ravel(leaf.value).tolist()]
-

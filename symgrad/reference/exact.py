@@ -41,7 +41,7 @@ class ReplayedOracle:
     Raises NoFormula for any other op without a symbolic form.
     """
 
-    def __init__(self, run: Run, fast: Callable[..., list[Any] | None] = lambda *args: None):
+    def __init__(self, run: Run, fast: Callable[..., list[Any] | None]):
         self.run, self.fast = run, fast
         if any(leaf.value.dtype.kind != "f" for leaf in run.leaves):
             raise NoFormula("an input is complex and an op has no symbolic form; give the real and the imaginary parts as inputs")
@@ -62,7 +62,7 @@ class ReplayedOracle:
 
 
 class ReplayedValues:
-    """The value and its differences; `edge` is true at a kink. `fast(values, digits, True)` gives the value where it is computed by balls."""
+    """The value and its differences; `edge` is true at a kink. `fast(values, digits)` gives the value where it is computed by balls."""
 
     def __init__(self, run: Run, digits: int, fast: Callable[..., list[Any] | None]):
         self.run, self.digits, self.fast, self.edge = run, digits, fast, any(map(_is_special, upstream([run.root])))
@@ -112,7 +112,7 @@ class ReplayedValues:
         for leaf in self.run.leaves:
             cells = [precise.context.mpf(x) + precise.context.mpf(next(numbers)) * self.step for x in np.ravel(leaf.value).tolist()]
             values.append(precise.Digits.fill(cells, tuple(leaf.value.shape)))
-        found = self.fast(values, self.working, True)
+        found = self.fast(values, self.working)
         if found is not None:
             return found[0]
         try:
@@ -178,21 +178,22 @@ class OracleComparison:
         except NoFormula:
             if not self.replay:
                 raise
-            return ReplayedOracle(self.run, functools.partial(certify.moved, self))
+            return ReplayedOracle(self.run, lambda values, digits: self.balls(values).known(digits, "value"))
 
-    def trace(self, bits: int) -> Any:
-        """The program of the point, and the recorder of its rules."""
-        oracle = None if self.replayed else self.oracle
-        return certify.enclosed().trace(self.run, oracle, rule_values, self.order, self.full, self.direction, bits)
+    def balls(self, values: Sequence[Any]) -> certify.Balls:
+        """The numbers in ball arithmetic at values of the leaves, arrays of numbers."""
+        def trace(inputs: list[Any], bits: int) -> Any:
+            oracle = None if self.replayed else self.oracle
+            return certify.enclosed().trace(self.run, oracle, rule_values, self.order, self.full, inputs, bits)
+
+        return certify.Balls(self.programs, trace, [x for v in values for x in np.ravel(v).tolist()] + self.direction.tolist())
 
     @functools.cached_property
     def certified(self) -> certify.Certified | None:
         """The comparison of balls; None if they do not decide it."""
         if not self.programs or self.programs.refused or self.replayed:
             return None
-        module = certify.enclosed()
-        values = [*module.inputs_of(self.run), *map(module.arb, self.direction.tolist())]
-        return certify.compare(lambda bits: certify.run_programs(self.programs, self.trace, values, bits))
+        return self.balls([np.asarray(leaf.value, np.float64) for leaf in self.run.leaves]).compared()
 
     @property
     def rigorous(self) -> bool:
@@ -233,7 +234,7 @@ class OracleComparison:
         with precise.working_precision(digits):
             values = [precise.lift_value(leaf.value) for leaf in self.run.leaves]
             values = values if shift is None else [shift(v) for v in values]
-        found = certify.moved(self, values, digits) if self.replayed or self.certified is not None else None
+        found = self.balls(values).known(digits, "rules") if self.replayed or self.certified is not None else None
         if found is not None:
             return found[:len(slots(self.count, highest, self.full))]
         try:

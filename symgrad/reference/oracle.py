@@ -115,22 +115,25 @@ class Oracle:
 
 
 class OracleValues:
-    """The values of the oracle's equations with a number of digits.
+    """The values of the oracle's equations with a number of digits; a subclass has other numbers, at other `inputs`.
 
     `edge` is true at a kink or at the border of a branch, where a derivative is a convention.
     """
 
     constant: Any = staticmethod(mpmath.mpf)  # of floats
+    number: Any = staticmethod(number)  # of SymPy numbers
+    total: Any = staticmethod(lambda *xs: mpmath.fsum(xs))
     call: Any = staticmethod(ElementaryFunction.__call__)  # of an elementary function
+    holds: Any = staticmethod(lambda relation, a, b: COMPARE[relation](a, b))
 
-    def __init__(self, oracle: Oracle, digits: int):
+    def __init__(self, oracle: Oracle, digits: int, inputs: Sequence[Any] = ()):
         self.oracle, self.digits = oracle, digits
-        self.values: list[Any] = []
+        self.values: list[Any] = [*inputs]
         self.branches: dict[int, int] = {}
         self.memos: list[dict[ElementaryFunction, Any]] = [{} for _ in oracle.steps]
         self.edge = False
         pop_kink_flag()
-        for place, step in enumerate(oracle.steps):
+        for place, step in enumerate(oracle.steps[len(inputs):], len(inputs)):
             try:
                 self.values.append(self._value(place, step))
             except Undefined:
@@ -143,16 +146,16 @@ class OracleValues:
             self.branches[place] = branch = self._branch(operation, step.inputs)
             return self.values[branch]
         if type(operation) is float:
-            return mpmath.mpf(operation)
+            return self.constant(operation)
         xs = [self.values[k] for k in step.inputs]
         if any([x is None for x in xs]):  # == of an mpf and None is slow
             return None
         if operation is None:
-            return mpmath.fsum(xs)
+            return self.total(*xs)
         if isinstance(operation, ElementaryFunction):
-            value = self.memos[place][operation] = operation(*xs)
+            value = self.memos[place][operation] = self.call(operation, *xs)
             return value
-        return number(operation)
+        return self.number(operation)
 
     def _branch(self, choice: Choice, inputs: Sequence[int]) -> int:
         sides = inputs[len(choice.conditions):]
@@ -161,13 +164,17 @@ class OracleValues:
             a, b = self.values[sides[2 * i]], self.values[sides[2 * i + 1]]
             if a is None or b is None:
                 raise Undefined("a comparison")
-            # On the border of a branch the derivative of one side does not hold for the other.
-            self.edge |= bool(a == b) and (self.oracle.active[sides[2 * i]] or self.oracle.active[sides[2 * i + 1]])
-            relations[symbol] = sympy.true if COMPARE[relation](a, b) else sympy.false
+            if self.oracle.active[sides[2 * i]] or self.oracle.active[sides[2 * i + 1]]:
+                self.note_border(a, b)
+            relations[symbol] = sympy.true if self.holds(relation, a, b) else sympy.false
         for condition, branch in zip(choice.conditions, inputs):
             if condition.xreplace(relations) == sympy.true:
                 return branch
         raise Undefined("no branch")
+
+    def note_border(self, a: Any, b: Any) -> None:
+        """Note the border of a branch, if it is there: the derivative of one side does not hold for the other."""
+        self.edge |= bool(a == b)
 
     @property
     def value(self) -> Any:

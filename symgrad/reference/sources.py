@@ -190,7 +190,7 @@ class OracleReferenceValues(ReferenceValues):
 
     def _values(self, order: int, full: int) -> list[Any]:
         self.kink, self.digits = False, 0
-        found = certify.settled(self.oracle, order, full, self.direction)
+        found = certify.of_oracle(self.oracle, order, full, self.direction).settled()
         if found is not None:
             values, self.kink, self.digits = found
             return values
@@ -216,7 +216,7 @@ class OracleReferenceValues(ReferenceValues):
             sizes = rng.integers(500, 1001, len(values)) * rng.choice([-1, 1], len(values))
             moved = self.oracle.at([v + int(k) * PART * v for v, k in zip(values, sizes)])
             try:
-                balls = certify.enclosed() and certify.oracle_numbers(moved, self.order, self.full, self.direction, int(self.digits * 3.33) + 64)
+                balls = certify.of_oracle(moved, self.order, self.full, self.direction).run(int(self.digits * 3.33) + 64)
                 if balls and all(x.is_finite() for x in balls[0]):
                     return [certify.number(x) for x in balls[0]]
             except Undecided:

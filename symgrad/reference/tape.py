@@ -206,7 +206,7 @@ class Tape:
 
     def program(self, inputs: int, outputs: Sequence[Any]) -> Program:
         """The program of some outputs; its inputs are the first places."""
-        return Program(self, inputs, [self.place(x) for x in outputs])
+        return Program(self, inputs, [self.place(arb(x) if isinstance(x, int) else x) for x in outputs])
 
 
 def _key(x: Any) -> Any:
