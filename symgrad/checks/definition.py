@@ -138,7 +138,6 @@ class Definition:
 
 
 def _power_of_two(x: Fraction) -> Fraction:
-    """The largest power of two up to a number."""
     power = x.numerator.bit_length() - x.denominator.bit_length()
     found = Fraction(2) ** power
     return found if found <= x else found / 2

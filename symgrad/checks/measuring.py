@@ -50,7 +50,6 @@ class Measure:
         self.names, self.tolerances, self.point_of, self.program, self.truths_at = names, tolerances, point_of, program, truths_at
 
     def findings(self, vector: np.ndarray, levels: Levels, truths: ReferenceValues) -> dict[int, Finding]:
-        """The worst finding of each order that can be compared."""
         kind = ulp_of(levels.dtype)
         rounded = RoundedEvaluation(truths, kind)
         out: dict[int, Finding] = {}
@@ -169,7 +168,6 @@ class Features:
                     self.parts.append((str(e), from_sympy(e, symbols)))
 
     def columns(self, vectors: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-        """The name of each feature, and its values at the points."""
         for k, name in enumerate(self.names):
             yield name, vectors[:, k]
         with np.errstate(all="ignore"):
@@ -245,7 +243,6 @@ def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree:
 
 
 def _ranges_text(found: Sequence[tuple[np.ndarray, Finding]]) -> str:
-    """The ranges of the magnitudes of each argument at the points."""
     sizes = np.abs([v for v, _ in found])
     names = flat_names(list(found[0][1].point), [np.shape(x) for x in found[0][1].point.values()])
     shown = [f"|{name}| from {low:.3g} to {high:.3g}" for name, low, high in zip(names, sizes.min(0), sizes.max(0))]

@@ -39,7 +39,6 @@ class PerturbedCarrier(RecordingCarrier):
         self.part, self.rng = part, np.random.default_rng(seed)
 
     def computed(self, op: Any, operands: Sequence[Any], parameters: Sequence[Any]) -> Any:
-        """The value of an op, with an error unless it only moves and adds elements."""
         y = super().computed(op, operands, parameters)
         return y * (1 + precise.lift_value(self.part * self.rng.uniform(-1, 1, y.shape))) if op.differentiable and op.kind != "linear" else y
 
@@ -72,16 +71,13 @@ class Shadow:
         yield
 
     def read(self, value: Any) -> Any:
-        """The shadow value of a value of the framework."""
         raise NotImplementedError
 
     def apply(self, name: str, *operands: Any, **options: Any) -> Any:
-        """An op of the registry on shadow values."""
         boxed = [Box(self.recorder, x) if isinstance(x, precise.Digits) else x for x in operands]
         return getattr(self.recorder, name)(*boxed, **options).value
 
     def decide(self, floats: Any, exact: Any) -> None:
-        """Note a comparison by floats, and with many digits."""
         self.departed |= not np.array_equal(floats, np.asarray(exact, dtype=bool))
 
     def note(self, name: str, operands: list[tuple[Any, Any]], floats: Any, exact: Any) -> None:
@@ -90,7 +86,6 @@ class Shadow:
 
     @cached_property
     def out_of_range(self) -> bool:
-        """Whether an operation overflowed or underflowed."""
         return any(_is_out_of_range(*operation.result) for operation in self.operations)
 
     @cached_property

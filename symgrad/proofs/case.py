@@ -70,11 +70,9 @@ class Case:
 
     @property
     def variables(self) -> list[sympy.Symbol]:
-        """The symbols of all arguments, in order."""
         return [s for i in self.active for s in self.symbols[self.names[i]].ravel().tolist()]
 
     def supply(self, name: str, shape: tuple[int, ...]) -> Any:
-        """The symbols of an argument or of a direction."""
         if name not in self.symbols:
             self.symbols[name] = symbol_array(name, shape, {"real": True})
         return self.symbols[name]
@@ -112,7 +110,6 @@ class Case:
         return out
 
     def _tangent(self, recorder: RecordingCarrier, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple) -> Box:
-        """The tangent by the op's jvp."""
         assert self.op.jvp is not None
         tangents = [Box(recorder, recorder.lift(supply(f"t_{self.names[i]}", self.shapes[i]))) if i in self.active else None
                     for i in range(len(boxes))]
@@ -168,7 +165,6 @@ class Case:
     # The derivatives by SymPy
 
     def forward(self) -> list[Any]:
-        """The elements of the op's value, by its forward rule."""
         cells = [self.supply(name, shape) if i in self.active else symbolic.lift_value(self.constants.get(i, np.float64(1)), exact=True)
                  for i, (name, shape) in enumerate(zip(self.names, self.shapes))]
         y = self.op.forward(symbolic, *((cells,) if self.op.arity is None else cells), *map(_exact, self.parameters))

@@ -58,7 +58,6 @@ class ComplexParts(Case):
         return self.symbols[name]
 
     def claims(self, recorder: RecordingCarrier, supply: Callable[[str, tuple[int, ...]], Any], order: int) -> Claims:
-        """The pullback and the pushforward by the op's rules, called as in the engine."""
         base = recorder.base
         cells = [supply(self.names[i], self.shapes[i]) for i in self.active]
         y = self.op.forward(base, *cells, *self.parameters)
@@ -92,7 +91,6 @@ class ComplexParts(Case):
 
 
 def _plain(e: Any) -> Any:
-    """An expression with the parts of real expressions evaluated."""
     return sympy.sympify(e).doit()
 
 
@@ -169,7 +167,6 @@ def _readable(op: Op, parameters: tuple[Any, ...], shapes: tuple[tuple[int, ...]
 
 
 def _pushed(op: Op, tangents: list[Any], y: Any, args: tuple[Any, ...]) -> Any:
-    """The tangent by the pushforward in numbers; None if it raises."""
     assert op.jvp is not None
     try:
         return op.jvp(numeric, tangents, y, args)

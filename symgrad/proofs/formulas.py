@@ -42,7 +42,6 @@ class Formulas:
         self.references: dict[tuple[int, ...], Any] = {(): self.derivatives.pop(())}
 
     def reference(self, index: tuple[int, ...]) -> Any:
-        """The derivative by the inputs of these indices, by `sympy.diff` of the formula."""
         if index not in self.references:
             self.references[index] = derivative(self.reference(index[:-1]), self.symbols[index[-1]])
         return self.references[index]

@@ -55,7 +55,6 @@ def _matrices(case: Case) -> Iterator[tuple[MatrixDomain, Any, int]]:
 
 
 def _matrix(cells: Any, at: Mapping[Any, Any]) -> Any:
-    """The values of an array of expressions as a matrix; a vector is one row."""
     rows = cells.tolist() if cells.ndim == 2 else [cells.tolist()]
     return sympy.Matrix(len(rows), len(rows[0]), [sympy.sympify(e).xreplace(dict(at)) for row in rows for e in row])
 
@@ -73,7 +72,6 @@ def _solved(cells: Any, values: Any) -> dict[Any, Any]:
 
 
 def _made(kind: str, p: Any) -> Any:
-    """A matrix of a kind, by a rational function of any matrix."""
     if kind == "spd":
         return (p * p.H).expand() + sympy.eye(p.rows)
     if kind in HERMITIAN:
@@ -87,7 +85,6 @@ def _made(kind: str, p: Any) -> Any:
 
 
 def _belongs(kind: str, a: Any) -> bool:
-    """Whether a matrix is of a kind."""
     if kind == "distinct":
         return len(set(a)) == len(a)
     if kind in HERMITIAN and (a.rows != a.cols or not _is_zero(a - a.H)):

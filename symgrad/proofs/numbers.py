@@ -97,7 +97,6 @@ class NumericComparison:
         return self.found
 
     def contains(self, inner: Sequence[Exact]) -> bool:
-        """Whether a point is in the region."""
         return all(x in r for x, r in zip(inner, self.ranges))
 
     def _is_short(self, inner: Sequence[Exact]) -> bool:
@@ -106,11 +105,9 @@ class NumericComparison:
         return all(abs(self.region(x).xreplace(at).p) < 10**(FIRST - 10) for x in self.case.variables)
 
     def at(self, inner: Sequence[Exact]) -> dict[sympy.Symbol, Any]:
-        """The values of the symbols of the region at a point."""
         return {s: _rational(x) for s, x in zip(self.inner, inner)}
 
     def arguments(self, inner: Sequence[Exact]) -> dict[sympy.Symbol, Any]:
-        """The values of the arguments at a point."""
         at = self.at(inner)
         return {x: self.region(x).xreplace(at) for x in self.case.variables}
 
@@ -146,7 +143,6 @@ class NumericComparison:
                 self.found[key] = NumericResult(found.points, self.arguments(inner), simple=False, jump=True)
 
     def is_real(self, inner: Sequence[Exact]) -> bool:
-        """Whether the forward rule of a real case has real values at a point."""
         values = [] if self.case.complex else self.evaluate("values", self.values, [*inner, *self.moves], FIRST)
         return not any(x is not None and abs(mpmath.im(x)) > mpmath.mpf(2) ** error for x, error in values)
 
@@ -195,7 +191,6 @@ class NumericComparison:
         return any(len(x) > 1 or not isinstance(p[0], (list, tuple)) and Fraction(p[0]) == Fraction(int(x[0].p), int(x[0].q)) for p in points)
 
     def _refute(self, key: Key, free: Sequence[Exact], claim: Any, reference: Any) -> None:
-        """Record a simplified point at which a statement is wrong, with the directions."""
         refuted = sum(f.point is not None for f in self.found.values())
         if refuted < SIMPLIFIED:
             simple = shrink_values(list(free), lambda point: self._refutes(key, point), TRIES)
@@ -255,7 +250,6 @@ class NumericComparison:
         return self.balls[name]
 
     def _rules(self, keys: tuple[Key, ...], recorder: RecordingCarrier, filled: Any) -> list[Any]:
-        """The numbers of some statements by the rules, in the carrier of a tape of balls."""
         def supply(name: str, shape: tuple[int, ...]) -> Any:
             return filled([sympy.sympify(self.region(s)) for s in self.case.supply(name, shape).ravel().tolist()], shape)
 
@@ -268,7 +262,6 @@ class NumericComparison:
         return number(self.arithmetic.sample(x).value), self.arithmetic.error(x)
 
     def claims(self, order: int, point: Sequence[Exact], digits: int, recorder: Any = None) -> dict[Key, list[Any]]:
-        """The derivatives by the rules at a point of the region and the directions."""
         at = {s: _rational(x) for s, x in zip([*self.inner, *self.directions], point)}
 
         def supply(name: str, shape: tuple[int, ...]) -> Any:
@@ -280,7 +273,6 @@ class NumericComparison:
 
 
 def _result(verdicts: Sequence[tuple[str, Any, Any]]) -> Result:
-    """The verdict on one statement by those on its numbers."""
     different, unknown = ([v for v in verdicts if v[0] == kind] for kind in (DIFFERENT, OPEN))
     return min(different[:1] or unknown, key=lambda v: v[2] is not None, default=(SAME, None, None))
 
@@ -303,13 +295,11 @@ def _rational(x: Exact) -> Any:
 
 
 def _exactnumber(x: Any) -> Exact:
-    """A rational number of SymPy, real or complex, as one of Python."""
     real, imag = (Fraction(int(part.p), int(part.q)) for part in x.as_real_imag())
     return Gaussian(real, imag) if imag else real
 
 
 def _digits(e: Any, complex: bool) -> Any:
-    """A rational number, real or complex, as a number of the precise carrier."""
     real, imag = e.as_real_imag()
     if not (real.is_Rational and imag.is_Rational):
         raise TypeError(f"{e} is not a rational number")

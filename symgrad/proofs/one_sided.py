@@ -43,7 +43,6 @@ class Limits:
                 for x, d in zip(self.inner, distances)]
 
     def of(self, expressions: Sequence[Any]) -> list[Limit]:
-        """The limits of expressions."""
         new = [e for e in dict.fromkeys(expressions) if e not in self.known]
         rows = [[self._values(new, self._moved(side, step)) for step in STEPS] for side in self.sides] if new else []
         for k, e in enumerate(new):

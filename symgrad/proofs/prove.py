@@ -62,7 +62,6 @@ def _fitting(op: Op, parameters: tuple[Any, ...]) -> tuple[tuple[int, ...], ...]
 
 
 def _op(given: Any) -> Op:
-    """The op of a name, a public function or an Op."""
     if isinstance(given, Op):
         return given
     found = getattr(given, "op", None)

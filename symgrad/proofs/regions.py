@@ -67,11 +67,9 @@ class Region:
     back: Mapping[sympy.Symbol, Any] = field(default_factory=dict)
 
     def __call__(self, e: Any) -> Any:
-        """An expression of the arguments in terms of the new symbols."""
         return e.xreplace(self.mapping) if self.mapping else e
 
     def gradient(self, tape: Tape, e: Any, by: Sequence[sympy.Symbol]) -> list[Any]:
-        """The derivatives of an expression of the new symbols by arguments."""
         rates = [self.rates.get(x, ((sympy.S.One, x),)) for x in by]
         inner = list(dict.fromkeys(s for pairs in rates for _, s in pairs))
         found = dict(zip(inner, tape.gradient(e, inner)))

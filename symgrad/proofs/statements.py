@@ -224,7 +224,6 @@ class Comparison:
             return False
 
     def _intervals(self) -> dict[Any, Any]:
-        """The bounds of the symbols of the region."""
         symbols = [s for x in self.case.variables for s in sympy.sympify(self.region(x)).free_symbols]
         ranges = dict(zip(symbols, ranges_of(symbols, {s: d for s, d in self.region.domains.items() if s in symbols})))
         return {s: (r.pieces[0].low, r.pieces[0].high) for s, r in ranges.items() if not r.complex and len(r.pieces) == 1}
@@ -276,7 +275,6 @@ class Comparison:
         return True
 
     def _persists(self, claim: Any, reference: Any, point: Mapping[Any, Any]) -> bool:
-        """Whether two formulas differ beside a point, too."""
         for step in (sympy.Rational(1, 2**40), sympy.Rational(-3, 2**42)):
             moved = {s: x + step * (7 + k) / 8 * (abs(x) or 1) for k, (s, x) in enumerate(point.items())}
             if identical(claim.xreplace(moved), reference.xreplace(moved), effort=self.effort, points=1).verdict == REFUTED:

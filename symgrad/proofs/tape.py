@@ -46,11 +46,9 @@ class Tape:
         self._inputs: dict[Any, frozenset[Any]] = {}
 
     def size(self, e: Any) -> int:
-        """The number of nodes of an expression, with its steps as symbols."""
         return tree_size(e, self.sizes)
 
     def free(self, e: Any) -> frozenset[Any]:
-        """The symbols in an expression, steps and others."""
         if e not in self._free:
             self._free[e] = frozenset(e.free_symbols)
         return self._free[e]
@@ -79,7 +77,6 @@ class Tape:
         return self.symbols[e]
 
     def needed(self, e: Any) -> list[sympy.Symbol]:
-        """The steps of an expression, in order."""
         found: set[sympy.Symbol] = set()
         pending = [e]
         while pending:
@@ -104,7 +101,6 @@ class Tape:
         return frozenset(out)
 
     def written_out(self, e: Any) -> Any:
-        """The expression without steps; None if it is long."""
         sizes: dict[Any, int] = {}
         for s in self.needed(e):
             sizes[s] = self._full_size(self.steps[s], sizes)

@@ -48,12 +48,10 @@ class Accuracy:
 
     @property
     def bound(self) -> float:
-        """The largest error that counts as accurate."""
         return BOUNDS[self.order] * max(self.condition, 1.0)
 
     @property
     def within(self) -> bool:
-        """Whether the error is no larger than the bound."""
         return self.ulp <= self.bound
 
 

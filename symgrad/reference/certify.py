@@ -157,7 +157,6 @@ class Balls:
         return found and ([number(x) for x in found[0]], found[1], int(found[2] / 3.33))
 
     def known(self, digits: int, part: str) -> list[Any] | None:
-        """The numbers of a part; None where balls do not give them with so many digits."""
         try:
             found = self.run(max(FIRST, math.ceil(digits * 3.33) + 64), part)
         except Undecided:
@@ -206,7 +205,6 @@ def number(x: Any) -> Any:
 
 
 def _real(x: Any) -> Any:
-    """A real ball of a real or complex one; None if it is not real."""
     if hasattr(x, "overlaps") and hasattr(x, "mid_rad_10exp"):
         return x
     return x.real if hasattr(x, "imag") and x.imag.is_zero() else None
@@ -218,7 +216,6 @@ def _is_narrow(x: Any, bits: float) -> bool:
 
 
 def _lacking(x: Any) -> float:
-    """The bits that are missing to know a number to fifty digits."""
     if not x.is_finite():
         return math.inf
     if x.is_exact():

@@ -35,7 +35,6 @@ def placeholder(i: int) -> sympy.Symbol:
 
 
 def _noting_kink(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which sets the flag if its argument is 0."""
     def call(a: Any, x: Any, *more: Any) -> Any:
         _Kink.reached |= x == 0
         return function(x, *more)
@@ -112,7 +111,6 @@ class ElementaryFunction:
         return evaluator(p, e)
 
     def partial(self, i: int) -> ElementaryFunction:
-        """The derivative by the i-th argument, by `sympy.diff`."""
         found = self._partials[i]
         if found is None:
             found = self._partials[i] = elementary(derivative(self.expr, placeholder(i)), self.arity)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import mpmath
@@ -19,27 +19,14 @@ JUMP = 1000  # the least ratio of a jump to the change by rounding of the inputs
 
 
 class ElementReference(Reference):
-    """The reference for an elementwise op, computed per element.
+    """The reference for an elementwise op, computed per element."""
 
-    `pool` returns the examples that will be checked; their points are computed together.
-    """
-
-    def __init__(self, reader: Reader, exact: str, pool: Callable[[], Sequence[Any]] = tuple):
-        self.quotients, self.exact, self.pool = Quotients(reader), exact, pool
-        self._pooled: tuple[int, list[Any]] = 0, []
-
-    def _pooled_points(self, order: int) -> list[Any]:
-        """The points of the examples that will be checked."""
-        if order > 2:  # only some examples are checked
-            return []
-        examples = self.pool()
-        if len(examples) != self._pooled[0]:
-            self._pooled = len(examples), list(dict.fromkeys(p for e in examples for p in _points(e.xs)[0]))
-        return self._pooled[1]
+    def __init__(self, reader: Reader, exact: str):
+        self.quotients, self.exact = Quotients(reader), exact
 
     def value(self, xs: Arrays) -> np.ndarray:
         points, shape = _points(xs)
-        found = self.quotients.derivative((0,) * len(xs), points, others=self._pooled_points(0))
+        found = self.quotients.derivative((0,) * len(xs), points)
         return array_of([self._unless_jump(d, p) for d, p in zip(found, points)], shape)
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
@@ -118,14 +105,13 @@ class ElementReference(Reference):
         points, shape = _points(xs)
         total: list[Any] = [mpmath.mpf(0)] * len(points)
         for k, coefficients in self._terms(xs, shape, wrt, cotangent, *tangents):
-            found = self.quotients.derivative(k, points, others=self._pooled_points(sum(k)))
+            found = self.quotients.derivative(k, points)
             with workdps(mpmath.mp, 60):
                 total = [a if not c else None if a is None or d is None else a + c * d for a, c, d in zip(total, coefficients, found)]
         return array_of([None if a is None or mpmath.isnan(a) else a for a in total], shape)
 
     def _terms(self, xs: Arrays, shape: Index, wrt: int | None, cotangent: np.ndarray | None,
                *tangents: Tangents) -> Iterator[tuple[Index, list[Any]]]:
-        """The derivatives in a sum, with their coefficients at every point."""
         given = [[a for a, t in enumerate(ts) if t is not None and is_active(xs[a])] for ts in tangents]
         for chosen in itertools.product(*given):
             k = [0] * len(xs)
@@ -145,21 +131,18 @@ class ElementReference(Reference):
 
 
 def _points(xs: Arrays) -> tuple[list[tuple[Any, ...]], Index]:
-    """The arguments of every element, and the broadcast shape."""
     shape = np.broadcast_shapes(*(x.shape for x in xs))
     columns = [np.broadcast_to(x.astype(np.float64) if x.dtype.kind == "V" else x, shape).ravel().tolist() for x in xs]
     return list(zip(*columns)), shape
 
 
 def _products(factors: Sequence[np.ndarray]) -> list[Any]:
-    """The products of floats, element by element, without rounding."""
     with workdps(mpmath.mp, 60):
         rows = [f.ravel().tolist() for f in factors]
         return [math.prod(map(mpmath.mpf, row[1:]), start=mpmath.mpf(row[0])) for row in zip(*rows)]
 
 
 def _sum_to_shape(x: np.ndarray, shape: Index) -> np.ndarray:
-    """An array summed down to the shape of a broadcast argument."""
     if x.shape == shape:
         return x
     lead = x.ndim - len(shape)

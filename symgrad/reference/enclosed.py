@@ -88,13 +88,11 @@ CONSTANTS = {sympy.pi: arb.pi, sympy.E: arb.const_e, sympy.EulerGamma: arb.const
 
 @functools.cache
 def _power(n: int) -> Callable[[Any], Any]:
-    """The n-th power."""
     return _inverse if n == -1 else ball._square if n == 2 else lambda x: ball._power(x, arb(n))
 
 
 @functools.cache
 def _root(n: int) -> Callable[[Any], Any]:
-    """The n-th root."""
     return operator.methodcaller("sqrt") if n == 2 else lambda x: x.root(n)
 
 
@@ -199,8 +197,6 @@ def value_of(e: sympy.Basic, at: Mapping[sympy.Symbol, Any]) -> Any:
 
 
 class _TracedOracle(OracleValues):
-    """The oracle's values as scalars of a tape."""
-
     constant = staticmethod(lambda x: x if type(x) is Ref else ONE if x == 1 else arb(x))
     number = staticmethod(lambda e: value_of(e, {}))
     total = staticmethod(functools.partial(emit, total))
@@ -226,18 +222,15 @@ class Programs:
         self.used: dict[str, Any] = {}  # the ops that the rules call by name
 
     def add(self, program: Program, recorder: RecordingCarrier | None = None) -> None:
-        """Add a program, with the recorder of its rules."""
         self.found = [program, *self.found[:self.MOST - 1]]
         self.used |= {} if recorder is None else {name: REGISTRY[name] for name in vars(recorder) if name in REGISTRY}
 
     @property
     def size(self) -> int:
-        """The number of steps of all programs."""
         return sum([len(program.steps) for program in self.found])
 
     @property
     def valid(self) -> bool:
-        """Whether no op was declared again since."""
         return all([REGISTRY.get(name) is op for name, op in self.used.items()])
 
 
@@ -263,7 +256,6 @@ def programs_of(run: Run, order: int, full: int) -> Programs | None:
 
 
 def _calls_code(node: Node) -> bool:
-    """Whether the rules of a node may call a user's code."""
     return type(node).outside and getattr((node.args or (None,))[-1], "content", None) is None
 
 
@@ -320,7 +312,6 @@ def trace_oracle(oracle: Oracle, values: Sequence[Any], order: int, full: int, b
 
 
 def _inputs(tape: Tape, values: Sequence[Any]) -> tuple[list[Ref], np.ndarray]:
-    """The elements of the point, and those of the direction."""
     refs = list(map(tape.input, values))
     along = np.empty(len(refs) // 2, object)
     along[:] = refs[len(along):]

@@ -57,7 +57,6 @@ class ReplayedOracle:
                     raise
 
     def evaluate(self, digits: int) -> ReplayedValues:
-        """The values around the point with that many digits."""
         return ReplayedValues(self.run, digits, self.fast)
 
 
@@ -92,7 +91,6 @@ class ReplayedValues:
         return out
 
     def _difference(self, lines: list[tuple[float, ...]]) -> Any:
-        """The derivative along each of the lines, by central differences."""
         total = mpmath.mpf(0)
         for signs in itertools.product((1, -1), repeat=len(lines)):
             total += int(np.prod(signs, dtype=int)) * self._at(list(zip(signs, lines)))
@@ -172,7 +170,6 @@ class OracleComparison:
 
     @functools.cached_property
     def oracle(self) -> Oracle | ReplayedOracle:
-        """The oracle."""
         try:
             return Oracle(self.run.root, self.run.nodes)
         except NoFormula:
@@ -197,7 +194,6 @@ class OracleComparison:
 
     @property
     def rigorous(self) -> bool:
-        """Whether balls decided the comparison."""
         try:
             return self.certified is not None
         except Undecided:
@@ -218,14 +214,12 @@ class OracleComparison:
         return [ComparedNumber(*slot, *pair) for slot, pair in zip(slots(self.count, self.order, self.full), pairs, strict=True)]
 
     def evaluation(self, digits: int) -> Any:
-        """The oracle's values to that many digits."""
         if digits not in self.evaluations:
             self.evaluations[digits] = self.oracle.evaluate(digits)
         return self.evaluations[digits]
 
     @property
     def kink(self) -> bool:
-        """Whether the point is at a kink, where the derivative is a convention."""
         return any(e.edge for e in self.evaluations.values()) or self.certified is not None and self.certified.kink
 
     def rules(self, digits: int, shift: Callable[[Any], Any] | None = None, order: int | None = None) -> list[Any]:
@@ -249,7 +243,6 @@ class OracleComparison:
 
     @property
     def replayed(self) -> bool:
-        """Whether the references are differences of values."""
         return isinstance(self.oracle, ReplayedOracle) if not (self.programs and self.programs.found) else hasattr(self.programs.found[0], "value")
 
 

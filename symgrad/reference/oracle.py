@@ -79,7 +79,6 @@ class Oracle:
         return out
 
     def at(self, values: Sequence[Any]) -> Oracle:
-        """The oracle at other values of the leaves: floats or SymPy numbers."""
         out = copy.copy(self)
         out.steps = [Equation(v, ()) for v in values] + self.steps[self.count:]
         return out
@@ -109,7 +108,6 @@ class Oracle:
         return outputs if node.op.differentiable else [self._add(Equation(None, (k,)), False) for k in outputs]  # constants by definition
 
     def evaluate(self, digits: int) -> OracleValues:
-        """The values of all equations with that many digits."""
         with precise.working_precision(digits):
             return OracleValues(self, digits)
 
@@ -245,7 +243,6 @@ class OracleValues:
         return series
 
     def _back(self, series: list[Any], length: int) -> list[Any]:
-        """The cotangents of all places as series in t, by a backward pass."""
         oracle = self.oracle
         cotangents: list[Any] = [None] * len(oracle.steps)
         if self.value is not None:

@@ -32,7 +32,7 @@ NEGLIGIBLE = -1300  # the binary exponent below which a number counts as 0; it i
 UNDECIDED, PROVISIONAL = object(), object()  # PROVISIONAL is a zero that may be due to a lack of digits
 SMALL = 1e-6  # the function may vary on the scale of numbers below
 LARGE = 50  # bits above the smallest number or 1: a step relative to a larger number may exceed the scale on which the function varies
-PROBES, SAME = 3, mpmath.mpf("1e-10")
+SAME = mpmath.mpf("1e-10")
 FAR = 20_000  # the binary exponent beyond which a value is far outside the range of floats
 FLAT = 20  # digits that rounding may leave in a difference that is 0
 make = precise.context.make_mpf
@@ -52,15 +52,14 @@ class Quotients:
         self._small_scales: set[Point] = set()  # the points at which the function varies on a smaller scale than that of the numbers
         self._unresolved: set[Point] = set()  # the points at which quotients on that scale differ: those of a higher order may agree by aliasing
 
-    def derivative(self, k: Index, points: Sequence[Point], certain: bool = False, others: Sequence[Point] = ()) -> list[Any]:
+    def derivative(self, k: Index, points: Sequence[Point], certain: bool = False) -> list[Any]:
         """The derivative, k[i] times by argument i, at each point; None where it does not exist.
 
-        An infinite derivative is larger than all floats. A zero is certain to about a hundred digits, or with `certain`, below all floats. If a point
-        is new, the derivatives at `others` are computed with it, since one call for many points costs less.
+        An infinite derivative is larger than all floats. A zero is certain to about a hundred digits, or with `certain`, below all floats.
         """
         found = self._found.setdefault((k, certain), {})
         if any(p not in found for p in points):
-            found |= self._derive(k, [p for p in dict.fromkeys((*points, *others)) if p not in found], certain)
+            found |= self._derive(k, [p for p in dict.fromkeys(points) if p not in found], certain)
         return [found[p] for p in points]
 
     def _derive(self, k: Index, points: list[Point], certain: bool) -> dict[Point, Any]:
@@ -90,19 +89,12 @@ class Quotients:
         return self.derivative(k, points)
 
     def _without_small_scales(self, k: Index, found: dict[Point, Any]) -> dict[Point, Any]:
-        """The derivatives found, except at points where shorter steps give others: a long step does not resolve the steps of floor.
-
-        A few points are tested first; all points are tested if one of these fails.
-        """
+        """The derivatives found, except at points where shorter steps give others: a long step does not resolve the steps of floor."""
         far = [p for p, d in found.items() if d is not UNDECIDED and largest(p) > smallest(p) + LARGE]
-        far.sort(key=lambda p: sum(exponent(x) for x, n in zip(p, k) if n))
-        for some in (list(dict.fromkeys(far[:PROBES] + far[-PROBES:])), far):
-            for p, d in self._attempt("narrow", k, some, False).items() if some else ():
-                before, after = (mpmath.mpf(0) if v is PROVISIONAL else v for v in (found[p], d))
-                if before is not after and (before is None or after is None or after is UNDECIDED or abs(after - before) > abs(after) * SAME):
-                    self._small_scales.add(p)
-            if self._small_scales.isdisjoint(some):
-                break
+        for p, d in self._attempt("narrow", k, far, False).items() if far else ():
+            before, after = (mpmath.mpf(0) if v is PROVISIONAL else v for v in (found[p], d))
+            if before is not after and (before is None or after is None or after is UNDECIDED or abs(after - before) > abs(after) * SAME):
+                self._small_scales.add(p)
         return {p: d for p, d in found.items() if p not in self._small_scales}
 
     def _out_of_range(self, points: list[Point]) -> dict[Point, Any]:
@@ -131,7 +123,6 @@ class Quotients:
         return list(kept)
 
     def _attempt(self, rung: str, k: Index, points: list[Point], certain: bool) -> dict[Point, Any]:
-        """The result of one attempt for the derivative at each point, as of `common_result`."""
         directions = directions_of(k)
         weighted = [stencil(k, side) for side in directions]
         wanted = [(int(i > 0), offset) for i, some in enumerate(weighted) for offset, _ in some]

@@ -47,7 +47,6 @@ class Box:
 
     @property
     def dtype(self) -> DType | None:
-        """The dtype of the corresponding floats; None in a recorder of complex numbers only."""
         return None if self.recorder.complex else DTYPES["complex128" if self.complex else "float64"]
 
     @property
@@ -65,7 +64,6 @@ class Box:
         return self.complex or self.recorder.complex
 
     def element_size(self) -> int:
-        """The size of the corresponding float in bytes."""
         return 16 if self.complex else 8
 
     def floats(self) -> np.ndarray:
@@ -102,7 +100,6 @@ class Number(float):
     recorder: RecordingCarrier
 
     def floats(self) -> float:
-        """The number with the arithmetic of floats."""
         return float(self)
 
 
@@ -176,7 +173,6 @@ class RecordingCarrier:
         return Box(self, y, make_node(op, args, parents, Box(self, y, complex=complex), GRADIENT), complex)
 
     def computed(self, op: Op, operands: Sequence[Any], parameters: Sequence[Any]) -> Any:
-        """The value of an op."""
         return self.lift(op.forward(self.base, *operands, *parameters))
 
     def _gives_complex(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any]) -> bool:
@@ -225,7 +221,6 @@ class RecordingCarrier:
         return self.to_copy(x, dtype_of(dtype).numpy, x.dtype.numpy)  # type: ignore[union-attr]
 
     def copy(self, x: Any, order: Any = "K") -> Box:
-        """A copy, recorded as one."""
         return self.clone(x)
 
     # Recording and differentiation of a computation

@@ -126,7 +126,6 @@ def _enclosing_floats(x: Any) -> tuple[float, float]:
 
 
 def _distance(x: Any, value: float, kind: Any) -> float:
-    """The distance of a float from the midpoint, in units in the last place of the midpoint."""
     if _below(x, NEGLIGIBLE):
         return 0.0 if value == 0 else math.inf
     mantissa, exponent = x.mid().man_exp()

@@ -24,12 +24,10 @@ class Run:
 
     @property
     def root(self) -> Any:
-        """The node of the result."""
         return self.result._node
 
     @property
     def nodes(self) -> list[Leaf]:
-        """The nodes of the leaves."""
         return [leaf._node for leaf in self.leaves]  # type: ignore[misc]
 
     def gradients(self, result: Any, create_graph: bool = False) -> list[Tensor]:
@@ -45,7 +43,6 @@ class Run:
         return recorder.partials(y, leaves, order, pointwise)
 
     def gradient(self) -> np.ndarray:
-        """The flattened gradient by one numeric pullback."""
         return flat(self.gradients(self.result))
 
     def along(self, direction: np.ndarray, order: int) -> np.ndarray:

@@ -31,7 +31,6 @@ class Limit(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The number in words, as those of a derivative."""
         shown = sorted({number(float(side)) for side in self.sides if side is not None})
         return {EXISTS: number(float(self.value)), ONE_SIDED: f"{number(float(self.value))} on the one side where the function is defined",
                 KINK: f"{' and '.join(shown)} from different sides", INFINITE: "infinite", JUMP: "none, since the value jumps",

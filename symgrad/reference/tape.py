@@ -159,11 +159,9 @@ class Tape:
         return Ref(self, len(self.steps) - 1, value)
 
     def input(self, value: Any) -> Ref:
-        """A new input with its value at the traced point."""
         return self._add(None, (), value)
 
     def place(self, x: Any) -> int:
-        """The place of a scalar or a constant."""
         if type(x) is Ref:
             return x.place
         found = self.constants.get(id(x))
@@ -178,7 +176,6 @@ class Tape:
         return found
 
     def emit(self, function: Any, xs: Sequence[Any]) -> Any:
-        """The result of a function of scalars as a scalar."""
         if function is operator.mul:
             a, b = xs
             if b is ONE or a is ONE:
@@ -198,14 +195,12 @@ class Tape:
         return expected
 
     def note_kink(self, condition: Any) -> None:
-        """Note a condition under which a derivative is a convention."""
         if type(condition) is Ref:
             self.kinks.append(condition)
         else:
             self.always_kinked |= condition is True
 
     def program(self, inputs: int, outputs: Sequence[Any]) -> Program:
-        """The program of some outputs; its inputs are the first places."""
         return Program(self, inputs, [self.place(arb(x) if isinstance(x, int) else x) for x in outputs])
 
 

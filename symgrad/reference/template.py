@@ -180,7 +180,6 @@ def _exact(value: Any) -> Any:
 
 
 def _parameter(x: Any) -> Any:
-    """A parameter of an exact formula: floats become rational numbers of the same value."""
     if isinstance(x, (tuple, list)):
         return type(x)(map(_parameter, x)) if type(x) in (tuple, list) else x
     return sympy.Rational(*x.as_integer_ratio()) if isinstance(x, float) and np.isfinite(x) else x

@@ -40,7 +40,6 @@ class Reference:
     digits = DIGITS  # the precision for the measurement of conditions
 
     def value(self, xs: Arrays) -> np.ndarray:
-        """The value."""
         raise NotImplementedError
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
@@ -48,7 +47,6 @@ class Reference:
         raise NotImplementedError
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
-        """The pushforward of tangents."""
         raise NotImplementedError
 
     def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
@@ -349,6 +347,5 @@ class RuleReference(Reference):
 
 
 def _finite(x: Any) -> np.ndarray:
-    """Numbers of the precise carrier as mpmath's, None for infinity and NaN."""
     cells = [int(v) if isinstance(v, bool) else v for v in x.ravel().tolist()]
     return array_of([number(v) if precise.context.isfinite(v) else None for v in cells], x.shape)

@@ -96,7 +96,6 @@ def _matrix(name: str) -> Callable[..., Any]:
 
 
 def _fill() -> None:
-    """Fill the namespace of the carrier, and the tables of its cells."""
     names = {name: value for name, value in vars(ball).items() if not name.startswith("_")}
     elements = ball.ELEMENTS
     names |= {name: _traced(elements[f], f.nin) for name, f in names.items() if isinstance(f, np.ufunc) and f in elements}

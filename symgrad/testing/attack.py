@@ -241,9 +241,7 @@ class Attack(ClaimedOp):
             return None
         reader, said = found
         exact = f"{said}, evaluated with 160 digits or more"
-        if not self.elementwise:
-            return ArrayReference(reader, exact)
-        return ElementReference(reader, exact, lambda: [e for kind in ("points", "low") for e in self._drawn.get(kind, [])])
+        return (ElementReference if self.elementwise else ArrayReference)(reader, exact)
 
     @cached_property
     def rounding(self) -> Rounding:
