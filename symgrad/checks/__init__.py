@@ -9,8 +9,8 @@ from typing import Any
 
 from symgrad.carriers.digits import precision_restored
 from symgrad.carriers.lapack import hermitian_parts
-from symgrad.checks.aborting import aborted
 from symgrad.checks.checker import Checker
+from symgrad.checks.pointwise import aborted
 from symgrad.checks.tolerances import DEFAULT, Tolerances
 from symgrad.frameworks.calling import examples_of
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import mpmath
@@ -11,18 +11,15 @@ import numpy as np
 import sympy
 
 from symgrad.algebra.limits import poll
-from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.digits import Undefined
-from symgrad.checks.comparing import BY_DEFINITION, BY_SYMPY, Comparison, Index, compare_at, has_own_rules
+from symgrad.checks.comparing import BY_DEFINITION, BY_SYMPY, Comparison, Index, compare_at, find_wrong_op, has_own_rules, wrong_in_graph
 from symgrad.checks.definition import exceptions
-from symgrad.checks.repeating import require_no_chance, require_same
+from symgrad.checks.pointwise import PointwiseCheck, Progress
 from symgrad.checks.saturated import saturated_points, wrong_in_floats
 from symgrad.checks.tolerances import DEFAULT, Tolerances
-from symgrad.checks.wrong_op import find_wrong_op, wrong_in_graph
 from symgrad.diagnose.kinks.kinks import note
 from symgrad.engine.graph_breaks import SELECTING, difference
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, silence
-from symgrad.graph.common import Refused
 from symgrad.graph.order import upstream
 from symgrad.proofs import formulas
 from symgrad.reference.accuracy import Accuracy, is_worse, worst_errors
@@ -34,31 +31,29 @@ from symgrad.reference.template import NoFormula
 from symgrad.reports.base import IMPRECISE, NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, at, first_line, label, message_of, not_rigorous, pair, ulp_text
 from symgrad.reports.report import Counterexample, Report
 from symgrad.sampling.conditions import boundary_points, constants_of_code, constants_of_graph, numbers_around
-from symgrad.sampling.points import Point, as_point, flat, random_direction, random_points, shrink_values, special_points
+from symgrad.sampling.points import Point, as_point, flat, random_direction, random_points, special_points
 from symgrad.system.restoring import workdps
 
 MAX_HESSIAN_INPUTS, MAX_THIRD_INPUTS = 64, 6  # inputs up to which all second, and all third, derivatives are computed at the given point
 MAX_CONDITION_INPUTS = 8  # inputs up to which conditions are solved, and inputs that are set to the constants one at a time
 MAX_CONDITION_POINTS = 96, 24, 12  # points derived from conditions; fewer where there is no formula, and for many inputs
 MAX_DRAWS = 6  # random points that are drawn for each one that is wanted, where some are outside the domain
-SHRINKING = 200  # points that are tried to simplify a counterexample
 MAX_CONSTANTS = 16  # constants of the source
 SHORT_NUMBERS = (12.0, 3.0, -2.0, 0.5)  # numbers with few bits, with which equalities between inputs can hold exactly
-Progress = Callable[[str, int, int], None]
 
 
-class Checker:
-    """One check of a problem; `run()` returns the report. `progress(what, done, total)` is called during the check."""
+class Checker(PointwiseCheck):
+    """One check of a problem; `run()` returns the report."""
 
     def __init__(self, problem: DifferentiationTask, order: int, points: int, effort: float, seed: int, progress: Progress,
                  rigorous: bool = False, tolerances: Tolerances = DEFAULT):
-        self.problem, self.order, self.requested, self.progress, self.tolerances = problem, order, points, progress, tolerances
-        self.effort, self.seed, self.names = effort, seed, problem.names
-        self.report = Report(problem.name, NOT_CHECKABLE, "", order, {i.name: i.value for i in problem.inputs}, self.names)
+        inputs = {i.name: i.value for i in problem.inputs}
+        super().__init__(Report(problem.name, NOT_CHECKABLE, "", order, inputs, problem.names), inputs, tolerances, points, effort, seed, progress)
+        self.problem, self.order = problem, order
         self.errors: dict[int, Accuracy] = {}
-        self.refuted: tuple[Point, Comparison] | None = None
+        self.refuted: tuple[np.ndarray, Comparison] | None = None
         self.conventions: dict[Index, Limit] = {}  # derivatives that do not exist at the given point
-        self.graph_mismatch: tuple[Point, str] | None = None  # a point where the recorded graph is not the function, and the difference
+        self.graph_mismatch: tuple[np.ndarray, str] | None = None  # a point where the recorded graph is not the function, and the difference
         self.given = ""  # why the given point was left out
         self.lost: list[str] = []  # the numbers at the given point whose digits are lost
         self.raised: list[str] = []  # the points at which the function raises, with the errors
@@ -70,14 +65,9 @@ class Checker:
         if rigorous:
             carrier()  # raises early if its dependency is missing
 
-    def run(self) -> Report:
+    def run(self) -> Any:
         """The report. Exceptions of the function at the given point propagate; every other failure becomes a verdict."""
-        report = self.report
-        try:
-            with enable_grad():
-                self._check()
-        except (NotCheckable, NoFormula, Refused) as error:
-            report.verdict, report.reason = NOT_CHECKABLE, str(error)
+        report = super().run()
         report.errors = [self.errors[order] for order in sorted(self.errors)]
         report.notes += not_rigorous(self.in_digits, report.points.random + report.points.special)
         report.notes += [f"the library loses accuracy at order {e.order}: {_loss_text(e)}" for e in report.errors if not e.within]
@@ -88,8 +78,8 @@ class Checker:
         self.progress("recording the function", 0, 1)
         base = problem.run(problem.point, named=True)
         report.value, report.shape = float(base.result.value), base.shape
-        self._require_repeatable(problem.point, base.result.value)
-        require_no_chance(lambda: self._value(problem.point), problem.name)
+        self.require_same(flat(self.base), {"value": base.result.value})
+        self.require_no_chance(flat(self.base))
         self._differentiate_by_library(base)
         self.rules = formulas.add_formulas(report, base, self.order)
         if not np.isfinite(base.result.value):
@@ -98,65 +88,55 @@ class Checker:
         if found is not None:
             report.notes.append(found)
         self.progress("comparing the given point", 0, 1)
-        self.base = base
+        self.given_run = base
         self.selects = bool(base.escapes.lines) or any(getattr(getattr(n, "op", None), "name", "") in SELECTING for n in upstream([base.root]))
-        self._compare(problem.point, base, given=True)
+        self._compare(flat(self.base), base, given=True)
         if self.rigorous:
             self.progress("enclosing the given point", 0, 1)
             self._add_enclosures(base)
         self._sample(base)
         self._set_verdict(base)
 
-    def _value(self, point: Point) -> Any:
+    def numbers_at(self, vector: np.ndarray, order: int) -> dict[str, Any]:
         with silence():
-            return self.problem.run(point).result.value
-
-    def _require_repeatable(self, point: Point, value: Any) -> None:
-        require_same(lambda: self._value(point), value, self.problem.name)
+            return {"value": self.problem.run(as_point(self.base, vector)).result.value}
 
     def _differentiate_by_library(self, base: Run) -> None:
         """Add the derivatives by the library's pullback at the given point to the report."""
-        report, n = self.report, len(self.names)
+        report, n, point = self.report, len(self.names), self.problem.point
+        self.printed = {0: np.asarray(base.result.value)}  # the numbers by order
         with silence():
-            gradient = base.gradient()
-            at = 0
-            for i in self.problem.inputs:
-                part = gradient[at:at + i.value.size].reshape(i.value.shape)
-                report.gradient[i.name] = part if part.ndim else float(part)
-                at += i.value.size
+            self.printed[1] = gradient = base.gradient()
+            for i, part in zip(self.problem.inputs, np.split(gradient, np.cumsum([v.size for v in point])[:-1])):
+                report.gradient[i.name] = part.reshape(i.value.shape) if i.value.ndim else float(part[0])
             if self.order >= 2 and n <= MAX_HESSIAN_INPUTS:
-                report.hessian = base.derivatives(2)
+                self.printed[2] = report.hessian = base.derivatives(2)
             if self.order >= 3 and n <= MAX_THIRD_INPUTS:
-                report.third = base.derivatives(3)
+                self.printed[3] = report.third = base.derivatives(3)
         if n > MAX_HESSIAN_INPUTS and self.order >= 2:
             report.notes.append(f"with {n} inputs the Hessian is compared along random directions, not entry by entry")
-        for what, values in (("gradient", gradient), ("Hessian", report.hessian), ("third derivative", report.third)):
-            if values is not None and not np.all(np.isfinite(values)):
+        for what, k in (("gradient", 1), ("Hessian", 2), ("third derivative", 3)):
+            if k in self.printed and not np.all(np.isfinite(self.printed[k])):
                 report.notes.append(f"the {what} at the given point is not finite everywhere")
 
     def _add_enclosures(self, base: Run) -> None:
-        """Add intervals that contain the exact value and derivatives at the given point to the report."""
         report = self.report
-        values = {0: np.asarray(base.result.value), 1: np.concatenate([np.ravel(v) for v in report.gradient.values()])}
-        values |= {k: v for k, v in ((2, report.hessian), (3, report.third)) if v is not None}
         try:
-            report.enclosures = enclosures(base, values, self.names)
+            report.enclosures = enclosures(base, self.printed, self.names)
         except (TypeError, AttributeError, NotImplementedError) as error:
             report.notes.append(f"no enclosures: {error}")
         report.notes += [f"the enclosure of {e.where} stays wide at {e.bits} bits: {e.reason}" for e in report.enclosures if not e.narrow]
 
     # Comparing
 
-    def _compare(self, point: Point, run: Run, given: bool = False, random: bool = False) -> bool:
+    def _compare(self, vector: np.ndarray, run: Run, given: bool = False, random: bool = False) -> bool:
         """Compare the derivatives at one point, and return whether they agree or cannot be compared there."""
         found = self.report.points
         n = len(self.names)
         rng = np.random.default_rng([self.seed, 1, found.visited])
         full = None if not given else 3 if n <= MAX_THIRD_INPUTS and self.order == 3 else 2 if n <= MAX_HESSIAN_INPUTS and self.order >= 2 else 1
-        printed = {1: np.concatenate([np.ravel(v) for v in self.report.gradient.values()])} if given else None
-        if printed is not None and self.report.hessian is not None:
-            printed[2] = self.report.hessian
-        compared = compare_at(flat(point), run, self.order, random_direction(n, rng), full, self._run_beside, printed)
+        printed = {k: v for k, v in self.printed.items() if k in (1, 2)} if given else None
+        compared = compare_at(vector, run, self.order, random_direction(n, rng), full, self._run_beside, printed)
         self.by = BY_SYMPY if compared.by == BY_DEFINITION else compared.by
         if given:
             self.conventions = compared.conventions
@@ -171,26 +151,26 @@ class Checker:
             return True
         graph_mismatch = self.problem.graph_mismatch(run)
         if graph_mismatch is not None:
-            self.graph_mismatch = point, graph_mismatch
+            self.graph_mismatch = vector, graph_mismatch
             return False
-        if run is not self.base and self.selects and run.escapes.truths == self.base.escapes.truths:
-            self.local_reason = self.local_reason or difference(self.base, run, True)
+        if run is not self.given_run and self.selects and run.escapes.truths == self.given_run.escapes.truths:
+            self.local_reason = self.local_reason or difference(self.given_run, run, True)
         self.in_digits += not compared.exact.rigorous
         if random:
             found.random += 1
         else:
             found.special += 1
         if compared.culprit is not None:
-            self.refuted = point, compared
+            self.refuted = vector, compared
             return False
         found.measured += bool(compared.measured)
         if compared.digits is not None:
             found.digits = min(found.digits or compared.digits, compared.digits)
             if self._measure_floats(run, compared.exact, given, rng):
-                compared.culprit = wrong_in_floats(flat(point), run, compared.exact, self._run_beside)
+                compared.culprit = wrong_in_floats(vector, run, compared.exact, self._run_beside)
                 compared.in_floats = compared.culprit is not None
         if compared.in_floats:
-            self.refuted = point, compared
+            self.refuted = vector, compared
         return not compared.in_floats
 
     def _run_beside(self, vector: np.ndarray) -> Run | None:
@@ -204,13 +184,9 @@ class Checker:
 
     def _measure_floats(self, run: Run, exact: OracleComparison, given: bool, rng: np.random.Generator) -> bool:
         """Update the largest errors of the library's floats with those at one point; whether a derivative has an error beyond its tolerance."""
-        values: dict[int, np.ndarray] = {0: np.asarray(run.result.value)}
+        values = dict(self.printed) if given else {0: np.asarray(run.result.value)}
         with silence():
-            values[1] = run.gradient()
-            if given:
-                values |= {k: v for k, v in ((2, self.report.hessian), (3, self.report.third)) if v is not None}
-            elif self.order >= 2 and len(self.names) <= FULL:
-                values[2] = run.derivatives(2)
+            values |= {} if given else {1: run.gradient()} | ({2: run.derivatives(2)} if self.order >= 2 and len(self.names) <= FULL else {})
         errors = worst_errors(run, exact, exact.entries(), values, self.names, rng)
         for found in errors:
             best = self.errors.get(found.order)
@@ -221,53 +197,52 @@ class Checker:
             self.lost += [f"{e.where} is {{}}, but the true one is {{}}: {ulp_text(e.ulp)} ULP away".format(*pair(e.value, e.truth)) for e in beyond]
         return any(e.order for e in beyond)
 
-    def _run_at(self, point: Point) -> Run | None:
+    def _run_at(self, vector: np.ndarray) -> Run | None:
         """A run at another point; None if the function raises or has no finite value there."""
-        run = self._run_beside(flat(point))
+        run = self._run_beside(vector)
         if run is None:
-            inputs = {i.name: v for i, v in zip(self.problem.inputs, point)}
-            self.raised.append(f"{at(inputs)}: {first_line(message_of(self.error))}")  # type: ignore[arg-type]
+            self.raised.append(f"{at(self.inputs_at(vector))}: {first_line(message_of(self.error))}")  # type: ignore[arg-type]
         return run if run is not None and np.isfinite(run.result.value) else None
 
     def _sample(self, base: Run) -> None:
         """Compare at special points, at those of conditions and at random ones, until a point refutes or as many as planned are in the domain."""
-        found, beside, n = self.report.points, 0, len(self.names)
-        special = self._vectors(special_points(self.problem.point, base))
+        found, n = self.report.points, len(self.names)
+        special = self._vectors(special_points(self.base, base))
         most = int(MAX_CONDITION_POINTS[2 if n > MAX_CONDITION_INPUTS else int(self.by != BY_SYMPY)] * self.effort)
-        conditions = self._vectors(as_point(self.problem.point, np.array(v, np.float64)) for v in self._condition_points(base, MAX_DRAWS * most))
+        conditions = self._vectors(as_point(self.base, np.array(v, np.float64)) for v in self._condition_points(base, MAX_DRAWS * most))
         conditions = [v for v in conditions if not any(np.array_equal(v, other) for other in special)][:MAX_DRAWS * most]
-        source = random_points(self.problem.point, np.random.default_rng(self.seed))
+        source = random_points(self.base, np.random.default_rng(self.seed))
         drawn = (self.tolerances.inside(flat(next(source))) for _ in range(MAX_DRAWS * self.requested))
-        planned = len(special) + min(most, len(conditions)) + self.requested
-        found.planned = 1 + planned
-        for k, vector in itertools.chain.from_iterable(zip(itertools.repeat(k), vectors) for k, vectors in enumerate((special, conditions, drawn))):
-            if self.refuted is not None or self.graph_mismatch is not None or k == 2 and found.random >= self.requested:
-                break
-            if k == 1 and beside >= most:
-                continue
-            poll()
-            self.progress("comparing other points", found.random, self.requested)
-            if self.visited.setdefault(vector.tobytes(), vector) is not vector and self.tolerances.range is not None:
-                continue  # points beyond an end of the range coincide
-            point = as_point(self.problem.point, vector)
-            run = self._run_at(point)
-            beside += k == 1 and run is not None
-            if run is None:
-                found.outside += 1
-            else:
-                self._require_repeatable(point, run.result.value)
-                self._compare(point, run, random=k == 2)
-            found.planned = max(found.planned, found.visited + (self.requested - found.random))
+        found.planned = 1 + len(special) + min(most, len(conditions)) + self.requested
+        for vectors, wanted in ((special, len(special)), (conditions, most), (drawn, self.requested)):
+            taken = 0
+            for vector in vectors:
+                if self.refuted is not None or self.graph_mismatch is not None:
+                    return
+                if taken >= wanted:
+                    break
+                poll()
+                self.progress("comparing other points", found.random, self.requested)
+                if self.visited.setdefault(vector.tobytes(), vector) is not vector and self.tolerances.range is not None:
+                    continue  # points beyond an end of the range coincide
+                run = self._run_at(vector)
+                if run is None:
+                    found.outside += 1
+                else:
+                    for _ in range(1 + (found.visited % 3 == 0)):  # so that the calls of a point are in step with no period of a state
+                        self.require_same(vector, {"value": run.result.value})
+                    self._compare(vector, run, random=vectors is drawn)
+                    taken = found.random if vectors is drawn else taken + 1
+                found.planned = max(found.planned, found.visited + (self.requested - found.random))
         if self.refuted is None and self.graph_mismatch is None:
             found.planned = found.visited
 
     def _vectors(self, points: Iterable[Point]) -> list[np.ndarray]:
-        """Points as vectors inside the range, each once."""
         return list({v.tobytes(): v for v in (self.tolerances.inside(flat(point)) for point in points)}.values())
 
     def _condition_points(self, base: Run, most: int) -> Iterator[Any]:
         """Points at which conditions of the rules hold or change, and points with numbers at and around constants of the graph and the source."""
-        point, n = flat(self.problem.point), len(self.names)
+        point, n = flat(self.base), len(self.names)
         if n <= MAX_CONDITION_INPUTS and self.rules:
             symbols = [sympy.Symbol(name, real=True) for name in self.names]
             yield from boundary_points([*self.rules, *self.report.conditions], symbols, [point.tolist(), np.resize(SHORT_NUMBERS, n).tolist()],
@@ -289,7 +264,7 @@ class Checker:
     def _set_verdict(self, base: Run) -> None:
         report, points = self.report, self.report.points
         poll()
-        self._require_repeatable(self.problem.point, base.result.value)
+        self.require_same(flat(self.base), {"value": base.result.value})
         if self.refuted is not None:
             self._refute(*self.refuted)
             return
@@ -322,9 +297,8 @@ class Checker:
             report.notes.append(f"but for its floats it is {report.verdict}: {report.reason}")
             report.verdict, report.reason = IMPRECISE, f"at the given point digits are lost: {'; '.join(self.lost)}"
 
-    def _refute_graph(self, point: Point, how: str) -> None:
-        """Compare the derivatives of a graph that is not the function with difference quotients of the function."""
-        found = wrong_in_graph(self.problem, point, 2 if 2 <= self.order and len(self.names) <= MAX_HESSIAN_INPUTS else 1)
+    def _refute_graph(self, vector: np.ndarray, how: str) -> None:
+        found = wrong_in_graph(self.problem, vector, 2 if 2 <= self.order and len(self.names) <= MAX_HESSIAN_INPUTS else 1)
         if found is None:
             raise NotCheckable(f"the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")
         self.report.verdict, self.report.counterexample = REFUTED, found
@@ -332,43 +306,38 @@ class Checker:
         self.report.reason = (f"the recorded graph is not the function: {how}. The graph gives {found.where} = {graph}, "
                               f"difference quotients of the function give {function}")
 
-    def _refute(self, point: Point, compared: Comparison) -> None:
+    def _refute(self, vector: np.ndarray, compared: Comparison) -> None:
         """Simplify the refuting point, and report the wrong derivative and op."""
         report, problem, culprit = self.report, self.problem, compared.culprit
         assert culprit is not None
         u = random_direction(len(self.names), np.random.default_rng(self.seed))
-        latest: dict[bytes, tuple[str, ComparedNumber]] = {flat(point).tobytes(): (compared.by, culprit)}
         plain = _differ_as_floats(culprit)
 
-        def refutes(vector: np.ndarray) -> bool:
-            poll()
-            self.progress("simplifying the counterexample", len(latest), len(latest) + 1)
+        def again(vector: np.ndarray) -> tuple[str, ComparedNumber] | None:
             inside = np.array_equal(vector, self.tolerances.inside(vector), equal_nan=True)
-            run = self._run_at(as_point(problem.point, vector)) if inside else None
+            run = self._run_at(vector) if inside else None
             if run is None:
-                return False
+                return None
             try:
-                again = compare_at(vector, run, max(culprit.order, 1), u, None, self._run_beside)
-                if compared.in_floats and again.culprit is None and not again.left_out:
-                    again.culprit = wrong_in_floats(vector, run, again.exact, self._run_beside)
+                found = compare_at(vector, run, max(culprit.order, 1), u, None, self._run_beside)
+                if compared.in_floats and found.culprit is None and not found.left_out:
+                    found.culprit = wrong_in_floats(vector, run, found.exact, self._run_beside)
             except (Undefined, NoFormula):
-                return False
-            if again.culprit is None or plain and not _differ_as_floats(again.culprit) or again.by == BY_DEFINITION != compared.by:
-                return False
-            latest[vector.tobytes()] = again.by, again.culprit
-            return True
+                return None
+            if found.culprit is None or plain and not _differ_as_floats(found.culprit) or found.by == BY_DEFINITION != compared.by:
+                return None
+            return found.by, found.culprit
 
-        vector = shrink_values(flat(point), refutes, int(SHRINKING * self.effort))
-        by, found = latest[vector.tobytes()]
-        simple = as_point(problem.point, vector)
-        run = self._run_at(simple) or problem.run(simple)
+        vector, (by, found) = self.simplified(vector, (compared.by, culprit), again)
+        simple = as_point(self.base, vector)
+        run = self._run_at(vector) or problem.run(simple)
         where = label(found.order, found.index, self.names, found.directional)
         with workdps(mpmath.mp, 50):
             rule, truth = float(found.rule), float(found.reference)
         texts = pair(found.rule, found.reference, 12)
         wrong = find_wrong_op(run, found.order)
         report.verdict = REFUTED
-        report.counterexample = Counterexample({i.name: v for i, v in zip(problem.inputs, simple)}, where, rule, truth, wrong and wrong[0],
+        report.counterexample = Counterexample(dict(zip(self.arguments, simple)), where, rule, truth, wrong and wrong[0],
                                                formulas.difference(run, self.names, found), pair(found.rule, found.reference, 15))
         if not found.order:
             report.reason = f"the function gives {where} = {texts[0]}, its formula {texts[1]}"

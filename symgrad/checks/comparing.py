@@ -1,8 +1,12 @@
-"""The comparison at one point: the rules with SymPy's derivatives, and with derivatives by definition where these do not exist or a branch ends."""
+"""The comparison at one point: the rules with SymPy's derivatives, and with derivatives by definition where these do not exist or a branch ends.
+
+And what is wrong where they differ: the formula that an op declares, its rule, found by comparing each op alone with its formula, or the graph.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,12 +16,16 @@ import numpy as np
 
 from symgrad.algebra.ladder import DIGITS
 from symgrad.autograd.context import FunctionNode
+from symgrad.autograd.formulas import moved, values_of_declared
+from symgrad.autograd.modes import no_grad
 from symgrad.carriers.digits import Undecided, Undefined
-from symgrad.checks.declared import node_of_another_formula
 from symgrad.checks.definition import Definition
-from symgrad.checks.saturated import own_branch
+from symgrad.checks.saturated import own_branch, wrong_in_floats
 from symgrad.diagnose.kinks.switches import switches
-from symgrad.frameworks.differentiation_task import silence
+from symgrad.engine.recording import core
+from symgrad.engine.tensor import wrap
+from symgrad.factories.creation import tensor
+from symgrad.frameworks.differentiation_task import DifferentiationTask, silence
 from symgrad.graph.common import Refused
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
@@ -27,10 +35,17 @@ from symgrad.reference.exact import ComparedNumber, OracleComparison, agreement
 from symgrad.reference.oracle import Oracle, slots
 from symgrad.reference.run import Run
 from symgrad.reference.sides import EXISTS, JUMP, KINK, NONE, ONE_SIDED, UNDECIDED, Limit
+from symgrad.reference.sources import differences
 from symgrad.reference.template import NoFormula
+from symgrad.reports.base import label
+from symgrad.reports.report import Counterexample
+from symgrad.sampling.points import as_point, flat
+from symgrad.trees import flatten
 
 Index = tuple[int, ...]
 LOST, ROUNDED = 2.0**-20, 2.0**-40  # parts of a limit, and of the largest number of its order, by which a float may differ from it
+MAX_CALLS = 3  # of one op that are checked alone
+HERE, *ELSEWHERE = (1.0, 0.0), (1.25, 0.125), (0.5, -0.25), (1.0, 0.0078125)  # factors and summands of arguments
 MAX_DEFINED_INPUTS = 16  # inputs up to which derivatives are taken by definition
 QUOTIENTS, BY_SYMPY, BY_DEFINITION = "the difference quotient of the value in many digits", "sympy.diff", "the limit of its difference quotients"
 
@@ -192,3 +207,102 @@ def has_own_rules(run: Run) -> bool:
 
 def _is_own(node: Any) -> bool:
     return isinstance(node, FunctionNode) or node.op.name not in BUILT_IN
+
+
+# What is wrong
+
+
+def node_of_another_formula(run: Run) -> Any:
+    """The node of a foreign function in a run whose declared formula has another value there and elsewhere, None if there is none.
+
+    Where the two differ at the point alone, digits may be lost.
+    """
+    return next((node for node in _nodes([run.root]) if not isinstance(node, FunctionNode) and _differs_at(node, HERE)
+                 and any(_differs_at(node, m) for m in ELSEWHERE)), None)
+
+
+
+def find_wrong_op(run: Run, order: int) -> tuple[str, int] | None:
+    """The first op whose derivative differs from SymPy's, with exact numbers or in floats, and the order; None if all are right where called.
+
+    Order 0 is for a Function whose declared formula has another value than its forward. An op that is right at order 1 and wrong at
+    order 2 has a rule that calls another op, and that one is wrong.
+    """
+    for node in _nodes([run.root]):
+        if any(_differs_at(node, move) for move in (HERE, *ELSEWHERE)):
+            return str(node.op.name), 0
+    for k in range(1, order + 1):
+        seen: dict[Any, int] = {}
+        for node in _nodes([run.root]):
+            seen[node.op] = seen.get(node.op, 0) + 1
+            if seen[node.op] <= MAX_CALLS and _is_wrong(node, k):
+                return str(node.op.name), k
+    return None
+
+
+def _differs_at(node: Any, move: tuple[float, float]) -> bool:
+    """Whether a function and its formula differ in more than half of the digits; False where one of them is not defined."""
+    with no_grad(), contextlib.suppress(Exception), np.errstate(all="ignore"):  # the user's function can raise anything outside its domain
+        computed, declared = values_of_declared(node, *move) if isinstance(node, FunctionNode) else _values_of_foreign(node, *move)
+        return any(np.all(np.isfinite(a)) and np.all(np.isfinite(b)) and not np.allclose(
+            a, b, 0, np.finfo(a.dtype).eps ** 0.5 * np.max(np.abs(b), initial=0)) for a, b in zip(computed, declared))
+    return False
+
+
+def _values_of_foreign(node: Any, scale: float, shift: float) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """What a foreign function computes at arguments that are moved, and its formula; nothing if it declares none."""
+    call: Any = node.args[-1] if node.args else None
+    formula = getattr(getattr(call, "owner", None), "formula", None)
+    if formula is None:
+        return [], []
+    xs = [wrap(x) for x in moved(call.values[:len(call.places)], scale, shift)]
+    declared = [y for i, y in enumerate(flatten(call.call_function(formula, xs))[0]) if i in call.output_places]
+    return [y._value for y in call.evaluate(xs)], [y._value for y in declared]
+
+
+def _is_wrong(node: Node, order: int) -> bool:
+    try:
+        with silence():
+            alone = _run_alone(node)
+            exact = OracleComparison(alone, order, np.arange(1.0, 1 + sum(t.numel() for t in alone.leaves)), replay=True)
+            culprit = agreement(exact)[1] or wrong_in_floats(flat([leaf.value for leaf in alone.leaves]), alone, exact)
+    except Exception:  # an op that cannot be checked alone is skipped
+        return False
+    return culprit is not None and culprit.order == order
+
+
+def _run_alone(node: Node) -> Run:
+    """A run of this op alone, with its float arguments as leaves."""
+    args, count = node.args or (), len(node.parents)
+    leaves: list[Any] = []
+    operands: list[Any] = []
+    for a, p in zip(args, node.parents):
+        if p is not None and a.dtype.kind not in "biu":
+            leaves.append(tensor(np.array(a), dtype=a.dtype, requires_grad=True))
+            operands.append(leaves[-1])
+        else:
+            operands.append(tensor(a) if isinstance(a, (np.ndarray, np.generic)) else a)
+    y = core(node.op)(*((operands,) if node.op.arity is None else operands), *args[count:])
+    weights = np.arange(1, y.numel() + 1, dtype=y.value.dtype).reshape(y.shape)
+    return Run(leaves, (y * tensor(weights)).sum(), None)
+
+
+def wrong_in_graph(problem: DifferentiationTask, vector: np.ndarray, order: int) -> Counterexample | None:
+    """A derivative of the graph of a function that difference quotients of the function do not confirm."""
+    point = as_point(problem.point, vector)
+    run = problem.run(point)
+    with silence():
+        for k in range(1, order + 1):
+            claimed = run.derivatives(k)
+            quotients, bounds = differences(functools.partial(_derivatives_below, problem, k), vector)
+            wrong = np.argwhere(np.isfinite(bounds) & ~(abs(claimed - quotients) <= 4 * bounds + 1e-6 * abs(quotients)))
+            if wrong.size:
+                index = tuple(map(int, wrong[0]))
+                return Counterexample({i.name: v for i, v in zip(problem.inputs, point)}, label(k, index, problem.names), float(claimed[index]),
+                                      float(quotients[index]))
+    return None
+
+
+def _derivatives_below(problem: DifferentiationTask, order: int, vector: np.ndarray) -> Any:
+    run = problem.run(as_point(problem.point, vector))
+    return run.result.value if order == 1 else run.gradient()

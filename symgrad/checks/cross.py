@@ -15,11 +15,11 @@ import sympy
 
 from symgrad.carriers import symbolic
 from symgrad.carriers.digits import precision_restored
-from symgrad.checks.aborting import aborted
 from symgrad.checks.cross_checker import CrossChecker
+from symgrad.checks.pointwise import aborted
 from symgrad.checks.tolerances import Tolerances
 from symgrad.frameworks.adapter import Adapter, AdapterOptions
-from symgrad.frameworks.calling import call_of, declared_parameters, flat_names
+from symgrad.frameworks.calling import Argument, BoundCall, call_of, declared_parameters, flat_names
 from symgrad.frameworks.differentiation_task import DifferentiationTask, NotCheckable, silence
 from symgrad.frameworks.levels import Derivatives, adapter_of
 from symgrad.frameworks.naming import framework_of, name_of, named_framework, owner_of
@@ -34,13 +34,15 @@ from symgrad.sampling.points import as_point, random_direction, room_in
 from symgrad.symbolic.parameters import parse_formula
 
 
+def _is_function(formula: Any) -> bool:
+    return callable(formula) and not isinstance(formula, (sympy.Basic, sympy.MatrixBase))
+
+
 def names_of(formula: Any) -> tuple[str, ...] | None:
     """The names in a formula, in order for text and sorted for SymPy; None for a function."""
     if isinstance(formula, str):
         return parse_formula(formula)[1]
-    if callable(formula) and not isinstance(formula, sympy.Basic):
-        return None
-    return tuple(sorted({str(s) for e in _flat_elements(formula)[0] for s in _number_atoms(e)}))
+    return None if _is_function(formula) else tuple(sorted({str(s) for e in _flat_elements(formula)[0] for s in _number_atoms(e)}))
 
 
 def _flat_elements(formula: Any) -> tuple[list[sympy.Expr], tuple[int, ...] | None]:
@@ -48,10 +50,9 @@ def _flat_elements(formula: Any) -> tuple[list[sympy.Expr], tuple[int, ...] | No
     if isinstance(formula, str):
         return [parse_formula(formula)[0]], None
     if isinstance(formula, (sympy.MatrixBase, sympy.NDimArray)):
-        shape = tuple(formula.shape)
-        if isinstance(formula, sympy.MatrixBase) and 1 in shape:
-            shape = (len(list(formula)),)
-        return [sympy.sympify(e) for e in (formula if isinstance(formula, sympy.MatrixBase) else formula.reshape(len(formula)))], shape
+        matrix = isinstance(formula, sympy.MatrixBase)
+        elements = [sympy.sympify(e) for e in (formula if matrix else formula.reshape(len(formula)))]
+        return elements, (len(elements),) if matrix and 1 in formula.shape else tuple(formula.shape)
     if isinstance(formula, (list, tuple)):
         parts = [_flat_elements(e)[0] for e in formula]
         return [e for part in parts for e in part], (len(formula),) if all(len(p) == 1 for p in parts) else (len(formula), len(parts[0]))
@@ -91,7 +92,10 @@ def expressions_of(formula: Any, shapes: Mapping[str, tuple[int, ...]], fixed: M
             elif str(s) in shapes:
                 arrays[str(s)] = s
             else:
-                raise _check_names(str(s), shapes, fixed)
+                known_text = ", ".join(name + (f" of shape {list(shape)}" if shape else "") for name, shape in shapes.items()) or "none"
+                raise ValueError(f"check: the formula names {s}, but the arguments of the function are {known_text}"
+                                 + f" and {', '.join(fixed)}" * bool(fixed) + "; name these in the formula"
+                                 + " (elements as x[0], or x as a whole)" * any(shapes.values()))
     flat = [e.xreplace({f: sympy.Rational(f) for f in e.atoms(sympy.Float)}) for e in flat]
     if not arrays:
         return [e.xreplace(replaced) for e in flat], shape or ()
@@ -107,13 +111,6 @@ def expressions_of(formula: Any, shapes: Mapping[str, tuple[int, ...]], fixed: M
     places = {name: np.broadcast_to(labels[name].reshape(shapes[name]), common) for name in arrays}
     out = [flat[0].xreplace(replaced | {s: elements[str(places[name][index])] for name, s in arrays.items()}) for index in np.ndindex(*common)]
     return out, common
-
-
-def _check_names(name: str, shapes: Mapping[str, Sequence[int]], fixed: Mapping[str, Any]) -> ValueError:
-    arguments = ", ".join(name + (f" of shape {list(shape)}" if shape else "") for name, shape in shapes.items())
-    also = f" and {', '.join(fixed)}" if fixed else ""
-    return ValueError(f"check: the formula names {name}, but the arguments of the function are {arguments or 'none'}{also}; name these in the formula"
-                      + (" (elements as x[0], or x as a whole)" if any(shapes.values()) else ""))
 
 
 FULL_INPUTS = {2: 8, 3: 4}  # inputs up to which derivatives of an order are compared entry by entry
@@ -183,7 +180,10 @@ class _CrossCheck:
         named: Sequence[str] | None = None if formula is None else names_of(self.formula)
         if formula is not None and named is None:
             named = [p.name for p in declared_parameters(self.formula) or []]
-        self.call = call_of(function, name, inputs, wrt, named)
+        try:
+            self.call = call_of(function, name, inputs, wrt, named)
+        except NotCheckable as error:
+            raise TypeError(f"check: {error}") from None
         wide = domains_of(domain, self.call.names)
         domains = {n: tolerances.domain(d) for n, d in wide.items()}
         self.domain_of, self.wide_of, self.sizes, base = domains, wide, SIZES, []
@@ -209,9 +209,7 @@ class _CrossCheck:
         found = framework_of(function)
         if self.options.given:
             return found if found in ("torch", "jax") else "numpy"
-        if found is not None:
-            return found
-        return "numpy" if self._derivatives("symgrad", 1).at(self.base, 1).error is not None else "symgrad"
+        return found or ("numpy" if self._derivatives("symgrad", 1).at(self.base, 1).error is not None else "symgrad")
 
     def _derivatives(self, framework: str, order: int) -> Derivatives:
         partials, hessian = (f and self.call.of(f) for f in (self.options.gradient, self.options.hessian))
@@ -236,8 +234,11 @@ class _CrossCheck:
         if shape is not None:
             levels = derivatives.at(self.base, 0)
             if levels.error is None and tuple(levels.shape) != tuple(shape) and not (_is_single(levels.shape) and _is_single(shape)):
+                first = next((n for n, s in self.shapes.items() if s), None)
+                advice = "both must be single numbers, or arrays of one shape" if levels.shape or first is None else (
+                    f"write the number that {self.name} returns with elements, as in {first}[0] + {first}[1], or give a symgrad function")
                 raise ValueError(f"check: {self.name} returns an array of shape {list(levels.shape)}, but the formula has the shape {list(shape)}; "
-                                 f"{self._advice(levels.shape)}")
+                                 + advice)
         checker.run()
         if report.ok and self.sizes and self._is_elementwise():
             for size in self.sizes:
@@ -251,7 +252,7 @@ class _CrossCheck:
         shapes = set(self.shapes.values())
         if self.formula is None or len(shapes) != 1 or self.options.hessian:
             return False
-        if callable(self.formula) and not isinstance(self.formula, (sympy.Basic, sympy.MatrixBase)):
+        if _is_function(self.formula):
             return shapes == {()}
         elements, shape = _flat_elements(self.formula)
         return len(elements) == 1 and shape is None and {str(s) for s in _number_atoms(elements[0])} <= {*self.shapes, *self.call.fixed}
@@ -276,24 +277,28 @@ class _CrossCheck:
             report.agreements = found.agreements
         return found.verdict != REFUTED
 
-    def _advice(self, shape: Sequence[int]) -> str:
-        arrays = [n for n, s in self.shapes.items() if s]
-        if not shape and arrays:
-            return f"write the number that {self.name} returns with elements, as in {arrays[0]}[0] + {arrays[0]}[1], or give a symgrad function"
-        return "both must be single numbers, or arrays of one shape"
-
     def _reference_source(self, report: CrossReport, derivatives: Derivatives) -> tuple[Any, tuple[int, ...] | None]:
         """The source of reference values, and the shape of the formula if known."""
+        def function(*args: Any, **named: Any) -> Any:
+            found = self.call.function(*args, **named)
+            return found[0] if self.options.pair else found
+
+        def level(vector: np.ndarray, order: int) -> np.ndarray:
+            levels = derivatives.at(as_point(self.base, vector), order)
+            if levels.error is not None or not np.all(np.isfinite(levels.values[order])):
+                raise ArithmeticError("no value there")
+            return np.asarray(levels.values[order])
+
         if self.formula is None:
             try:
-                problem = self._record(lambda values: self._own_formula([values[n] for n in self.call.names]))
+                problem = self._record(function, self.call.signature, {n: n for n in (*self.call.names, *self.call.fixed)})
                 report.against = "its own formula, which symgrad recorded"
                 return RecordedSource(silence()(problem.run), problem.point), None
             except Exception:  # a function of another framework can raise anything for tensors of symgrad
                 report.against = "finite differences of the function itself, order by order"
                 report.notes.append("there is no formula: each order was compared with finite differences of the order below")
-                return DifferenceSource(self._level(derivatives), self._room), None
-        if callable(self.formula) and not isinstance(self.formula, (sympy.Basic, sympy.MatrixBase)):
+                return DifferenceSource(level, self._room), None
+        if _is_function(self.formula):
             report.against = f"the function {name_of(self.formula)}"
             problem, shape = self._formula_of_function(self.formula)
             return RecordedSource(silence()(problem.run), problem.point), shape
@@ -306,47 +311,32 @@ class _CrossCheck:
         report.formula = expressions[0] if len(expressions) == 1 else None
         return ExpressionSource(expressions, self.names), shape
 
-    def _own_formula(self, tensors: Sequence[Any]) -> Any:
-        result = self.call(tensors)
-        return result[0] if self.options.pair else result
-
-    def _level(self, derivatives: Derivatives) -> Callable[[np.ndarray, int], np.ndarray]:
-        def level(vector: np.ndarray, order: int) -> np.ndarray:
-            levels = derivatives.at(as_point(self.base, vector), order)
-            if levels.error is not None or not np.all(np.isfinite(levels.values[order])):
-                raise ArithmeticError("no value there")
-            return np.asarray(levels.values[order])
-
-        return level
-
     def _formula_of_function(self, formula: Callable[..., Any]) -> tuple[Any, tuple[int, ...]]:
         """A symgrad function as the formula; its arguments correspond to those of the checked function by name, or else by position."""
         parameters = [p for p in declared_parameters(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         known = [*self.call.names, *self.call.fixed]
         required = [p.name for p in parameters if p.default is p.empty]
         if parameters and all(n in known for n in required):
-            order = [p.name for p in parameters if p.name in known]
+            goes_to = {p.name: p.name for p in parameters if p.name in known}
         elif not parameters or len(required) == len(self.call.names):
-            order = self.call.names
+            goes_to = dict(zip(self.call.names, required or self.call.names))
         else:
             raise ValueError(f"check: the formula takes {', '.join(required)}, but the arguments of {self.name} are {', '.join(known)}")
-        by_name = all(n in known for n in required) and all(p.kind is not p.POSITIONAL_ONLY for p in parameters) and bool(parameters)
+        kind = inspect.Parameter.POSITIONAL_ONLY
+        signature = inspect.Signature(parameters or [inspect.Parameter(n, kind) for n in self.call.names])
         try:
-            problem = self._record(lambda values: formula(**{n: values[n] for n in order}) if by_name else formula(*(values[n] for n in order)))
+            problem = self._record(formula, signature, goes_to)
             run = problem.run(problem.point)
         except Exception as error:
             raise ValueError(f"check: the formula {name_of(formula)} does not run on symgrad's tensors: {type(error).__name__}: {error}; "
                              f"give a symgrad function, a SymPy expression or text") from error
         return problem, run.shape or ()
 
-    def _record(self, function: Callable[[Mapping[str, Any]], Any]) -> Any:
-        """A function of symgrad's tensors by name as a problem over the inputs, run once."""
-        def recorded(**values: Any) -> Any:
-            return function(self.call.fixed | values)
-
-        kind = inspect.Parameter.KEYWORD_ONLY
-        recorded.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in self.call.names])  # type: ignore[attr-defined]
-        problem = DifferentiationTask(recorded, dict(zip(self.call.names, self.base)), self.call.names)
+    def _record(self, function: Callable[..., Any], signature: inspect.Signature, goes_to: Mapping[str, str]) -> Any:
+        """A function of symgrad's tensors as a problem over the inputs, run once; arguments go to parameters."""
+        inputs = [Argument(n, v, goes_to.get(n, "")) for n, v in zip(self.call.names, self.base)]
+        fixed = {goes_to[n]: v for n, v in self.call.fixed.items() if n in goes_to}
+        problem = DifferentiationTask(BoundCall(function, self.name, signature, inputs, fixed))
         with silence():
             how = problem.graph_mismatch(problem.run(problem.point, named=True))
         if how is not None:

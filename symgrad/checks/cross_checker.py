@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import mpmath
@@ -13,7 +13,7 @@ from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.comparing import MAX_DEFINED_INPUTS
 from symgrad.checks.definition import Definition
 from symgrad.checks.measuring import Features, Measure, hint, is_ordinary, is_worse
-from symgrad.checks.repeating import are_equal, reason, require_no_chance, require_same
+from symgrad.checks.pointwise import PointwiseCheck, Progress
 from symgrad.checks.tolerances import Tolerances
 from symgrad.frameworks.differentiation_task import NotCheckable
 from symgrad.frameworks.levels import Derivatives, Levels, ShadowDerivatives
@@ -21,10 +21,10 @@ from symgrad.graph.domains import Domain
 from symgrad.reference.sides import EXISTS, JUMP, KINK, ONE_SIDED, Limit
 from symgrad.reference.sources import DifferenceSource, ReferenceNumber, ReferenceValues, Source
 from symgrad.reference.template import NoFormula
-from symgrad.reports.base import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED, at, first_line, label, message_of, number, pair, ulp_text
+from symgrad.reports.base import IMPRECISE, REFUTED, VERIFIED, at, first_line, label, message_of, number, pair, ulp_text
 from symgrad.reports.report import Agreement, CrossReport, Finding
 from symgrad.sampling.conditions import boundary_numbers, numbers_around
-from symgrad.sampling.points import NORMAL, as_point, draw_points, edge_points, flat, shrink_values, weight
+from symgrad.sampling.points import NORMAL, as_point, draw_points, edge_points, flat, weight
 
 MAX_SPECIAL_POINTS = 60  # special points with one input; a third more with several
 MAX_CONDITION_POINTS = 60  # numbers at which conditions of the formula hold or change
@@ -34,19 +34,18 @@ SHADOW_DIGITS = 65, 400  # numbers of digits of the shadow execution
 REPEATED_CALLS = 4  # calls at one point, before and after all others: where chance has few outcomes, as in dropout of a sum, two calls often agree
 ENOUGH = 8  # points at which a function must agree where none is ordinary
 SHOWN = 3  # conventions that the notes name
-SHRINKING = 60  # points that are tried to simplify a counterexample
-Progress = Callable[[str, int, int], None]
 
 
-class CrossChecker:
+class CrossChecker(PointwiseCheck):
     """One cross-check; `run` returns the report. `domains` has one domain per element of the inputs, `base` is the given point by argument."""
+
+    refusals = (NotCheckable, NoFormula, NotImplementedError)
 
     def __init__(self, derivatives: Derivatives, truth: Source, report: CrossReport, base: Mapping[str, np.ndarray], domains: Sequence[Domain],
                  tolerances: Tolerances, points: int, effort: float, seed: int, progress: Progress):
-        self.derivatives, self.truth, self.report, self.domains = derivatives, truth, report, list(domains)
-        self.adapter, self.arguments, self.base = derivatives.adapter, list(base), list(base.values())
-        self.requested, self.effort, self.seed, self.progress = points, effort, seed, progress
-        self.measure = Measure(report.names, tolerances, self._inputs_by_name, self.shadow_values, self._truths_at)
+        super().__init__(report, base, tolerances, points, effort, seed, progress)
+        self.derivatives, self.truth, self.domains, self.adapter = derivatives, truth, list(domains), derivatives.adapter
+        self.measure = Measure(report.names, tolerances, self.inputs_at, self.shadow_values, self._truths_at)
         self.programs: dict[tuple[bytes, int], dict[int, ShadowDerivatives | None]] = {}
         self.conventions: dict[str, tuple[np.ndarray, Limit]] = {}  # derivatives that do not exist, with the first point of each
         self.found: dict[int, list[tuple[np.ndarray, Finding]]] = {k: [] for k in range(report.order + 1)}
@@ -56,33 +55,24 @@ class CrossChecker:
     visited: Sequence[np.ndarray] = ()  # further points
     most_special: int | None = None  # special points, if they are limited
 
-    def run(self) -> CrossReport:
-        """The report."""
-        report = self.report
-        try:
-            self._check_repeatable()
-            if isinstance(self.truth, DifferenceSource) and self.first.error is not None and not self.first.error[0]:
-                error = self.first.error[1]
-                raise NotCheckable(f"{report.function} raises {first_line(message_of(error))}, at "
-                                   f"{at(self._inputs_by_name(flat(self.base)))}; give inputs of the shapes it takes")
-            self._compare_all()
-            self._check_repeatable(self.first)
-            self._set_verdict()
-        except (NotCheckable, NoFormula, NotImplementedError) as error:
-            report.verdict, report.reason = NOT_CHECKABLE, str(error)
-        return report
+    def _check(self) -> None:
+        self._check_repeatable()
+        if isinstance(self.truth, DifferenceSource) and self.first.error is not None and not self.first.error[0]:
+            raise NotCheckable(f"{self.report.function} raises {first_line(message_of(self.first.error[1]))}, at "
+                               f"{at(self.inputs_at(flat(self.base)))}; give inputs of the shapes it takes")
+        self._compare_all()
+        self._check_repeatable(self.first)
+        self._set_verdict()
 
     # One point
 
-    def _inputs_by_name(self, vector: np.ndarray) -> dict[str, Any]:
-        point = as_point(self.base, vector)
-        return {name: (v if v.ndim else float(v)) for name, v in zip(self.arguments, point)}
+    def numbers_at(self, vector: np.ndarray, order: int) -> dict[str, Any]:
+        return _by_name(self._derivatives_at(vector, order))
 
     def _derivatives_at(self, vector: np.ndarray, order: int | None = None) -> Levels:
         return self.derivatives.at(as_point(self.base, vector), self.report.order if order is None else order)
 
     def _truths_at(self, vector: np.ndarray) -> ReferenceValues:
-        """The reference values at a point. Raises Undefined where there are none."""
         return self.truth.reference_values(as_point(self.base, vector), self.report.order, self.derivatives.full, self.derivatives.direction)
 
     def compared(self, vector: np.ndarray, order: int) -> tuple[dict[int, Finding], ReferenceValues, dict[tuple[int, ...], Limit]]:
@@ -111,7 +101,7 @@ class CrossChecker:
         """As `compared`. Raises NotCheckable if what differs from the reference values is not the same in another call."""
         found = self.compared(vector, order)
         if any(not f.agrees for f in found[0].values()):
-            self._require_same_derivatives(vector, self.levels)
+            self.require_same(vector, _by_name(self.levels), max(self.levels.values, default=0))
         return found
 
     def _findings_at(self, vector: np.ndarray) -> dict[int, Finding] | None:
@@ -155,23 +145,9 @@ class CrossChecker:
         vector = flat(self.base)
         self.first = before or self._derivatives_at(vector)
         for _ in range(REPEATED_CALLS):
-            self._require_same_derivatives(vector, self.first)
+            self.require_same(vector, _by_name(self.first), max(self.first.values, default=0))
         if before is None:
-            self._require_no_chance(vector)
-
-    def _require_same_derivatives(self, vector: np.ndarray, first: Levels) -> None:
-        """Raise NotCheckable if a call gives other derivatives than the first one."""
-        second = self._derivatives_at(vector, max(first.values, default=0))
-        for k, value in first.values.items():
-            again = second.values.get(k)
-            if again is not None and not are_equal(value, again):
-                raise NotCheckable(reason(lambda k=k: self._derivatives_at(vector).values.get(k), value, again,  # type: ignore[misc]
-                                          self.report.function, _name_of_order(k)))
-
-    def _require_no_chance(self, vector: np.ndarray) -> None:
-        order = min(self.first.values, default=None)
-        if order is not None:
-            require_no_chance(lambda: self._derivatives_at(vector, order).values.get(order), self.report.function, _name_of_order(order))
+            self.require_no_chance(vector)
 
     def _compare_all(self) -> None:
         base = flat(self.base)
@@ -190,10 +166,7 @@ class CrossChecker:
             at_random = k >= len(edges)
             self.progress("comparing points", k, len(vectors))
             if 0 in self.first.values:
-                calls = [lambda vector=vector: self._derivatives_at(vector, 0).values.get(0)] * 2
-                value = calls[0]()
-                if value is not None:
-                    require_same(calls[1], value, self.report.function)
+                self.require_same(vector, self.numbers_at(vector, 0))
             findings = self._findings_at(vector)
             if findings is None:
                 continue
@@ -213,7 +186,7 @@ class CrossChecker:
                                f"({', '.join(f'{n} in {d}' for n, d in report.domains.items())}); give a domain where it is defined")
         # The order at which the function raises at every point, and which it therefore does not implement
         refused = next((order for order, found in self.found.items() if found and all(f.kind == "raises" for _, f in found)), None)
-        report.notes += [f"at {at(self._inputs_by_name(vector))} {name} is a convention, it is {limit.text}"
+        report.notes += [f"at {at(self.inputs_at(vector))} {name} is a convention, it is {limit.text}"
                          for name, (vector, limit) in list(self.conventions.items())[:SHOWN]]
         features = Features(report.names, self.truth.expressions)
         below = True
@@ -279,23 +252,14 @@ class CrossChecker:
         """The finding at a simplified counterexample for an order."""
         report = self.report
         vector, finding = self._simplest(wrong)
-        latest = {vector.tobytes(): finding}
 
-        def refutes(candidate: np.ndarray) -> bool:
-            candidate = flat(as_point(self.base, candidate))
-            if not all(x in d for x, d in zip(candidate, self.domains)):
-                return False
-            self.progress("simplifying the point", len(latest), len(latest) + 1)
+        def again(candidate: np.ndarray) -> Finding | None:
+            if not all(x in d for x, d in zip(candidate, self.domains)) or is_ordinary(vector) and not is_ordinary(candidate):
+                return None
             found = self._finding_at(candidate, wrong.order)
-            if found is None or found.kind != finding.kind or found.explained != finding.explained:
-                return False
-            if is_ordinary(vector) and not is_ordinary(candidate):
-                return False
-            latest[candidate.tobytes()] = found
-            return True
+            return found if found is not None and (found.kind, found.explained) == (finding.kind, finding.explained) else None
 
-        vector = flat(as_point(self.base, shrink_values(vector, refutes, int(SHRINKING * self.effort))))
-        first = latest[vector.tobytes()]
+        vector, first = self.simplified(vector, finding, again)
         if self.adapter.compiled:
             self.adapter.compiled = False
             plain = self._finding_at(vector, wrong.order)
@@ -319,15 +283,14 @@ class CrossChecker:
         return f"{quantity} is {value}, but the true one is {truth}{distance}"
 
     def _finding_at(self, vector: np.ndarray, order: int) -> Finding | None:
-        """The worst finding of an order at a point, without counting the point in the report."""
         try:
             return self._compared_twice(vector, order)[0].get(order)
         except Undefined:
             return None
 
 
-def _name_of_order(order: int) -> str:
-    return "value" if order == 0 else "gradient" if order == 1 else f"derivative of order {order}"
+def _by_name(levels: Levels) -> dict[str, np.ndarray]:
+    return {"value" if k == 0 else "gradient" if k == 1 else f"derivative of order {k}": values for k, values in levels.values.items()}
 
 
 def _mostly_agrees(found: Sequence[tuple[np.ndarray, Finding]]) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from symgrad.frameworks.calling import parts_of
 from symgrad.frameworks.naming import import_path
 from symgrad.frameworks.shadow import NoShadow, PerturbedCarrier, Shadow
 from symgrad.reference.tensors import is_active as is_active  # for all that call adapters
-from symgrad.system.restoring import changed
 
 ONCE = "differentiate twice a function that was marked with @once_differentiable"  # the wording of torch and symgrad
 Array = np.ndarray
@@ -76,11 +74,6 @@ def count_text(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
-def not_applicable(what: str, error: Exception) -> NotApplicable:
-    """The exception for a missing rule, with the framework's error."""
-    return NotApplicable(f"{what}: {str(error).splitlines()[0][:160]}")
-
-
 class Adapter:
     """A function in its framework; checks use this interface only.
 
@@ -104,7 +97,8 @@ class Adapter:
     records = False
     dtypes: tuple[str, ...] = ("float64", "float32", "float16")
     layouts: tuple[str, ...] = ("strided", "backwards", "by columns", "read-only", "unaligned", "byte-swapped", "overlapping")
-    alone: Any = None  # the gradient by one argument where no other is differentiated; None where the framework has no such thing
+    selective = False  # whether `gradient` can be taken by some of the active arguments, where the others are constants
+    missing: dict[str, tuple[Any, ...]] = {}  # what a function can lack, with words of the errors that say so, or their types
     numpy: Any = np  # the framework's functions with the names of NumPy
 
     def __init__(self, function: Any, name: str, options: AdapterOptions):
@@ -112,6 +106,7 @@ class Adapter:
         self.parameters = options.parameters
         self.orders = 3 if options.order is None else options.order
         self.forward = True
+        self.known: dict[Any, Any] = {}  # mapped and compiled functions
 
     @property
     def methods(self) -> dict[int, str]:
@@ -122,7 +117,7 @@ class Adapter:
     def calling(self, function: Callable[..., Any]) -> Adapter:
         """The adapter of another function, with the same options."""
         out = copy.copy(self)
-        out.function = function
+        out.function, out.known = function, {}
         return out
 
     def select_output(self, found: Any) -> Any:
@@ -150,6 +145,17 @@ class Adapter:
         if len(parts) == 1:
             return parts[0]
         return self.numpy.concatenate([self.numpy.reshape(self.numpy.asarray(p), (-1,)) for p in parts])
+
+    @contextmanager
+    def reporting(self, what: str) -> Iterator[None]:
+        """Raise NotApplicable for an error in the block that says that the function lacks something, such as a rule for vmap."""
+        try:
+            yield
+        except Exception as error:
+            said = any(w in str(error) if isinstance(w, str) else isinstance(error, w) for w in self.missing[what])
+            if not said or isinstance(error, NotApplicable):
+                raise
+            raise NotApplicable(f"{what}: {str(error).splitlines()[0][:160]}") from error
 
     def probe(self, xs: Arrays) -> None:
         """Determine by calls at one point which orders of derivatives (unless `order` is given) and whether forward mode are supported."""
@@ -210,7 +216,31 @@ class Adapter:
 
     def jvp(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
         """The tangent of the result as a value of the framework; a tangent None is zero."""
-        raise NotApplicable(f"{self.framework} functions have no pushforward here")
+        places = [i for i, t in enumerate(ts) if t is not None]
+
+        def pushed(arrays: Any, directions: Any) -> Any:
+            with self.reporting("no forward mode"):
+                return self.pushforward(self.restrict_to(self.call_values, arrays, places), tuple(arrays[i] for i in places), tuple(directions))
+
+        return self.evaluated(("tangent", *places), pushed, list(xs), [ts[i] for i in places])
+
+    # Functions of values, of which derivatives are taken unless values record a graph
+
+    def pullback(self, function: Callable[..., Any], cotangent: Any) -> Callable[..., Any]:
+        """The pullback of a cotangent, or of one for each of several results, as a function of the arguments."""
+        raise NotImplementedError
+
+    def pushforward(self, function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+        """The tangent of the result."""
+        raise NotImplementedError
+
+    def call_values(self, *leaves: Any) -> Any:
+        """The function as one of several values."""
+        return self.call(leaves)
+
+    def evaluated(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
+        """A function of arrays at arrays; its key says which it is, for a framework that compiles."""
+        return function(*args)
 
     # Methods on arrays
 
@@ -222,13 +252,22 @@ class Adapter:
         """The value, computed in the same way as the derivatives."""
         return self.value(xs)
 
-    def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
+    def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None], by: Sequence[int] | None = None) -> list[Array | None]:
         """The pullback of the cotangent; each further set of tangents adds one order: the gradient of Σ tangent * (previous gradient).
 
         With n sets of tangents these are derivatives of order n + 1. None is the gradient by an argument that the value does not depend on,
-        and by an inactive one. `tangents` entries may be None for zero.
+        and by an inactive one. `tangents` entries may be None for zero. A `selective` adapter differentiates `by` some arguments alone.
         """
-        raise NotImplementedError
+        places = [i for i, x in enumerate(xs) if is_active(x)] if by is None else by
+        sets = [tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places) for ts in tangents]
+
+        def pulled(arrays: Any, g: Any, sets: Any) -> Any:
+            level = self.pullback(self.restrict_to(self.call_values, arrays, places), g)
+            for ts in sets:
+                level = self.pullback(level, ts)
+            return level(*(arrays[i] for i in places))
+
+        return self.place(self.evaluated(("gradient", *places), pulled, list(xs), cotangent, sets), places, len(xs))
 
     def derivatives(self, xs: Arrays, cotangent_of: Callable[[Array], Array], orders: Sequence[Sequence[Index]],
                     directions: Sequence[Sequence[Array]]) -> Iterator[Any]:
@@ -271,131 +310,29 @@ class Adapter:
         """The pushforward of tangents."""
         return self.array(self.jvp(xs, ts))
 
-    def batch(self, xs: Arrays, axes: Sequence[int | None], levels: int = 1) -> Array:
-        """The function mapped over an axis of each argument (None: not mapped) by the framework's vmap, inside further ones with more levels."""
+    def vmap(self, function: Callable[..., Any], axes: tuple[int | None, ...]) -> Callable[..., Any]:
+        """The framework's vmap of a function of its values; an axis None is not mapped."""
         raise NotApplicable(f"{self.framework} functions are not mapped over batches here")
 
-    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None], levels: int = 1) -> list[Array | None]:
-        """The pullback of a batch of cotangents through the function mapped by the framework's vmap."""
-        raise NotApplicable(f"{self.framework} functions are not differentiated over batches here")
+    def mapped(self, axes: Sequence[int | None], levels: int = 1) -> Adapter:
+        """The function mapped over an axis of each argument (None: not mapped) by the framework's vmap, inside further ones with more levels.
+
+        Its calls raise NotApplicable if the function depends on concrete values, or has no rule for it.
+        """
+        key = (*axes, levels)
+        if key not in self.known:
+            function: Any = lambda *given: self.call(given)
+            for _ in range(levels):
+                function = self.vmap(function, tuple(axes))
+
+            def reported(*leaves: Any) -> Any:
+                with nullcontext() if self.options.batched else self.reporting("no rule for vmap"):
+                    return function(*leaves)
+
+            out = self.known[key] = self.calling(reported)
+            out.parameters, out.options = (), replace(self.options, output=None, joined=False)
+        return self.known[key]
 
     def import_path(self) -> tuple[str, str] | None:
         """The module and the name for importing the function, for reports; None if it cannot be imported."""
         return import_path(self.function)
-
-
-class RecordingAdapter(Adapter):
-    """A function of a framework whose values record a graph and whose vmap is a function. Subclasses define `grad` and `vmap`."""
-
-    batches = True
-    records = True
-    seeded = False  # whether cotangents and tangents of pullbacks that are differentiated again require grad
-    forward_ad: Any = None  # the framework's module of dual tensors
-
-    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None], levels: int = 1) -> Any:
-        """The function mapped over an axis of each argument (None: not mapped), as often as there are levels."""
-        raise NotImplementedError
-
-    def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
-        leaves = [self.leaf(x, is_active(x)) for x in xs]
-        places = [i for i, x in enumerate(xs) if is_active(x)]
-        active = [leaves[i] for i in places]
-        values, seeds = [self.call(leaves)], [self.leaf(cotangent, self.seeded and bool(tangents))]
-        for k in range(len(tangents) + 1):
-            found = self.grad(values, active, seeds, k < len(tangents))
-            if k < len(tangents):
-                values, seeds = self._contract(found, [tangents[k][i] for i in places])
-                if not values:
-                    return [None] * len(xs)
-        return self.place(found, places, len(xs))
-
-    def alone(self, xs: Arrays, cotangent: Array, place: int, tangent: Array | None = None) -> Array | None:
-        """The gradient by one argument where no other requires grad; with a tangent, that of its product with the tangent."""
-        leaves = [self.leaf(x, i == place) for i, x in enumerate(xs)]
-        (found,) = self.grad([self.call(leaves)], [leaves[place]], [self.leaf(cotangent, False)], tangent is not None)
-        if tangent is not None:
-            further = found is not None and found.requires_grad
-            (found,) = self.grad([found], [leaves[place]], [self.leaf(tangent, False)], False) if further else (None,)
-        return None if found is None else self.array(found)
-
-    def _contract(self, found: Sequence[Any], tangents: Sequence[Array | None]) -> tuple[list[Any], list[Any]]:
-        """The differentiable gradients, and the tangents that are the cotangents of the next pullback."""
-        pairs = [(c, self.leaf(t, self.seeded)) for c, t in zip(found, tangents) if c is not None and t is not None and c.requires_grad]
-        return [c for c, _ in pairs], [t for _, t in pairs]
-
-    def derivatives(self, xs: Arrays, cotangent_of: Callable[[Array], Array], orders: Sequence[Sequence[Index]],
-                    directions: Sequence[Sequence[Array]]) -> Iterator[Any]:
-        """As in the base class, in one graph, so that the function is called once."""
-        leaves = [self.leaf(x) for x in xs]
-        result = self.call(leaves)
-        value = self.array(result)
-        yield value
-        known: dict[Index, Sequence[Any]] = {}
-
-        def pulled(index: Index) -> Sequence[Any]:
-            if index not in known:
-                values, seeds = self._contract(pulled(index[:-1]), directions[index[-1]]) if index else (
-                    [result], [self.leaf(cotangent_of(value), False)])
-                known[index] = self.grad(values, leaves, seeds, len(index) + 1 < len(orders)) if values else [None] * len(xs)
-            return known[index]
-
-        for sets in orders:
-            yield [self.place(pulled(index), range(len(xs)), len(xs)) for index in sets]
-
-    def second_routes(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> Iterator[tuple[str, list[Array | None], str]]:
-        """As in the base class: through cotangents and tangents that require grad and that do not, and by dual tensors."""
-        places = [i for i, x in enumerate(xs) if is_active(x)]
-
-        def placed(found: Sequence[Any]) -> list[Array | None]:
-            return self.place(found, places, len(xs))
-
-        for seeded in (False, True):
-            leaves, g = [self.leaf(x, is_active(x)) for x in xs], self.leaf(cotangent, seeded)
-            active, said = [leaves[i] for i in places], "requires grad" if seeded else "requires no grad"
-            with changed(self, "seeded", seeded):
-                pulled = self.grad([self.call(leaves)], active, [g], True)
-                yield f"the pullback of a cotangent that {said}", placed(pulled), "first"
-                values, seeds = self._contract(pulled, [ts[i] for i in places])
-                found = self.grad(values, [*active, *[g] * seeded], seeds, False) if values else [None] * (len(active) + seeded)
-            yield f"the pullback of a cotangent that {said}, differentiated by the argument,", placed(found[:len(active)]), "second"
-            if seeded:
-                yield "the pullback, differentiated by its cotangent,", self.place(found[-1:], [0], 1), "tangent"
-            if self.forward:
-                with contextlib.suppress(NotApplicable):
-                    yield from self._pushed_and_pulled(xs, cotangent, ts, seeded)
-        if self.forward and self.forward_ad is not None:
-            with contextlib.suppress(NotApplicable):
-                yield "the pullback of dual tensors", placed(self._pushed_pullback(xs, cotangent, ts, places)), "second"
-
-    def _pushed_and_pulled(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None],
-                           seeded: bool) -> Iterator[tuple[str, list[Array | None], str]]:
-        """The derivatives of ⟨g, jvp(t)⟩ by the arguments, and by the tangents if they require grad."""
-        leaves, tangents = [self.leaf(x) for x in xs], [None if t is None else self.leaf(t, seeded) for t in ts]
-        asked = [t for t in (*leaves, *tangents) if t is not None and t.requires_grad]
-        found = iter(self.grad([self._jvp(leaves, tangents)], asked, [self.leaf(cotangent, False)], False))
-        every = [next(found) if t is not None and t.requires_grad else None for t in (*leaves, *tangents)]
-        out = self.place(every, range(len(every)), len(every))
-        yield f"the pushforward of a tangent that requires {'' if seeded else 'no '}grad, pulled back,", out[:len(xs)], "second"
-        if seeded:
-            yield "the pushforward, pulled back by its tangent,", out[len(xs):], "first"
-
-    def _jvp(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        """The pushforward of tangents of the framework, to be pulled back."""
-        raise NotApplicable(f"pushforwards of {self.framework} functions are not pulled back here")
-
-    def _pushed_pullback(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None], places: Sequence[int]) -> list[Any]:
-        """The tangents of the pullback, where the arguments are dual tensors."""
-        with self.forward_ad.dual_level():
-            leaves = [self.leaf(x, is_active(x)) for x in xs]
-            duals = [x if t is None else self.forward_ad.make_dual(x, self.leaf(t, False)) for x, t in zip(leaves, ts)]
-            found = self.grad([self.call(duals)], [duals[i] for i in places], [self.leaf(cotangent, False)], True)
-            return [None if c is None else self.forward_ad.unpack_dual(c).tangent for c in found]
-
-    def batch(self, xs: Arrays, axes: Sequence[int | None], levels: int = 1) -> Array:
-        return self.array(self.vmap([self.leaf(x, False) for x in xs], axes, levels))
-
-    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None], levels: int = 1) -> list[Array | None]:
-        leaves = [self.leaf(x) for x in xs]
-        places = [i for i, x in enumerate(xs) if is_active(x)]
-        found = self.grad([self.vmap(leaves, axes, levels)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
-        return self.place(found, places, len(xs))

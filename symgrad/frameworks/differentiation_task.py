@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import io
 import random
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from symgrad.algebra.limits import calling
 from symgrad.autograd.modes import enable_grad
-from symgrad.engine.data import as_value
 from symgrad.engine.graph_breaks import graph_mismatch, observing
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.errors import FREED
 from symgrad.factories.creation import tensor
 from symgrad.factories.generators import fork_rng, manual_seed
-from symgrad.frameworks.calling import parts_of
+from symgrad.frameworks.calling import BoundCall, call_of, flat_names, parts_of
+from symgrad.frameworks.calling import NotCheckable as NotCheckable
 from symgrad.frameworks.naming import name_of
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf
@@ -33,44 +31,12 @@ from symgrad.system.restoring import states_restored
 Point = Sequence[np.ndarray]
 
 
-class NotCheckable(Exception):
-    """Raised with the reason if there is no derivative to check."""
-
-
-@dataclass(frozen=True)
-class TaskInput:
-    """A differentiated argument: its name in formulas, the parameter (and place in *args or **kwargs) it goes to, and its value."""
-
-    name: str
-    parameter: str
-    key: Any
-    value: np.ndarray
-
-
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
     """Suppress the output and the warnings of a repeated run of the user's function."""
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
-
-
-def _real_value(value: Any, given: bool) -> np.ndarray | None:
-    """An argument as a float array to differentiate by; None if it is a constant."""
-    if isinstance(value, (Tensor, np.ndarray, np.generic)):
-        array = np.asarray(as_value(value))
-    elif isinstance(value, (int, float, complex, list, tuple)) and not isinstance(value, bool):
-        try:
-            array = np.asarray(as_value(value))
-        except (TypeError, ValueError):
-            return None
-        if array.dtype.kind in "iu" and given and not isinstance(value, tuple):
-            array = array.astype(np.float64)
-    else:
-        return None
-    if array.dtype.kind == "c":
-        raise NotCheckable("an input is complex, and only derivatives by real numbers are checked; split it into its parts")
-    return None if array.dtype.kind in "biu" else array.copy()
 
 
 class DifferentiationTask:
@@ -82,40 +48,11 @@ class DifferentiationTask:
     Raises TypeError for inputs the function does not take, NotCheckable where none of them is real.
     """
 
-    def __init__(self, function: Callable[..., Any], given: Sequence[Any] | Mapping[str, Any], wrt: Sequence[str] | None = None,
+    def __init__(self, function: Callable[..., Any] | BoundCall, given: Sequence[Any] | Mapping[str, Any] = (), wrt: Sequence[str] | None = None,
                  name: str | None = None):
-        self.function = function
-        self.name = name or name_of(function)
-        self.signature = _signature(function, len(given))
-        positional, named = ((), given) if isinstance(given, Mapping) else (given, {})
-        try:
-            self.bound = self.signature.bind(*positional, **named)
-        except TypeError as error:
-            raise TypeError(f"{self.name}{self.signature}: {error}") from None
-        explicit = set(self.bound.arguments)
-        self.bound.apply_defaults()
-        self.inputs = [i for i in self._inputs(explicit) if wrt is None or i.name in wrt]
-        missing = [name for name in wrt or () if name not in {i.name for i in self.inputs}]
-        if missing:
-            known = [i.name for i in self._inputs(explicit)]
-            raise TypeError(f"{self.name}: {missing[0]} is not a real argument; those are {', '.join(known) or 'none'}")
-        if not sum(i.value.size for i in self.inputs):
-            raise NotCheckable("no argument is a real number to differentiate by; give floats, as in x=1.0")
-
-    def _inputs(self, explicit: set[str]) -> Iterator[TaskInput]:
-        for name, value in self.bound.arguments.items():
-            parameter = self.signature.parameters[name]
-            integral = parameter.annotation in (int, "int") or type(parameter.default) is int
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                parts: list[tuple[str, Any, Any]] = [(f"{name}{i}", i, v) for i, v in enumerate(value)]
-            elif parameter.kind is parameter.VAR_KEYWORD:
-                parts = [(key, key, v) for key, v in value.items()]
-            else:
-                parts = [(name, None, value)]
-            for label, key, v in parts:
-                array = _real_value(v, name in explicit and not integral)
-                if array is not None:
-                    yield TaskInput(label, name, key, array)
+        self.bound = function if isinstance(function, BoundCall) else call_of(function, name or name_of(function), given, wrt, own=True)
+        self.function, self.name = self.bound.function, self.bound.name
+        self.inputs: Any = self.bound.inputs  # whose values are known
 
     @property
     def point(self) -> list[np.ndarray]:
@@ -124,17 +61,10 @@ class DifferentiationTask:
     @property
     def names(self) -> list[str]:
         """The names of all input elements in formulas, in order."""
-        return ["_".join([i.name, *map(str, index)]) for i in self.inputs for index in np.ndindex(i.value.shape)]
+        return flat_names(self.bound.names, [i.value.shape for i in self.inputs])
 
     def call(self, *inputs: Any) -> Any:
-        arguments = {name: self._copy(name, value) for name, value in self.bound.arguments.items()}
-        for i, given in zip(self.inputs, inputs):
-            if i.key is None:
-                arguments[i.parameter] = given
-            else:
-                arguments[i.parameter][i.key] = given
-        bound = inspect.BoundArguments(self.signature, arguments)
-        return self.function(*bound.args, **bound.kwargs)
+        return self.bound(inputs)
 
     def run(self, point: Point, named: bool = False) -> Run:
         """Call the function at a point. Its exceptions propagate; NotCheckable is raised if its result has no derivative."""
@@ -147,23 +77,6 @@ class DifferentiationTask:
         """The difference between the graph of a named run and the function around its point; None if there is none."""
         with silence():
             return graph_mismatch(run, lambda point: self.run(point, named=True))
-
-    def _copy(self, name: str, value: Any) -> Any:
-        kind = self.signature.parameters[name].kind
-        return list(value) if kind is inspect.Parameter.VAR_POSITIONAL else dict(value) if kind is inspect.Parameter.VAR_KEYWORD else value
-
-
-def _signature(function: Callable[..., Any], count: int) -> inspect.Signature:
-    """The signature of the function; where it has none, parameters x1, x2, ..."""
-    if not callable(function):
-        raise TypeError(f"check needs a function, not {type(function).__name__}")
-    try:
-        if isinstance(function, np.ufunc):  # a ufunc: its options exclude each other
-            raise ValueError
-        return inspect.signature(function)
-    except ValueError:
-        kind = inspect.Parameter.POSITIONAL_ONLY
-        return inspect.Signature([inspect.Parameter(f"x{i + 1}", kind) for i in range(count)])
 
 
 def real_parts(result: Any, name: str) -> list[Tensor]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.carriers import precise
 from symgrad.carriers.precise import Digits
-from symgrad.frameworks.adapter import Adapter, AdapterOptions, Array, Arrays, NotApplicable, import_extra, is_active, not_applicable
+from symgrad.frameworks.adapter import Adapter, AdapterOptions, Array, Arrays, NotApplicable, import_extra
 from symgrad.frameworks.shadow import NoShadow, Shadow, move_elements
 from symgrad.frameworks.supplied_derivatives import SuppliedDerivatives
 from symgrad.graph.op import REGISTRY
@@ -40,7 +40,6 @@ class JaxShadow(Shadow):
         return tree.tree_unflatten(tree.tree_structure(shape), [exact for _, exact in out])
 
     def _evaluated(self, program: Any, constants: Sequence[Any], given: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        """The results of a jaxpr, each as floats and as shadow values."""
         known = dict(zip(program.invars, given)) | {v: (c, self._lifted(c)) for v, c in zip(program.constvars, constants)}
 
         def value(v: Any) -> tuple[Any, Any]:
@@ -76,38 +75,22 @@ class JaxShadow(Shadow):
         return pairs
 
     def _computed(self, name: str, equation: Any, xs: list[Any]) -> Any:
-        params = equation.params
-        if name in SAME:
-            return self.read(xs[0])
-        if name in MOVES:
-            return self._moved(equation, xs)
-        if name in REDUCTIONS:
-            return self.apply(REDUCTIONS[name], xs[0], tuple(params["axes"]))
+        params, known = equation.params, NAMES.get(name, name)
+        if name in RULES:
+            return RULES[name](self, equation, *xs)
         if name in ("cumsum", "cumprod") and not params["reverse"]:
             return self.apply(name, xs[0], params["axis"])
-        if name == "integer_pow":
-            return self.apply("pow", xs[0], params["y"])
-        if name == "select_n":
-            return self.apply("where", np.asarray(xs[0]).astype(bool), xs[2], xs[1])
-        if name == "clamp":
-            return self.apply("minimum", self.apply("maximum", xs[1], xs[0]), xs[2])
-        if name == "dot_general":
-            return self._dot(params["dimension_numbers"], *xs)
-        if name == "pad":
-            return self._moved(equation, [xs[0]], 1) if all(x == 0 for x in np.ravel(xs[1])) else self._unknown(name)
+        if name == "pad" and all(x == 0 for x in np.ravel(xs[1])):
+            return self._moved(equation, [xs[0]], 1)
         if name == "scatter-add":
             if np.max(self._bound(equation, [np.zeros(xs[0].shape), xs[1], np.ones(xs[2].shape)])) <= 1:  # no position is written twice
                 return self.apply("add", xs[0], self._moved(equation, [np.zeros(xs[0].shape, int), xs[1], xs[2]]))
-        if NAMES.get(name, name) in REGISTRY:
-            return self.apply(NAMES.get(name, name), *xs)
-        return self._unknown(name)
+        if known not in REGISTRY or name in ("cumsum", "cumprod", "pad"):
+            raise NoShadow(f"the primitive {name} of JAX")
+        return self.apply(known, *xs)
 
     def _bound(self, equation: Any, given: Sequence[Any]) -> Any:
-        """The primitive of an equation on other arrays."""
         return equation.primitive.bind(*map(self.jax.numpy.asarray, given), **equation.params)
-
-    def _unknown(self, name: str) -> Any:
-        raise NoShadow(f"the primitive {name} of JAX")
 
     def _moved(self, equation: Any, xs: list[Any], after: int = 0) -> Any:
         real = [k for k, x in enumerate(xs) if isinstance(x, Digits)]
@@ -123,18 +106,22 @@ class JaxShadow(Shadow):
     def _dot(self, dimensions: Any, a: Any, b: Any) -> Any:
         """A product of arrays contracted over pairs of axes, with pairs of batch axes."""
         (left, right), (left_batch, right_batch) = dimensions
-        letters = iter("abcdefghijklmnopqrstuvwxyz")
-        first = [next(letters) for _ in range(a.ndim)]
-        second = [""] * b.ndim
+        first, second = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
         for i, k in zip((*left, *left_batch), (*right, *right_batch)):
             second[k] = first[i]
-        second = [s or next(letters) for s in second]
-        kept = [first[i] for i in left_batch] + [s for i, s in enumerate(first) if i not in (*left, *left_batch)] + [
-            s for i, s in enumerate(second) if i not in (*right, *right_batch)]
-        axes = f"{''.join(first)},{''.join(second)}->{''.join(kept)}"
-        return precise.lift_value(np.asarray(np.einsum(axes, a.view(np.ndarray), b.view(np.ndarray))))
+        kept = [*left_batch, *(i for i in first if i not in (*left, *left_batch)), *(i for i in second if i >= a.ndim)]
+        return precise.lift_value(np.asarray(np.einsum(a.view(np.ndarray), first, b.view(np.ndarray), second, kept)))
 
 
+RULES: dict[str, Callable[..., Any]] = {
+    **{name: lambda shadow, equation, *xs: shadow._moved(equation, [*xs]) for name in MOVES},
+    **{name: lambda shadow, equation, x: shadow.read(x) for name in SAME},
+    **{name: lambda shadow, equation, x, op=op: shadow.apply(op, x, tuple(equation.params["axes"])) for name, op in REDUCTIONS.items()},
+    "integer_pow": lambda shadow, equation, x: shadow.apply("pow", x, equation.params["y"]),
+    "select_n": lambda shadow, equation, chosen, a, b: shadow.apply("where", np.asarray(chosen).astype(bool), b, a),
+    "clamp": lambda shadow, equation, low, x, high: shadow.apply("minimum", shadow.apply("maximum", x, low), high),
+    "dot_general": lambda shadow, equation, a, b: shadow._dot(equation.params["dimension_numbers"], a, b),
+}
 NO_FORWARD = ("can't apply forward-mode", "do not support JVP")
 
 
@@ -151,6 +138,7 @@ class JaxAdapter(Adapter):
     compiles = True
     pickled = False  # the object under the name of a wrapped function is the wrapper
     batches = True
+    selective = True
     dtypes = ("float64", "float32", "float16", "bfloat16")
     layouts = ()
 
@@ -158,15 +146,10 @@ class JaxAdapter(Adapter):
         super().__init__(function, name, options)
         self.jax = import_extra("jax", name)
         self.numpy = self.jax.numpy
-        self._compiled: dict[Any, Any] = {}
-        self._programs: dict[Any, Any] = {}
-        self._reached: dict[Any, int] = {}
-        self.compiled, self._probed = True, False
-
-    def calling(self, function: Callable[..., Any]) -> Adapter:
-        out: Any = super().calling(function)
-        out._compiled, out._programs, out._reached = {}, {}, {}
-        return out
+        self.compiled = True
+        errors = self.jax.errors
+        self.missing = {"no forward mode": NO_FORWARD,
+                        "no rule for vmap": (errors.ConcretizationTypeError, errors.TracerArrayConversionError, NotImplementedError)}
 
     def context(self) -> Any:
         switch = self.jax.enable_x64 if hasattr(self.jax, "enable_x64") else import_extra("jax.experimental", self.name).enable_x64
@@ -182,9 +165,9 @@ class JaxAdapter(Adapter):
 
     def call(self, leaves: Sequence[Any]) -> Any:
         with self.context():
-            return self._call_as_array(*leaves)
+            return self.call_values(*leaves)
 
-    def _call_as_array(self, *leaves: Any) -> Any:
+    def call_values(self, *leaves: Any) -> Any:
         return self.numpy.asarray(self.select_output(self.function(*leaves, *self.parameters)))
 
     def new_shadow(self) -> JaxShadow:
@@ -195,63 +178,20 @@ class JaxAdapter(Adapter):
 
     def value_as_differentiated(self, xs: Arrays) -> Array:
         """The value, compiled as its derivatives are."""
-        return self.array(self._run(("value",), self._call_as_array, *xs))
+        return self.array(self.evaluated(("value",), self.call_values, *xs))
 
-    def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
-        """The pullback of the cotangent by `jax.vjp`, and the pullback of each further set of tangents through the previous one.
-
-        The first two orders are compiled together, and results compiled for a higher order are used for lower ones.
-        """
-        places = [i for i, x in enumerate(xs) if is_active(x)]
-        sets = [tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places) for ts in tangents]
-        given = (*((x.shape, x.dtype) for x in xs), cotangent.dtype)
-        order, usual = len(sets), int(self._probed and self.orders > 1 and self.compiled)
-        if self.shadow is None:
-            sets += [tuple(np.ones_like(xs[i]) for i in places)] * (self._reached.get(given, usual) - order)
-
-        def pulled(arrays: Any, g: Any, sets: Any) -> Any:
-            active = [arrays[i] for i in places]
-            levels = [self._pullback(self.restrict_to(self._call_as_array, arrays, places), g)]
-            for ts in sets:
-                levels.append(self._pullback(levels[-1], ts))
-            return [level(*active) for level in levels]
-
-        try:
-            found = self._run(("gradient", *places), pulled, list(xs), cotangent, sets)
-        except Exception:
-            if len(sets) == order:
-                raise
-            sets = sets[:order]  # the error of a higher order does not concern this one
-            found = self._run(("gradient", *places), pulled, list(xs), cotangent, sets)
-        self._reached[given] = len(sets) if self.compiled else 0
-        return self.place(found[order], places, len(xs))
-
-    def alone(self, xs: Arrays, cotangent: Array, place: int, tangent: Array | None = None) -> Array | None:
-        """The gradient by one argument where the others are constants; with a tangent, that of its product with the tangent."""
-        def pulled(arrays: Any, g: Any, further: Any) -> Any:
-            level = self._pullback(self.restrict_to(self._call_as_array, arrays, [place]), g)
-            return (self._pullback(level, further) if further else level)(arrays[place])[0]
-
-        return self.array(self._run(("alone", place), pulled, list(xs), cotangent, () if tangent is None else (tangent,)))
-
-    def probe(self, xs: Arrays) -> None:
-        super().probe(xs)
-        self._probed = True
-
-    def _run(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
+    def evaluated(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
         """Run a function of arrays compiled, or without compilation if it depends on concrete values."""
         with self.context():
             if self.shadow is not None:
                 leaves, tree = self.jax.tree_util.tree_flatten(args)
                 form = key, tree, *((np.shape(x), np.asarray(x).dtype) for x in leaves)
-                if form not in self._programs:
-                    self._programs[form] = self.jax.make_jaxpr(function, return_shape=True)(*args)
-                return self.shadow.run(*self._programs[form], *args)
+                if form not in self.known:
+                    self.known[form] = self.jax.make_jaxpr(function, return_shape=True)(*args)
+                return self.shadow.run(*self.known[form], *args)
             if self.compiled:
-                if key not in self._compiled:
-                    self._compiled[key] = self.jax.jit(function)
                 try:
-                    return self._compiled[key](*args)
+                    return self.known.setdefault(key, self.jax.jit(function))(*args)
                 except NotApplicable:
                     raise
                 except Exception:  # only a run without compilation shows whether compilation caused these
@@ -260,7 +200,7 @@ class JaxAdapter(Adapter):
             self.compiled = False
             return found
 
-    def _pullback(self, function: Callable[..., Any], cotangent: Any) -> Callable[..., Any]:
+    def pullback(self, function: Callable[..., Any], cotangent: Any) -> Callable[..., Any]:
         """The pullback of a cotangent as a function of the arguments, conjugated as in other frameworks."""
         tree = self.jax.tree_util
 
@@ -275,54 +215,17 @@ class JaxAdapter(Adapter):
 
         return pulled
 
-    def jvp(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
-        """`jax.jvp`. Raises NotApplicable for a `custom_vjp` function, which has no pushforward."""
-        places = [i for i, t in enumerate(ts) if t is not None]
+    def pushforward(self, function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+        return self.jax.jvp(function, primals, tuple(t.astype(x.dtype) for t, x in zip(tangents, primals)))[1]
 
-        def pushforward(arrays: Any, directions: Any) -> Any:
-            primals = tuple(arrays[i] for i in places)
-            tangents = tuple(t.astype(x.dtype) for t, x in zip(directions, primals))
-            try:
-                return self.jax.jvp(self.restrict_to(self._call_as_array, arrays, places), primals, tangents)[1]
-            except (TypeError, ValueError) as error:
-                if any(words in str(error) for words in NO_FORWARD):
-                    raise not_applicable("no forward mode", error) from error
-                raise
-
-        return self._run(("tangent", *places), pushforward, list(xs), [ts[i] for i in places])
-
-    def batch(self, xs: Arrays, axes: Sequence[int | None], levels: int = 1) -> Array:
-        """`jax.vmap`. Raises NotApplicable if the function depends on concrete values or calls back into Python."""
-        return self.array(self._run(("batch", levels, *axes), self._vmap(axes, levels), *xs))
-
-    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None], levels: int = 1) -> list[Array | None]:
-        places = [i for i, x in enumerate(xs) if is_active(x)]
-
-        def pulled(arrays: Any, g: Any) -> Any:
-            return self._pullback(self.restrict_to(self._vmap(axes, levels), arrays, places), g)(*(arrays[i] for i in places))
-
-        return self.place(self._run(("batch gradient", levels, *axes), pulled, list(xs), cotangent), places, len(xs))
-
-    def _vmap(self, axes: Sequence[int | None], levels: int) -> Callable[..., Any]:
-        function: Any = self._call_as_array
-        for _ in range(levels):
-            function = self.jax.vmap(function, tuple(axes))
-
-        def mapped(*leaves: Any) -> Any:
-            try:
-                return function(*leaves)
-            except (self.jax.errors.ConcretizationTypeError, self.jax.errors.TracerArrayConversionError, NotImplementedError) as error:
-                if self.options.batched:
-                    raise
-                raise not_applicable("no rule for vmap", error) from error
-
-        return mapped
+    def vmap(self, function: Callable[..., Any], axes: tuple[int | None, ...]) -> Any:
+        return self.jax.vmap(function, axes)
 
 
-class JaxPair(SuppliedDerivatives, JaxAdapter):  # type: ignore[misc]  # whose derivatives take all arguments together
+class JaxPair(SuppliedDerivatives, JaxAdapter):  # whose derivatives take all arguments together
     """A function of JAX whose derivatives are functions of its arrays, too."""
 
     def _given_derivatives(self, function: Callable[..., Any], xs: Arrays, *first: Any) -> Any:
         if self.shadow is None:
             return super()._given_derivatives(function, xs, *first)
-        return self._run(("given", function), lambda *args: function(*args, *self.parameters), *first, *xs)
+        return self.evaluated(("given", function), lambda *args: function(*args, *self.parameters), *first, *xs)

@@ -7,7 +7,7 @@ import functools
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -42,25 +42,17 @@ def name_of(op: Any) -> str:
     return found if isinstance(found, str) and found else type(op).__name__
 
 
-def _variable(op: Any) -> str | None:
-    """The name of a lambda, partial or callable object in its module, or of one of the first two where symgrad was called; None without one."""
-    frame = inspect.currentframe() if isinstance(op, (FunctionType, functools.partial)) else None
+def _variable(op: Any, of_callers: bool = True) -> str | None:
+    """The name of an object in its module, or of a lambda or partial among the variables where symgrad was called; None without one."""
+    frame = inspect.currentframe() if of_callers and isinstance(op, (FunctionType, functools.partial)) else None
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "symgrad":
         frame = frame.f_back
-    return _name_in(getattr(op, "__module__", None), op) or (_variable_name(op, frame.f_locals) if frame is not None else None)
-
-
-def _name_in(home: Any, op: Any) -> str | None:
-    module = sys.modules.get(home) if isinstance(home, str) else None
-    return _variable_name(op, vars(module)) if module is not None else None
-
-
-def _variable_name(op: Any, variables: Mapping[str, Any]) -> str | None:
-    return next((name for name, thing in list(variables.items()) if thing is op and name.isidentifier()), None)
+    module = sys.modules.get(home) if isinstance(home := getattr(op, "__module__", None), str) else None
+    variables = [*(() if module is None else vars(module).items()), *(() if frame is None else frame.f_locals.items())]
+    return next((name for name, thing in variables if thing is op and name.isidentifier()), None)
 
 
 def _public_name(name: str) -> str:
-    """The name in a public module of torch of a compiled function."""
     return name.removeprefix("special_").removeprefix("linalg_").removeprefix("fft_")
 
 
@@ -74,34 +66,21 @@ def argument_names(op: Any, formula: Sequence[str] | None, parameters: int, coun
     >>> argument_names(lambda x, a=1.0, n=2: a * x**n, ["a", "x"], 0), argument_names(np.hypot, None, 0)
     (['x', 'a'], ['x1', 'x2'])
     """
-    named = _declared_names(op, formula or ())
-    if named is None:
-        return list(formula or ()) or ([f"x{i}" for i in range(op.nin)] if isinstance(op, np.ufunc) else [])
+    placed, formula = _positional_parameters(op), list(formula or ())
+    named = [p.name for p in placed or () if p.default is p.empty or p.name in formula and type(p.default) is float]
+    if placed is None or not named:
+        return formula or ([f"x{i}" for i in range(op.nin)] if isinstance(op, np.ufunc) else [])
     if parameters:
-        named = _leading_names(op, formula or (), parameters, count)
-    if not formula or not named or set(formula) & set(named):
+        required = sum(p.default is p.empty for p in placed)
+        last = max((k + 1 for k, p in enumerate(placed) if p.name in formula), default=0)
+        fitting = range(max(1, required - parameters), len(placed) - parameters + 1)
+        named = [p.name for p in placed[:next((k for k in (count, last) if k in fitting), fitting.start)]]
+    if not formula or set(formula) & set(named):
         return named
     if len(named) > 1 and len(formula) > 1:
         raise ValueError(f"symgrad.testing: the formula names {', '.join(formula)}, but the arguments of {name_of(op)} are {', '.join(named)}; "
                          f"name these in the formula")
-    return list(formula) if len(named) == len(formula) else named
-
-
-def _leading_names(op: Any, formula: Sequence[str], parameters: int, count: int | None) -> list[str]:
-    """The names before the last `parameters` ones: `count` names, as many as in the formula, or all without a default; at least one."""
-    placed = _positional_parameters(op) or []
-    required = sum(p.default is p.empty for p in placed)
-    last = max((k + 1 for k, p in enumerate(placed) if p.name in formula), default=0)
-    fitting = range(max(1, required - parameters), len(placed) - parameters + 1)
-    return [p.name for p in placed[:next((k for k in (count, last) if k in fitting), max(1, required - parameters))]]
-
-
-def _declared_names(op: Any, formula: Sequence[str]) -> list[str] | None:
-    """The names of a function's declared tensor arguments, None if it takes any number or has no signature."""
-    placed = _positional_parameters(op)
-    if placed is None:
-        return None
-    return [p.name for p in placed if p.default is p.empty or p.name in formula and type(p.default) is float] or None
+    return formula if len(named) == len(formula) else named
 
 
 def parameters_of(op: Any) -> list[inspect.Parameter] | None:
@@ -143,7 +122,7 @@ def import_path(op: Any) -> tuple[str, str] | None:
     what = owner_of(op) or op
     home, path = getattr(what, "__module__", None), getattr(what, "__qualname__", None) or getattr(what, "__name__", None)
     if not isinstance(path, str) or path == "<lambda>":
-        path = _name_in(home, what)
+        path = _variable(what, False)
     if not isinstance(home, str) or not isinstance(path, str) or "<" in path or home == "__main__":
         return None
     try:

@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.factories.creation import tensor
-from symgrad.frameworks.adapter import Adapter, AdapterOptions, Array, Arrays, NotApplicable, count_text, import_extra, is_active, not_applicable
+from symgrad.frameworks.adapter import Adapter, AdapterOptions, Array, Arrays, NotApplicable, count_text, import_extra, is_active
 from symgrad.frameworks.differentiation_task import NotCheckable
 from symgrad.frameworks.shadow import RecordedShadow
 
@@ -24,7 +24,7 @@ class SuppliedDerivatives(Adapter):
 
     batches = False
     records = False
-    alone = None
+    selective = False
 
     def __init__(self, function: Callable[..., Any], name: str, options: AdapterOptions):
         super().__init__((lambda *xs: self._value_and_gradient(function(*xs))[0]) if options.pair else function, name, options)
@@ -46,7 +46,7 @@ class SuppliedDerivatives(Adapter):
         with self.context():
             return function(*first, *(self.leaf(x, False) for x in xs), *self.parameters)
 
-    def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
+    def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None], by: Any = None) -> list[Array | None]:
         """The given pullback, or the given partial derivatives times the cotangent, summed over broadcast axes."""
         if len(tangents) >= max(self.orders, 1) or not self.orders:
             raise NotApplicable("no gradient comes with it" if not self.orders else "what comes with it is the first derivative")
@@ -62,7 +62,6 @@ class SuppliedDerivatives(Adapter):
         return [None if p is None else _sum_broadcast(cotangent * (np.conj(p) if p.dtype.kind == "c" else p), x) for p, x in zip(partials, xs)]
 
     def _hessian_product(self, xs: Arrays, cotangent: Array, tangents: Sequence[Array | None]) -> list[Array | None]:
-        """The tangents times the given Hessian."""
         direction = np.concatenate([np.ravel(np.zeros_like(x) if t is None else t) for t, x in zip(tangents, xs)])
         hessian, n = self.array(self._given_derivatives(self.options.hessian, xs)), direction.size  # type: ignore[arg-type]
         if hessian.size != n * n:
@@ -158,6 +157,8 @@ class AutogradAdapter(Adapter):
     """A function of HIPS autograd, differentiated by nested `autograd.make_vjp`, forward by `autograd.make_jvp`."""
 
     framework = "autograd"
+    selective = True
+    missing = {"no forward mode": (NotImplementedError,)}
 
     def __init__(self, function: Callable[..., Any], name: str, options: AdapterOptions):
         super().__init__(function, name, options)
@@ -165,26 +166,12 @@ class AutogradAdapter(Adapter):
         self.numpy = import_extra("autograd.numpy", name)
         self.tuple = import_extra("autograd.builtins", name).tuple
 
-    def _restricted(self, xs: Arrays, places: Sequence[int]) -> Callable[[Any], Any]:
-        function = self.restrict_to(lambda *given: self.call(given), xs, places)
-        return lambda some: function(*(some[k] for k in range(len(places))))
+    def pullback(self, function: Callable[..., Any], cotangent: Any) -> Callable[..., Any]:
+        given = self.tuple(cotangent) if isinstance(cotangent, tuple) else cotangent
+        return lambda *xs: self.autograd.make_vjp(self._of_tuple(function, len(xs)))(self.tuple(xs))[0](given)
 
-    def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
-        """The pullback of the cotangent by `make_vjp`, and the pullback of each further set of tangents through the previous one."""
-        places = [i for i, x in enumerate(xs) if is_active(x)]
-        level = self._pullback(self._restricted(xs, places), cotangent)
-        for ts in tangents:
-            level = self._pullback(level, self.tuple(tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places)))
-        return self.place(level(self.tuple(tuple(xs[i] for i in places))), places, len(xs))
+    def pushforward(self, function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+        return self.autograd.make_jvp(self._of_tuple(function, len(primals)))(self.tuple(primals))(self.tuple(tangents))[1]
 
-    def _pullback(self, function: Callable[[Any], Any], cotangent: Any) -> Callable[[Any], Any]:
-        return lambda some: self.autograd.make_vjp(function)(some)[0](cotangent)
-
-    def jvp(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
-        """`autograd.make_jvp`. Raises NotApplicable if a primitive has no forward rule."""
-        places = [i for i, t in enumerate(ts) if t is not None]
-        point, direction = (self.tuple(tuple(arrays[i] for i in places)) for arrays in (xs, ts))
-        try:
-            return self.autograd.make_jvp(self._restricted(xs, places))(point)(direction)[1]
-        except NotImplementedError as error:
-            raise not_applicable("no forward mode", error) from error
+    def _of_tuple(self, function: Callable[..., Any], count: int) -> Callable[[Any], Any]:
+        return lambda some: function(*(some[k] for k in range(count)))

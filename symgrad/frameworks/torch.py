@@ -14,7 +14,8 @@ from symgrad.carriers import precise
 from symgrad.carriers.cells import each
 from symgrad.carriers.digits import context
 from symgrad.carriers.precise import Digits
-from symgrad.frameworks.adapter import ONCE, AdapterOptions, Array, Arrays, RecordingAdapter, import_extra, is_active, not_applicable
+from symgrad.frameworks.adapter import ONCE, AdapterOptions, Array, Arrays, import_extra, is_active
+from symgrad.frameworks.own import RecordingAdapter
 from symgrad.frameworks.shadow import NoShadow, Shadow, move_elements
 from symgrad.frameworks.supplied_derivatives import SuppliedDerivatives
 from symgrad.graph.op import REGISTRY
@@ -159,7 +160,6 @@ class TorchShadow(Shadow):
             self.inside = outer
 
     def _exact(self, x: Any) -> Any:
-        """The shadow values of a tensor of real numbers; another tensor as an array."""
         return self.read(x) if self._is_real(x) else x.numpy() if isinstance(x, self.torch.Tensor) else x
 
     def _moved(self, kernel: Any, args: Any, kwargs: Any) -> Any:
@@ -184,12 +184,7 @@ def _as_fraction(x: Any) -> Any:
     return precise.lift_value(fraction.numerator) / fraction.denominator if float(fraction) == x else x
 
 
-# torch reports a missing rule only in the text of its errors.
-NO_FORWARD = ("must implement the jvp function", "forward AD with", "forward-mode AD", "Trying to use forward AD", "override the setup_context")
-NO_COMPLEX = ("does not support automatic differentiation for outputs with complex dtype",)
 LOCK = reentrant_lock()  # torch's dual level is shared by all threads
-NO_BATCH = ("does not have vmap support", "override the setup_context", "vmap: It looks like", "doesn't have storage",
-            "Batching rule not implemented")
 
 
 class TorchAdapter(RecordingAdapter):
@@ -198,6 +193,12 @@ class TorchAdapter(RecordingAdapter):
     framework = "torch"
     seeded = True
     dtypes = ("float64", "float32", "float16", "bfloat16")
+    missing = {  # which torch reports only in the text of its errors
+        "no forward mode": ("must implement the jvp function", "forward AD with", "forward-mode AD", "Trying to use forward AD",
+                            "override the setup_context"),
+        "no complex derivative": ("does not support automatic differentiation for outputs with complex dtype",),
+        "no rule for vmap": ("does not have vmap support", "override the setup_context", "vmap: It looks like", "doesn't have storage",
+                             "Batching rule not implemented")}
     layouts = ("strided", "by columns", "unaligned", "overlapping")  # torch has no negative strides, no read-only memory, and one order of bytes
 
     def __init__(self, function: Callable[..., Any], name: str, options: AdapterOptions):
@@ -225,12 +226,8 @@ class TorchAdapter(RecordingAdapter):
         return out.requires_grad_() if differentiated and is_active(x) else out
 
     def call(self, leaves: Sequence[Any]) -> Any:
-        try:
-            with self.torch.enable_grad():
-                found = self.select_output(self.function(*leaves, *self.parameters))
-        except RuntimeError as error:
-            _raise_missing(error, NO_COMPLEX, "no complex derivative")
-            raise
+        with self.reporting("no complex derivative"), self.torch.enable_grad():
+            found = self.select_output(self.function(*leaves, *self.parameters))
         if isinstance(found, self.torch.Tensor):
             return found
         return self.torch.as_tensor(found, dtype=next((leaf.dtype for leaf in leaves if leaf.is_floating_point()), self.torch.float64))
@@ -263,11 +260,8 @@ class TorchAdapter(RecordingAdapter):
             raise RuntimeError(f"trying to {ONCE}")
         seeded = again and self.seeded
         seeds = [g.detach().requires_grad_() if seeded and not g.requires_grad and (g.is_floating_point() or g.is_complex()) else g for _, g in kept]
-        try:
+        with self.reporting("no complex derivative"):
             return self.torch.autograd.grad([v for v, _ in kept], list(leaves), seeds, create_graph=again, retain_graph=True, allow_unused=True)
-        except RuntimeError as error:
-            _raise_missing(error, NO_COMPLEX, "no complex derivative")
-            raise
 
     def jvp(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
         """`torch.autograd.forward_ad`. Raises NotApplicable if a Function has no jvp."""
@@ -275,37 +269,19 @@ class TorchAdapter(RecordingAdapter):
         with LOCK, forward.dual_level():
             given = [self.leaf(x, False) if t is None else forward.make_dual(self.leaf(x, False), self.leaf(t, False).to(self.leaf(x, False).dtype))
                      for x, t in zip(xs, ts)]
-            try:
+            with self.reporting("no forward mode"):
                 value, tangent = forward.unpack_dual(self.call(given))
-            except (RuntimeError, NotImplementedError) as error:
-                _raise_missing(error, NO_FORWARD, "no forward mode")
-                raise
             return self.torch.zeros_like(value) if tangent is None else tangent
 
     def _pushed_pullback(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None], places: Sequence[int]) -> list[Any]:
-        """As in the base class. Raises NotApplicable if a Function has no jvp."""
-        try:
-            with LOCK:
-                return super()._pushed_pullback(xs, cotangent, ts, places)
-        except (RuntimeError, NotImplementedError) as error:
-            _raise_missing(error, NO_FORWARD, "no forward mode")
-            raise
+        with LOCK, self.reporting("no forward mode"):
+            return super()._pushed_pullback(xs, cotangent, ts, places)
 
-    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None], levels: int = 1) -> Any:
-        """`torch.func.vmap`. Raises NotApplicable if a Function has no rule for it."""
-        mapped: Any = lambda *given: self.call(given)
-        for _ in range(levels):
-            mapped = self.torch.func.vmap(mapped, tuple(axes), randomness="different" if self.options.random else "error")
-        try:
-            return mapped(*leaves)
-        except (RuntimeError, NotImplementedError) as error:
-            if self.options.batched:
-                raise
-            _raise_missing(error, NO_BATCH, "no rule for vmap")
-            raise
+    def vmap(self, function: Callable[..., Any], axes: tuple[int | None, ...]) -> Any:
+        return self.torch.func.vmap(function, axes, randomness="different" if self.options.random else "error")
 
 
-class TorchPair(SuppliedDerivatives, TorchAdapter):  # type: ignore[misc]  # whose derivatives take all arguments together
+class TorchPair(SuppliedDerivatives, TorchAdapter):  # whose derivatives take all arguments together
     """A function of torch whose derivatives are functions of tensors, too."""
 
 
@@ -321,9 +297,3 @@ def is_once_differentiable(result: Any) -> bool:
             return True
         stack += [below for below, _ in node.next_functions]
     return False
-
-
-def _raise_missing(error: Exception, words: Sequence[str], what: str) -> None:
-    """Raise NotApplicable for an error about a missing rule."""
-    if any(w in str(error) for w in words):
-        raise not_applicable(what, error) from error

@@ -63,13 +63,6 @@ def switching_functions(e: Any) -> list[tuple[sympy.Expr, bool]]:
     return list(found)
 
 
-def _singular(e: Any) -> Iterator[sympy.Expr]:
-    """Expressions that are 0 at a pole or at an end of the domain: denominators, and the arguments of logarithms and roots."""
-    for f in sympy.preorder_traversal(e):
-        if isinstance(f, sympy.log) or f.is_Pow and not (f.exp.is_Integer and f.exp.is_positive):
-            yield f.args[0]
-
-
 def _without_steps(u: sympy.Expr, numbers: Sequence[float] = ()) -> list[sympy.Expr]:
     """Smooth expressions whose zeros are ends or inner points of the set where an expression with steps is 0.
 
@@ -202,7 +195,8 @@ def boundaries(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterabl
     for e in expressions:
         for u, lattice in switching_functions(e):
             (steps if lattice else signs)[u] = None
-        signs |= dict.fromkeys(_singular(e) if poles else ())
+        signs |= {f.args[0]: None for f in sympy.preorder_traversal(e) if poles and (  # denominators, and the arguments of logarithms and roots
+            isinstance(f, sympy.log) or f.is_Pow and not (f.exp.is_Integer and f.exp.is_positive))}
     order = functools.partial(sorted, key=lambda u: (u.has(*STEP_FUNCTIONS), sympy.default_sort_key(u)))  # SymPy orders conditions at random
     parts = [*order(signs), *(u - k for u in order(steps) for k in MULTIPLES)]
     parts = [part for part in parts if not part.has(sympy.I)]  # complex numbers have no order
@@ -228,8 +222,7 @@ def boundary_numbers(expressions: Sequence[Any], symbols: Sequence[Any], base: I
           limit: int = 400) -> list[tuple[int, float]]:
     """All `boundaries` of formulas as pairs (coordinate, number), then up to `each` of the `nearby_numbers` of each boundary."""
     lists = [[(k, y) for y in nearby_numbers(x)[:each]] for k, x in boundaries(expressions, symbols, base)]
-    interleaved = itertools.chain.from_iterable(itertools.zip_longest(*lists))
-    return list(itertools.islice((pair for pair in interleaved if pair is not None), limit))
+    return list(itertools.islice((pair for row in itertools.zip_longest(*lists) for pair in row if pair is not None), limit))
 
 
 def boundary_points(expressions: Sequence[Any], symbols: Sequence[Any], bases: Sequence[Sequence[float]], each: int | None = None,

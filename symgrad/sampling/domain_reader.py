@@ -103,7 +103,6 @@ def _inner(a: Fraction | None, open_a: bool, b: Fraction | None, open_b: bool, i
 
 
 def _length(rng: Random, size: str) -> Fraction:
-    """A positive number with few bits."""
     if size == "moderate":
         return Fraction(rng.randint(1, 512), 64)
     exponent = rng.randint(-30, 12) if size == "any" else rng.randint(4, 30)
@@ -195,7 +194,6 @@ def _is_end(x: Any) -> bool:
 
 
 def _domain_error(given: Any, name: str, detail: str = "") -> TypeError:
-    """The error for an invalid domain."""
     return TypeError(f"the domain{' of ' * bool(name)}{name} is {reprlib.repr(given)}{detail}; expected {EXPECTED}")
 
 

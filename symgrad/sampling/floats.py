@@ -167,13 +167,7 @@ class Region:
 
 def is_inside(domain: Domain, x: np.ndarray) -> np.ndarray:
     """An array of booleans: which floats lie in a domain."""
-    out = np.zeros(np.shape(x), bool)
-    for i in domain.intervals:
-        above = x > i.low if i.open_low else x >= i.low
-        out |= above & (x < i.high if i.open_high else x <= i.high)
-    for point in domain.excluded:
-        out &= x != point
-    return out & (np.floor(x) == x if domain.integer else True)
+    return np.vectorize(domain.__contains__, otypes=[bool])(np.asarray(x, np.float64))
 
 
 def bounds(floats: Floats) -> list[tuple[str, float, float]]:

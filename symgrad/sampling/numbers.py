@@ -61,12 +61,10 @@ def simple_numbers(domain: Domain, dtype: str = "float64") -> list[float]:
 
 
 def _readability(x: float) -> tuple[int, float, bool]:
-    """A sort key: short numbers first."""
     return len(repr(x)) - (x < 0), abs(x), x < 0
 
 
 def _page_order(x: float) -> tuple[int, float, bool]:
-    """The sort key of a page: small integers, then other readable numbers, then the rest."""
     if x.is_integer() and abs(x) <= 10:
         return 0, abs(x), x < 0
     return (1, abs(x), x < 0) if abs(x) > 10 and len(repr(x)) <= SHORT else (2, 0.0, False)

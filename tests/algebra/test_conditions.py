@@ -67,7 +67,7 @@ def test_boundaries_come_before_their_neighbours():
 
 
 def test_zeros_of_a_function_unknown_to_numpy_are_empty():
-    assert zeros(sympy.zeta(x) - 2, x) == [] and switching_functions(sympy.zeta(x)) == []
+    assert zeros(sympy.zeta(x) - 2, x) == () and switching_functions(sympy.zeta(x)) == []
 
 
 THRESHOLD = 41.5

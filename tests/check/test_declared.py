@@ -5,7 +5,7 @@ import pytest
 import scipy.special
 
 import symgrad
-from symgrad.checks.declared import node_of_another_formula
+from symgrad.checks.comparing import node_of_another_formula
 from symgrad.frameworks.differentiation_task import DifferentiationTask
 from symgrad.func import foreign
 

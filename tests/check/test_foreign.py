@@ -395,7 +395,7 @@ def test_progress_is_reported(capsys):
     told = []
     check(TANH, "tanh(x)", order=1, points=2, progress=lambda *what: told.append(what))
     assert told[0][0] == "reading the formula" and "comparing points" in {what for what, *_ in told}
-    assert "simplifying the point" in {what for what, *_ in told} and capsys.readouterr() == ("", "")
+    assert "simplifying the counterexample" in {what for what, *_ in told} and capsys.readouterr() == ("", "")
     check((lambda x: print("hello") or np.sin(x), np.cos), "sin(x)", points=2, progress=True)
     out, err = capsys.readouterr()
     assert out == ""

@@ -186,11 +186,11 @@ def test_what_a_function_has_no_rule_for_does_not_apply_and_says_why():
     with pytest.raises(NotApplicable, match="no forward mode: .*jvp"):
         old.subject.tangent([np.ones(2)] * 2, [np.ones(2)] * 2)
     with pytest.raises(NotApplicable, match="no rule for vmap: .*must override the setup_context"):
-        old.subject.batch([np.ones((2, 3))] * 2, [0, 0])
+        old.subject.mapped([0, 0]).value([np.ones((2, 3))] * 2)
     with pytest.raises(RuntimeError, match="must override the setup_context"):
-        Attack(Old, batched=True).subject.batch([np.ones((2, 3))] * 2, [0, 0])
+        Attack(Old, batched=True).subject.mapped([0, 0]).value([np.ones((2, 3))] * 2)
     with pytest.raises(NotApplicable, match="data-dependent control flow"):
-        Attack(lambda x: x if x.sum() > 0 else -x, framework="torch").subject.batch([np.ones((2, 3))], [0])
+        Attack(lambda x: x if x.sum() > 0 else -x, framework="torch").subject.mapped([0]).value([np.ones((2, 3))])
 
 
 def test_derivatives_of_every_order_are_those_of_nested_pullbacks():
@@ -199,8 +199,8 @@ def test_derivatives_of_every_order_are_those_of_nested_pullbacks():
     assert subject.gradient([x], np.ones(2), [np.array([2.0, 3.0])])[0].tolist() == [12.0, 36.0]
     assert subject.gradient([x], np.ones(2), ones, ones)[0].tolist() == [6.0, 6.0]
     assert subject.tangent([x], [np.array([1.0, 10.0])]).tolist() == [3.0, 120.0]
-    assert subject.batch([np.array([x, 2 * x])], [0]).tolist() == [[1.0, 8.0], [8.0, 64.0]]
-    assert subject.batch_gradient([np.array([x, 2 * x])], np.ones((2, 2)), [0])[0].tolist() == [[3.0, 12.0], [12.0, 48.0]]
+    assert subject.mapped([0]).value([np.array([x, 2 * x])]).tolist() == [[1.0, 8.0], [8.0, 64.0]]
+    assert subject.mapped([0]).gradient([np.array([x, 2 * x])], np.ones((2, 2)))[0].tolist() == [[3.0, 12.0], [12.0, 48.0]]
 
 
 def test_what_does_not_depend_on_an_argument_has_no_gradient():

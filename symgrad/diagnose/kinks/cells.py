@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,23 +61,13 @@ class Subdifferential:
     blocked: str = ""
 
 
-class _Cell:
-    """A direction d into a cell, and the computation at x + t d."""
+class _Cell(NamedTuple):
+    """A direction into a cell, the computation at x + t d, the signs of the switches there, and the gradient."""
 
-    def __init__(self, search: _Search, direction: np.ndarray):
-        self.direction = direction
-        self.evaluation = evaluation = search.read(STEP, direction)
-        measures = [evaluation.measure(s) for s in search.active]
-        self.signs = tuple(0 if u == 0 else 1 if u > 0 else -1 for u in measures)
-        self.graph = (search.root, search.leaves) if search.active_rerun is None else search.active_rerun(direction)
-        self.value, self.gradient = self.result(search, STEP)
-
-    def result(self, search: _Search, t: Any) -> tuple[Any, np.ndarray]:
-        """The value and the gradient at x + t d."""
-        root, leaves = self.graph
-        evaluation = self.evaluation if root is search.root and t == STEP else search.read(t, self.direction, root, leaves)
-        box = evaluation.boxes[root]
-        return box.value.item(), evaluation.gradient([(box, 1)])
+    direction: np.ndarray
+    evaluation: PreciseEvaluation
+    signs: tuple[int, ...]
+    gradient: np.ndarray
 
 
 class _Search:
@@ -149,7 +139,6 @@ class _Search:
         return found
 
     def _mark_incomplete(self, reason: str) -> None:
-        """Record the reason why there may be more cells."""
         if self.found.complete:
             self.found.complete, self.found.reason = False, reason
 
@@ -157,46 +146,52 @@ class _Search:
         """Evaluate a direction, and return whether the search continues."""
         poll()
         direction = direction / (np.max(np.abs(direction)) or 1.0)
-        cell = _Cell(self, direction)
         mpf, isfinite = precise.context.mpf, precise.context.isfinite
-        if not isfinite(cell.value):
+        evaluation = self.read(STEP, direction)
+        measures = [evaluation.measure(s) for s in self.active]
+        signs = tuple(0 if u == 0 else 1 if u > 0 else -1 for u in measures)
+        root, leaves = (self.root, self.leaves) if self.active_rerun is None else self.active_rerun(direction)
+
+        def at(t: Any) -> tuple[Any, np.ndarray]:
+            there = evaluation if root is self.root and t == STEP else self.read(t, direction, root, leaves)
+            return there.boxes[root].value.item(), there.gradient([(there.boxes[root], 1)])
+
+        here, gradient = at(STEP)
+        if not isfinite(here):
             self.found.blocked = "the function has no finite value on some sides of the point"
             return False
-        key = cell.signs if self.count > 1 else (*cell.signs, direction[0] > 0)  # one input has two sides
+        key = signs if self.count > 1 else (*signs, direction[0] > 0)  # one input has two sides
         known = self.cells.get(key)
         if known is not None:
-            if all(abs(a - b) <= mpf(10) ** -8 * (1 + abs(a)) for a, b in zip(known.gradient, cell.gradient)):
+            if all(abs(a - b) <= mpf(10) ** -8 * (1 + abs(a)) for a, b in zip(known.gradient, gradient)):
                 return True
             self._mark_incomplete("the gradient near the point depends on the direction, and no known kink explains it")
-        if not all(isfinite(g) for g in cell.gradient):
+        if not all(isfinite(g) for g in gradient):
             self.found.blocked = "a gradient near the point is not finite"
             return False
-        size = max([mpf(1), *(abs(g) for g in cell.gradient)])
-        value, closer = cell.result(self, STEP / FINER)
-        if abs(value - self.value) > max(abs(cell.value - self.value) / 2, mpf(10) ** -15 * (1 + abs(self.value))):
-            low, high = pair(min(self.value, cell.value), max(self.value, cell.value), 10)
+        size = max([mpf(1), *(abs(g) for g in gradient)])
+        value, closer = at(STEP / FINER)
+        if abs(value - self.value) > max(abs(here - self.value) / 2, mpf(10) ** -15 * (1 + abs(self.value))):
+            low, high = pair(min(self.value, here), max(self.value, here), 10)
             self.found.blocked = f"the value jumps between {low} and {high}, so that there is no Clarke subdifferential"
             return False
-        if any(abs(b) > 2 * abs(a) + mpf(10) ** -6 for a, b in zip(cell.gradient, closer)):
+        if any(abs(b) > 2 * abs(a) + mpf(10) ** -6 for a, b in zip(gradient, closer)):
             self.found.blocked = f"gradients near the point grow without bound (to {float(size):.3g} at a distance of 1e-40)"
             return False
-        farther = cell.result(self, 2 * STEP)[0]
-        rise = (farther - cell.value) / (STEP * self.scale)
-        slope = sum((g * mpf(float(d)) for g, d in zip(cell.gradient, direction)), mpf(0))
+        rise = (at(2 * STEP)[0] - here) / (STEP * self.scale)
+        slope = sum((g * mpf(float(d)) for g, d in zip(gradient, direction)), mpf(0))
         if abs(rise - slope) > mpf(10) ** -9 * (size * self.count):
             by_rules, by_values = pair(slope, rise, 10)
             self.found.blocked = (f"near the point the rules give a slope of {by_rules} where the values have {by_values}: a rule "
                                   f"is wrong there, or a part of the computation was detached")
             return False
-        cell.gradient = np.array([b if a == b else mpf(0) if abs(b) < abs(a) / 100 else b - (a - b) / (FINER - 1)
-                                  for a, b in zip(cell.gradient, closer)], dtype=object)
-        self.cells[key if known is None else (*key, len(self.cells))] = cell
+        limit = np.array([b if a == b else mpf(0) if abs(b) < abs(a) / 100 else b - (a - b) / (FINER - 1) for a, b in zip(gradient, closer)], object)
+        self.cells[key if known is None else (*key, len(self.cells))] = _Cell(direction, evaluation, signs, limit)
         return True
 
     # Completeness
 
     def _walk(self) -> None:
-        """Visit the neighbours of all cells, through their facets."""
         pending = list(self.cells.values())
         while pending and not self.found.blocked:
             cell = pending.pop()
@@ -211,7 +206,6 @@ class _Search:
                     pending.append(list(self.cells.values())[-1])
 
     def _neighbour_directions(self, cell: _Cell) -> list[np.ndarray]:
-        """Directions into the neighbours of a cell."""
         from scipy.optimize import linprog
 
         rows = []

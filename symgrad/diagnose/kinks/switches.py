@@ -8,6 +8,7 @@ where a slope is infinite, have entries in tables.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -52,18 +53,18 @@ def convention_of(op: Op) -> str:
 
 
 class Switch(NamedTuple):
-    """A function of the arguments of a node that changes its sign at a kink.
+    """A function of the arguments of a node that changes its sign at a kink, for the element of the result at `place`.
 
-    `measure(args)` is its value in the carrier of the arguments, `slopes(args)` its derivatives as tuples (argument, element, number), both for
-    the element of the result at `place`. `elements` are the elements of the arguments that it depends on.
+    `elements` are the elements of the arguments (argument, place) that it depends on; `measure(*numbers)` is its value for their numbers, in any
+    carrier, `slopes(*numbers)` its derivatives.
     """
 
     node: Node
     kind: str
     place: Place
     elements: tuple[tuple[int, Place], ...]
-    measure: Callable[[Sequence[Any]], Any]
-    slopes: Callable[[Sequence[Any]], list[tuple[int, Place, Any]]]
+    measure: Callable[..., Any]
+    slopes: Callable[..., Sequence[Any]]
 
 
 def broadcast_element(place: Place, shape: tuple[int, ...]) -> Place:
@@ -152,34 +153,21 @@ def _elementwise_switches(node: Node, near: float) -> Iterator[Switch]:
             close = [p for p, x in zip(close, exponents) if not (x >= 0 and x.is_integer())]
         for index in close:
             place = tuple(int(i) for i in index)
-            yield _switch_at(node, formula, place, [a.shape for a in arrays], float(np.rint(u[place])) if formula.lattice else 0.0)
-
-
-def _switch_at(node: Node, formula: _Formula, place: Place, shapes: Sequence[tuple[int, ...]], step: float) -> Switch:
-    places = [broadcast_element(place, shape) for shape in shapes]
-
-    def elements_of(args: Sequence[Any]) -> list[Any]:
-        return [a[p] if hasattr(a, "shape") else a for a, p in zip(args, places)]
-
-    def slopes(args: Sequence[Any]) -> list[tuple[int, Place, Any]]:
-        xs = elements_of(args)
-        return [(i, p, f(*xs)) for i, (p, f) in enumerate(zip(places, formula.slopes))]
-
-    return Switch(node, formula.kind, place, tuple(enumerate(places)), lambda args: formula.digits(*elements_of(args)) - step, slopes)
+            step = float(np.rint(u[place])) if formula.lattice else 0.0
+            elements = tuple((i, broadcast_element(place, a.shape)) for i, a in enumerate(arrays))
+            yield Switch(node, formula.kind, place, elements, lambda *xs, f=formula.digits, step=step: f(*xs) - step,
+                         lambda *xs, of=formula.slopes: [f(*xs) for f in of])
 
 
 # Ops of many elements
 
 
 def _tie_switches(node: Node, kind: str, place: Place, tied: Sequence[Place]) -> Iterator[Switch]:
-    elements = tuple((0, p) for p in tied)
     for a, b in itertools.combinations(tied[:MAX_TIED], 2):
-        yield Switch(node, kind, place, elements, lambda args, a=a, b=b: args[0][a] - args[0][b],  # type: ignore[misc]
-                     lambda args, a=a, b=b: [(0, a, 1), (0, b, -1)])  # type: ignore[misc]
+        yield Switch(node, kind, place, ((0, a), (0, b)), operator.sub, lambda x, y: (1, -1))
 
 
 def _reduced_axes(node: Node, x: np.ndarray) -> tuple[int, ...]:
-    """The axes that a reduction removed."""
     dim = (node.args or ())[1] if len(node.args or ()) > 2 else None
     return tuple(range(x.ndim)) if node.op.name.endswith("median_of_all") or dim is None else tuple(dim)
 
@@ -228,13 +216,11 @@ def _length_switches(node: Node, near: float) -> Iterator[Switch]:
         full = place if y.ndim == x.ndim else tuple(0 if i in axes else next(lane) for i in range(x.ndim))
         elements = tuple((0, tuple(map(int, p))) for p in np.ndindex(x.shape) if all(i in axes or p[i] == full[i] for i in range(x.ndim)))
 
-        def measure(args: Sequence[Any], elements: Any = elements) -> Any:
-            xs = [args[0][p] for _, p in elements]
+        def measure(*xs: Any) -> Any:
             centre = sum(xs[1:], xs[0]) / len(xs) if node.op.name.startswith("std") else 0
             return sum([abs(x - centre) for x in xs][1:], abs(xs[0] - centre))
 
-        yield Switch(node, ROUND, place, elements[:MAX_TIED], measure,
-                     lambda args, elements=elements: [(i, p, 1) for i, p in elements])  # type: ignore[misc]
+        yield Switch(node, ROUND, place, elements, measure, lambda *xs: [1] * len(xs))
 
 
 FAILURES = (TypeError, AttributeError, NotImplementedError, ValueError, KeyError, RuntimeError, Refused)  # of rules that accept only machine numbers
@@ -260,9 +246,11 @@ class PreciseEvaluation:
         except FAILURES as error:
             raise NotEvaluable(f"a rule cannot be evaluated with many digits ({error})") from error
 
-    def arguments(self, node: Node) -> list[Any]:
-        """The values of a node's tensor arguments."""
-        return [self.recorder.lift(a) if p is None else self.boxes[p].value for a, p in zip(node.args or (), node.parents)]
+    def numbers(self, switch: Switch) -> list[Any]:
+        """The numbers that a switch depends on."""
+        node = switch.node
+        args = [self.recorder.lift(a) if p is None else self.boxes[p].value for a, p in zip(node.args or (), node.parents)]
+        return [scalar(args[i][place]) for i, place in switch.elements]
 
     def gradient(self, seeds: Sequence[tuple[Box, Any]]) -> np.ndarray:
         """The pullback of seeds (boxes with their cotangents) to the leaves, flat."""
@@ -274,14 +262,13 @@ class PreciseEvaluation:
 
     def measure(self, switch: Switch) -> Any:
         """The value of a switch."""
-        return scalar(switch.measure(self.arguments(switch.node)))
+        return scalar(switch.measure(*self.numbers(switch)))
 
     def slope(self, switch: Switch) -> np.ndarray:
         """The gradient of a switch by the leaves."""
-        node = switch.node
         seeds = []
-        for i, place, number in switch.slopes(self.arguments(node)):
-            p = node.parents[i]
+        for (i, place), number in zip(switch.elements, switch.slopes(*self.numbers(switch))):
+            p = switch.node.parents[i]
             if p is not None and not isinstance(number, bool):
                 g = self.recorder.lift(np.zeros(self.boxes[p].shape))
                 g[place] = precise.context.mpf(scalar(number))

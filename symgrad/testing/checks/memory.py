@@ -45,7 +45,7 @@ def check_each_alone(attack: Attack, example: Example, most: int = 1) -> None:
     """Raise `Wrong` where derivatives by one argument, up to the order `most`, change if only that argument requires grad."""
     subject = attack.subject
     places = [i for i, x in enumerate(example.xs) if is_active(x)]
-    if attack.claims.random or not attack.order or subject.alone is None or len(places) < 2 or subject.compiles and example.cotangent.ndim > 2:
+    if attack.claims.random or not attack.order or not subject.selective or len(places) < 2 or subject.compiles and example.cotangent.ndim > 2:
         return  # every shape is compiled for
 
     def sides(xs: Arrays, g: Array, ts: Sequence[Array | None]) -> list[Sides]:
@@ -54,7 +54,8 @@ def check_each_alone(attack: Attack, example: Example, most: int = 1) -> None:
             for order in range(1, min(attack.order, 1 if subject.compiles else most) + 1):
                 if order == 1 or ts[i] is not None:
                     among = subject.gradient(xs, g, *[only_tangent(ts, i)] * (order - 1))[i]
-                    one, others = (np.zeros(xs[i].shape) if c is None else c for c in (subject.alone(xs, g, i, ts[i] if order > 1 else None), among))
+                    alone = subject.gradient(xs, g, *[ts] * (order - 1), by=[i])[i]
+                    one, others = (np.zeros(xs[i].shape) if c is None else c for c in (alone, among))
                     out.append(Sides(f"the {'second ' * (order > 1)}{'gradient' if order == 1 else 'derivative'} by this argument alone is not that "
                                      f"among others", one, others, size_of(attack, others), order, (i,), True))
         return out

@@ -207,12 +207,12 @@ def check_batching(attack: Attack, example: Example) -> None:
                     what += f" along the axes {', '.join(str(a) for a in axes if a is not None)}, {len(picks)} at once,"
                 what += " in a vmap inside another," * (levels > 1)
                 value = stacked(loop, 0)
-                found_value = subject.batch(batch, axes, levels)
+                found_value = subject.mapped(axes, levels).value_as_differentiated(batch)
                 out.append(Sides(f"the value {what} is not that of a loop", found_value, value, np.abs(as_double(value)), 0, identical=True))
                 if not active:
                     continue
                 try:
-                    found = subject.batch_gradient(batch, stacked(cotangents, 0), axes, levels)
+                    found = subject.mapped(axes, levels).gradient(batch, stacked(cotangents, 0))
                 except NotApplicable:
                     continue
                 for i, (c, axis) in enumerate(zip(found, axes)):
