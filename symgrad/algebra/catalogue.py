@@ -53,15 +53,6 @@ def _away(c: Any, x: Any, more: int) -> int:
     return steps
 
 
-def _by_balls(c: Any, function: Callable[..., Any], *xs: Any) -> Any:
-    """A value with a bounded error; None without python-flint."""
-    try:
-        from symgrad.algebra import quadrature
-    except ImportError:
-        return None
-    return quadrature.value(c, function, *xs)
-
-
 def _zeta(c: Any, s: Any, a: Any = 1, more: int = 0) -> Any:
     """ζ(s, a) = ζ(s, a + n) + Σ (a + k)⁻ˢ; by balls, which have an error bound and are faster, where they do not take long."""
     if s == 1 or c.isint(a) and c.re(a) <= 0:
@@ -69,9 +60,12 @@ def _zeta(c: Any, s: Any, a: Any = 1, more: int = 0) -> Any:
     if a == 1 and c.isint(s) and c.re(s) < 0 and c.re(s) % 2 == 0:
         return c.zero
     if abs(c.im(s)) <= IMAGINARY and (a == 1 or abs(s) <= FARTHEST and abs(a) <= FARTHEST):
-        found = _by_balls(c, lambda x, y: x.zeta(y) if a != 1 else x.zeta(), s, a)
-        if found is not None:
-            return found
+        try:
+            from symgrad.algebra.quadrature import value  # which needs python-flint
+
+            return value(c, lambda x, y: x.zeta(y) if a != 1 else x.zeta(), s, a)
+        except ImportError:
+            pass
     if a == 1 and not more:
         return c.zeta(s)
     if c.re(s) < -FARTHEST:
@@ -103,22 +97,14 @@ def _polygamma(c: Any, m: Any, x: Any, more: int = 0) -> Any:
 
 
 def _eta(c: Any, s: Any, a: Any = 1) -> Any:
-    if a == 1:
-        return c.altzeta(s)
-    if s == 1:
-        return (c.psi(0, (a + 1) / 2) - c.psi(0, a / 2)) / 2
-    return _zeta(c, s, a) - 2 ** (1 - s) * _zeta(c, s, (a + 1) / 2)
+    one = (c.psi(0, (a + 1) / 2) - c.psi(0, a / 2)) / 2 if s == 1 and a != 1 else None
+    return c.altzeta(s) if a == 1 else one if one is not None else _zeta(c, s, a) - 2 ** (1 - s) * _zeta(c, s, (a + 1) / 2)
 
 
-def _of_whole_order(name: str) -> Callable[..., Any]:
+def _bessel(letter: str) -> Callable[..., Any]:
     """A Bessel function whose value at a whole order mpmath takes for a limit of others: by the series of the carriers where they have it."""
-    letter = name[-1]
-
-    def call(c: Any, order: Any, x: Any) -> Any:
-        known = isinstance(x, c.mpf) and 0 < x < c.inf and c.isint(order)
-        return SPECIAL[f"bessel_{letter}"].digits(c, x, int(c.re(order))) if known else getattr(c, name)(order, x)
-
-    return call
+    return lambda c, order, x: SPECIAL[f"bessel_{letter}"].digits(c, x, int(c.re(order))) if \
+        isinstance(x, c.mpf) and 0 < x < c.inf and c.isint(order) else getattr(c, f"bessel{letter}")(order, x)
 
 
 # The functions of mpmath, by SymPy's names: a name, or a function of a context and numbers.
@@ -128,7 +114,7 @@ FUNCTIONS: dict[str, Any] = {name: name for name in (
     "Si": "si", "Ci": "ci", "Ei": "ei", "li": "li", "Shi": "shi", "Chi": "chi", "LambertW": "lambertw", "RisingFactorial": "rf",
     "FallingFactorial": "ff", "factorial2": "fac2", "chebyshevt": "chebyt", "chebyshevu": "chebyu", "elliptic_k": "ellipk",
     "elliptic_e": "ellipe", "elliptic_f": "ellipf", "elliptic_pi": "ellippi", "zeta": _zeta, "polygamma": _polygamma,
-    "bessely": _of_whole_order("bessely"), "besselk": _of_whole_order("besselk"),
+    "bessely": _bessel("y"), "besselk": _bessel("k"),
     "zeta_derivative": _zeta_derivative, "loggamma": lgamma_digits, "dirichlet_eta": _eta,
     "riemann_xi": lambda c, s: s * (s - 1) * c.gamma(s / 2) * c.zeta(s) / (2 * c.pi ** (s / 2)),
     "uppergamma": lambda c, s, x: c.gammainc(s, x), "lowergamma": lambda c, s, x: c.gammainc(s, 0, x),
@@ -152,11 +138,6 @@ def operands(e: Any) -> tuple[Any, ...]:
 
 def _rebuilt(args: Sequence[Any], values: Iterator[Any]) -> list[Any]:
     return [sympy.Tuple(*_rebuilt(arg.args, values)) if isinstance(arg, sympy.Tuple) else next(values) for arg in args]
-
-
-def has_number(e: Any) -> bool:
-    """Whether an expression is a function that mpmath or a carrier computes, also where its argument is very large or small."""
-    return isinstance(e, sympy.Function) and (type(e).__name__ in FUNCTIONS or hasattr(e, "digits"))
 
 
 def special(e: Any) -> Callable[..., Any]:

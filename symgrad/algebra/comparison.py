@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import chain, islice, product
@@ -14,19 +14,21 @@ from typing import Any
 import sympy
 from sympy.core.function import AppliedUndef
 
-from symgrad.algebra.condition_coverage import Boundary, ConditionCoverage
+from symgrad.algebra.catalogue import DEFINITIONS
+from symgrad.algebra.conditions import Boundary, ConditionCoverage
 from symgrad.algebra.effort import Effort
 from symgrad.algebra.evaluating import Evaluator, Unknown, Unresolved, exact_float, undefined_functions
 from symgrad.algebra.held import HELD, resolve
 from symgrad.algebra.ladder import rungs
 from symgrad.algebra.limits import poll
-from symgrad.algebra.ranges import Range, points_in, ranges_of
+from symgrad.algebra.ranges import Range, intersection, points_in, ranges_of
 from symgrad.algebra.simplification import FAILURES, cancelled, tractable
 from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample
 from symgrad.algebra.zero_test import PAIRS, simpler_differences, vanishes
 from symgrad.carriers.digits import Undecided
 from symgrad.reports.base import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, BaseReport, Formula, Line, Part, pair
 from symgrad.sampling.conditions import boundaries
+from symgrad.sampling.domain_reader import Piece
 from symgrad.sampling.points import shrink_values
 
 FIRST, LAST = 75, 600  # the digits of the first and of the last rung
@@ -77,10 +79,7 @@ class Identity(BaseReport):
         yield from (Line(f"note: {note}") for note in self.notes)
 
 
-@dataclass
-class _Witness:
-    point: list[Exact]
-    values: tuple[Any, Any]
+Witness = tuple[list[Exact], tuple[Any, Any]]  # a point at which the expressions differ, and their values
 
 
 class Comparison:
@@ -102,7 +101,11 @@ class Comparison:
         self.unknown: list[str] = []
         self.notes: list[str] = []
         a, b = (e.as_dummy() if e.has(*REPEATED) else e for e in (a, b))
-        self._count(a, b)
+        bounds = [bound for e in (a, b) for held in e.atoms(*REPEATED) for limit in held.limits for bound in limit[1:]]
+        for k, s in enumerate(self.symbols):
+            if not s.is_integer and any((bound - s).is_integer or (bound + s).is_integer for bound in bounds):
+                self.ranges[k] = intersection(self.ranges[k], Range((Piece(step=1),)))
+                self.notes.append(f"{s} is taken as an integer, because it bounds a sum or a product")
         # Symbols with the assumptions of their range, so that SymPy simplifies with them.
         known = {s: sympy.Dummy(s.name, **r.assumptions) for s, r in zip(self.symbols, self.ranges) if not r.empty}
         try:
@@ -123,14 +126,6 @@ class Comparison:
         self.numbers = (a, b) if not undefined and any(e.has(*REPEATED) for e in (a, b)) else (self.a, self.b)
         self.arithmetic = Arithmetic(FIRST)
 
-    def _count(self, *expressions: Any) -> None:
-        """Restrict the symbols in the limits of sums and products to integers."""
-        bounds = [bound for e in expressions for held in e.atoms(*REPEATED) for limit in held.limits for bound in limit[1:]]
-        for k, s in enumerate(self.symbols):
-            if not s.is_integer and any((bound - s).is_integer or (bound + s).is_integer for bound in bounds):
-                self.ranges[k] = self.ranges[k].integers()
-                self.notes.append(f"{s} is taken as an integer, because it bounds a sum or a product")
-
     def answer(self) -> Identity:
         """The verdict, first by numbers and then by algebra. OutOfTime is raised if it is aborted."""
         for symbol, r in zip(self.symbols, self.ranges):
@@ -138,32 +133,42 @@ class Comparison:
                 return self._identity(NOT_CHECKABLE, f"no point to check at: the range of {symbol} is empty")
         try:
             self.coverage = ConditionCoverage([self.a, self.b], self.inner, self.ranges)
-            conditions = self.coverage.conditions
+            # A 0 that results from the cancellation of the terms is accurate relative to their size.
+            parts = [*self.coverage.conditions, *(term for e in (self.a, self.b) if isinstance(e, sympy.Add) for term in e.args)]
             try:
-                self.program = Evaluator([*self.numbers, *conditions, *self._terms()], self.inner)
+                self.program = Evaluator([*self.numbers, *parts], self.inner)
             except Unknown:
-                self.program = Evaluator([self.a, self.b, *conditions, *self._terms()], self.inner)
+                self.program = Evaluator([self.a, self.b, *parts], self.inner)
         except Unknown as unknown:
             return self._identity(NOT_CHECKABLE, str(unknown))
-        witness = self._first_difference(self._candidates(), lambda: self.compared >= self.wanted or (
-            self.lost >= LOST and not self.compared and not self.program.quick))
+        first: list[list[Exact]] = [list(point) for point in self.coverage.points() if all(x in r for x, r in zip(point, self.ranges))]
+        # The boundaries of conditions and the kinks, and the constants in the expressions, which are often poles or jumps.
+        edges = [Fraction(x) for _, x in boundaries([self.a, self.b], self.inner, [1.0] * len(self.inner), poles=False)][:BOUNDARIES]
+        values = {Fraction(int(x.p), int(x.q)) for x in self.a.atoms(sympy.Rational) | self.b.atoms(sympy.Rational) if x.is_finite}
+        numbers = sorted({s * v for v in values if abs(v) < 10**6 and v.denominator < 10**6 for s in (1, -1)}, key=lambda v: (abs(v), v))
+        self.wanted = self.wanted + 2 * len(edges) + len(first) if self.ranges else 1
+        others = islice(points_in(self.ranges, list(dict.fromkeys([*edges, *numbers[:8]])), self.rng), int(3 * self.wanted * self.effort) + 20)
+        witness = self._first_difference(chain(first, others), lambda: self.compared >= self.wanted or self.lost >= LOST and not self.compared)
         if witness is not None:
             if self.unknown:
                 return self._identity(NOT_CHECKABLE, f"it depends on what {', '.join(self.unknown)} is")
             if any(len(limit) == 1 for e in self.given for held in e.atoms(sympy.Integral) for limit in held.limits):
                 return self._identity(NOT_CHECKABLE, "an integral without ends is determined only up to a constant")
-            return self._refutation(witness)
+            return self._refutation(*self._shrink(*witness))
         if not self.compared:
-            return self._identity(NOT_CHECKABLE, self._why_nothing_compared())
+            return self._identity(NOT_CHECKABLE, f"there is {self.unresolved}" if self.unresolved else
+                                  "the two are never defined at the same point" if self.notes else
+                                  f"no point could be decided with {LAST} digits" if self.lost else
+                                  "neither of the two has a value at any point of the ranges that was tried")
         found = self._difference_on(self.coverage.ends(self.given_ranges))
         if found is not None:
             return found
-        literal = self._vanishes()
-        if literal:
+        held = {f: sympy.Dummy(real=True) for e in (self.a, self.b) for f in e.atoms(sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit)}
+        if vanishes(self.a.xreplace(held), self.b.xreplace(held), dict(zip(self.inner, self.ranges)), Effort(PAIRS * self.effort)):
             return self._identity(PROVED, f"the difference is literally 0, and {self._agreement()}")
         witness = self._first_difference(self.coverage.sides())
         if witness is not None:
-            return self._refutation(witness)
+            return self._refutation(*self._shrink(*witness))
         found = self._difference_on(self.coverage.boundaries())
         found = self._literal_difference() if found is None else found
         if found is not None:
@@ -179,23 +184,13 @@ class Comparison:
         where = f"at {self.compared} of {self.wanted} planned point{'s' if self.wanted != 1 else ''}"
         return f"the values are exactly equal {where}" if self.digits == inf else f"{self.digits:.0f} digits agree {where}"
 
-    def _why_nothing_compared(self) -> str:
-        if self.unresolved:
-            return f"there is {self.unresolved}"
-        if self.notes:
-            return "the two are never defined at the same point"
-        return f"no point could be decided with {LAST} digits" if self.lost else \
-            "neither of the two has a value at any point of the ranges that was tried"
-
     def _identity(self, verdict: str, reason: str, **more: Any) -> Identity:
         return Identity(verdict, reason, self.compared, self.wanted, self.digits if self.compared else 0.0, notes=tuple(self.notes), **more)
 
-    def _refutation(self, witness: _Witness) -> Identity:
-        witness = self._shrink(witness)
-        shown = [self._number(x) for x in witness.point]
-        values = tuple(self._number(x) for x in witness.values)
+    def _refutation(self, point: Sequence[Exact], values: Sequence[Any], difference: Any = None) -> Identity:
         reason = "they differ at a point" + ("; floats are taken as exactly the binary numbers they are" if self.floats else "")
-        return self._identity(REFUTED, reason, point=dict(zip(self.symbols, shown)), values=values, difference=self._difference())
+        return self._identity(REFUTED, reason, point=dict(zip(self.symbols, map(self._number, point))), values=tuple(map(self._number, values)),
+                              difference=self._difference() if difference is None else difference)
 
     def _number(self, x: Any) -> Any:
         """A number as a SymPy number with all its digits."""
@@ -218,32 +213,12 @@ class Comparison:
             return None
         return a - b if (a - b).has(*HELD) else cancelled(a - b)
 
-    def _terms(self) -> list[Any]:
-        """The terms of both expressions; a 0 that results from their cancellation is accurate relative to their size."""
-        return [term for e in (self.a, self.b) if isinstance(e, sympy.Add) for term in e.args]
-
     def _evaluate(self, point: Sequence[Exact], digits: int) -> list[Any]:
         self.arithmetic.set_digits(digits)
         poll()
         return self.program.at(point, self.arithmetic)
 
-    def _constants(self) -> list[Fraction]:
-        """The boundaries of conditions and the kinks, and the constants in the expressions, which are often poles or jumps."""
-        found_boundaries = [Fraction(x) for _, x in boundaries([self.a, self.b], self.inner, [1.0] * len(self.inner), poles=False)]
-        self.wanted += 2 * len(found_boundaries[:BOUNDARIES])
-        found = self.a.atoms(sympy.Number) | self.b.atoms(sympy.Number)
-        values = {Fraction(int(x.p), int(x.q)) if isinstance(x, sympy.Rational) else exact_float(x)
-                  for x in found if isinstance(x, (sympy.Rational, sympy.Float)) and x.is_finite}
-        numbers = sorted({s * v for v in values if abs(v) < 10**6 and v.denominator < 10**6 for s in (1, -1)}, key=lambda v: (abs(v), v))
-        return list(dict.fromkeys([*found_boundaries[:BOUNDARIES], *numbers[:8]]))
-
-    def _candidates(self) -> Iterator[list[Exact]]:
-        first: list[list[Exact]] = [list(point) for point in self.coverage.points() if all(x in r for x, r in zip(point, self.ranges))]
-        constants = self._constants()
-        self.wanted = self.wanted + len(first) if self.ranges else 1
-        return chain(first, islice(points_in(self.ranges, constants, self.rng), int(3 * self.wanted * self.effort) + 20))
-
-    def _first_difference(self, points: Iterable[list[Exact]], enough: Callable[[], bool] | None = None) -> _Witness | None:
+    def _first_difference(self, points: Iterable[list[Exact]], enough: Callable[[], bool] | None = None) -> Witness | None:
         """The first of some points where the expressions differ, None if there is none; also counts the points and digits of agreement."""
         for point in points:
             if enough is not None and enough():
@@ -253,7 +228,7 @@ class Comparison:
             if enough is None:  # a point of its own, unless there is no value
                 self.wanted += digits is None or digits >= AGREED or self.lost > lost
             if digits is None:
-                return _Witness(point, values)
+                return point, values
             if digits >= AGREED:
                 self.compared += 1
                 self.agreed += [point] if len(self.agreed) < AGREEING else []
@@ -280,9 +255,12 @@ class Comparison:
             if isinstance(a, bool) or isinstance(b, bool):
                 return (inf if a is b else None), (a, b)
             if self.arithmetic.apart(a, b):
-                return (None, (a, b)) if self._is_confirmed(point, digits) else (0.0, None)
+                return (None, (a, b)) if self._stays(partial(self._difference_at, point), digits) else (0.0, None)
             # The error of terms that cancel completely also with more digits is relative to their size.
-            agreed = self._agreeing_digits([a, b, *(terms if digits > FIRST else ())])
+            error = max(map(self.arithmetic.error, (a, b)))
+            size = max(self.arithmetic.magnitude(self.arithmetic.sample(x).value) for x in (a, b, *(terms if digits > FIRST else ()))
+                       if not isinstance(x, ArithmeticError))
+            agreed = max(0.0, 0.30103 * (size - error)) if error > EXACT else inf
             if agreed >= AGREED:
                 return agreed, (a, b)
         self.lost += 1
@@ -304,23 +282,8 @@ class Comparison:
         self.lost += 1
         return 0.0, None
 
-    def _agreeing_digits(self, numbers: Sequence[Any]) -> float:
-        """The number of digits to which the first two numbers agree, relative to the largest of all."""
-        error = max(map(self.arithmetic.error, numbers[:2]))
-        size = max(self.arithmetic.magnitude(self.arithmetic.sample(x).value) for x in numbers if not isinstance(x, ArithmeticError))
-        return max(0.0, 0.30103 * (size - error)) if error > EXACT else inf
-
-    def _is_confirmed(self, point: Sequence[Exact], digits: int) -> bool:
-        """Whether a difference stays the same with twice the digits, so that it is not due to an underestimated error."""
-        def difference() -> Any:
-            a, b, *_ = self.program.at(point, self.arithmetic)
-            return next((x for x in (a, b) if isinstance(x, ArithmeticError)), None) or self.arithmetic.sum(
-                [a, self.arithmetic.product([Fraction(-1), b])])
-
-        return self._stays(difference, digits)
-
     def _stays(self, number: Callable[[], Any], digits: int) -> bool:
-        """Whether a number is certainly not 0, and the same with twice the digits."""
+        """Whether a number is certainly not 0, and the same with twice the digits, so that its error is not underestimated."""
         found = []
         for more in (digits, 2 * digits):
             self.arithmetic.set_digits(more)
@@ -329,19 +292,21 @@ class Comparison:
                 return False
         return not self.arithmetic.apart(*found)
 
-    def _shrink(self, witness: _Witness) -> _Witness:
+    def _difference_at(self, point: Sequence[Exact]) -> Any:
+        a, b, *_ = self.program.at(point, self.arithmetic)
+        return next((x for x in (a, b) if isinstance(x, ArithmeticError)), None) or self.arithmetic.sum(
+            [a, self.arithmetic.product([Fraction(-1), b])])
+
+    def _shrink(self, simple: list[Exact], values: Any) -> Witness:
         """A simpler point at which the two expressions differ."""
         def differ(point: list[Exact]) -> bool:
-            nonlocal witness
-            if not all(x in r for x, r in zip(point, self.ranges)):
-                return False
-            digits, values = self._compare_at(point)
-            if digits is None:
-                witness = _Witness(point, values)
+            nonlocal simple, values
+            digits, found = self._compare_at(point) if all(x in r for x, r in zip(point, self.ranges)) else (0.0, None)
+            simple, values = (point, found) if digits is None else (simple, values)
             return digits is None
 
-        shrink_values(witness.point, differ, SHRINKING)
-        return witness
+        shrink_values(simple, differ, SHRINKING)
+        return simple, values
 
     def _difference_on(self, boundaries: Iterable[Boundary]) -> Identity | None:
         """A refutation exactly on the boundary of a condition, where the number may be irrational."""
@@ -356,8 +321,8 @@ class Comparison:
             if found.verdict == REFUTED and found.point is not None:
                 free = {s: self._number((r.special([]) or [r.draw(self.rng, "moderate")])[0]) for s, r in boundary.ranges.items()} | dict(found.point)
                 point = free | {s: x.xreplace(free) for s, x in boundary.at.items()}
-                return replace(self._identity(REFUTED, found.reason), point={s: point[i] for s, i in zip(self.symbols, self.inner)},
-                               values=found.values, difference=self._difference())
+                return self._identity(REFUTED, found.reason, point={s: point[i] for s, i in zip(self.symbols, self.inner)},
+                                      values=found.values, difference=self._difference())
             if found.verdict == NOT_CHECKABLE and inner.lost:
                 self.coverage.undecided.add(boundary.condition)
         return None
@@ -371,29 +336,18 @@ class Comparison:
                 program = Evaluator([d], self.inner)
             except Unknown:
                 continue
-            for point, digits in product(self.agreed, (FIRST, LAST, *([2 * LAST] if self.program.quick else []))):
-                if self._stays(partial(self._single, program, point), digits):
-                    values = self._seen_apart(point, program)
-                    return self._identity(REFUTED, "they differ at a point", point=dict(zip(self.symbols, map(self._number, point))),
-                                          values=tuple(map(self._number, values)), difference=d.xreplace(dict(zip(self.inner, self.symbols))))
+            fast = all(type(f) in Evaluator.table or type(f) in DEFINITIONS or isinstance(f, sympy.Piecewise) for f in d.atoms(
+                sympy.Function, sympy.Integral))
+            for point, digits in product(self.agreed, (FIRST, LAST, *[2 * LAST] * fast)):
+                if self._stays(lambda point=point, program=program: program.at(point, self.arithmetic)[0], digits):  # type: ignore[misc]
+                    [least] = program.at(point, self.arithmetic)
+                    return self._refutation(point, self._with_difference(point, self.arithmetic.magnitude(self.arithmetic.sample(least).value)),
+                                            d.xreplace(dict(zip(self.inner, self.symbols))))
         return None
 
-    def _single(self, program: Evaluator, point: list[Exact]) -> Any:
-        return program.at(point, self.arithmetic)[0]
-
-    def _seen_apart(self, point: list[Exact], difference: Evaluator) -> list[Any]:
-        """Both values, with so many digits that their difference is seen if it is not extremely small."""
-        for digits in (FIRST, LAST, 2 * LAST):
-            self.arithmetic.set_digits(digits)
-            a, b, *_ = self.program.at(point, self.arithmetic)
-            [d] = difference.at(point, self.arithmetic)
-            if not isinstance(d, ArithmeticError) and self.arithmetic.apart(d, Fraction(0)):
-                break
-        size, least = (self.arithmetic.magnitude(self.arithmetic.sample(x).value) for x in (a, d))
-        self.arithmetic.set_digits(min(MOST, FIRST + int(0.302 * max(size - least, 0))))
-        values = self.program.at(point, self.arithmetic)[:2]
-        return [a, b] if any(isinstance(x, ArithmeticError) for x in values) else values
-
-    def _vanishes(self) -> bool:
-        held = {f: sympy.Dummy(real=True) for e in (self.a, self.b) for f in e.atoms(sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit)}
-        return vanishes(self.a.xreplace(held), self.b.xreplace(held), dict(zip(self.inner, self.ranges)), Effort(PAIRS * self.effort))
+    def _with_difference(self, point: list[Exact], least: int) -> list[Any]:
+        """Both values, with so many digits that a difference of a size is seen if it is not extremely small."""
+        found = self._evaluate(point, FIRST)[:2]
+        size = self.arithmetic.magnitude(self.arithmetic.sample(found[0]).value)
+        values = self._evaluate(point, min(MOST, FIRST + int(0.302 * max(size - least, 0))))[:2]
+        return found if any(isinstance(x, ArithmeticError) for x in values) else values

@@ -28,6 +28,10 @@ class Unknown(TypeError):
     """A part of an expression that cannot be evaluated: an undefined function, an unevaluated integral, an object that is not a number."""
 
 
+class NotEnclosed(TypeError):
+    """The error for an integrand with a function that has no enclosure."""
+
+
 class Unresolved(Undecided):
     """The error for a number of which no certain value was found, also with more digits."""
 
@@ -39,13 +43,9 @@ def exact_float(x: sympy.Float) -> Fraction:
 
 
 class Evaluator:
-    """Expressions that are evaluated together at points; `quick` is true if the evaluation is fast for all functions in them.
+    """Expressions that are evaluated together at points.
 
     Raises Unknown for a subexpression that cannot be evaluated.
-
-    >>> x = sympy.Symbol("x")
-    >>> Evaluator([x**2, sympy.sqrt(x)], [x]).at([Fraction(9, 4)], Arithmetic(30))
-    [Fraction(81, 16), Fraction(3, 2)]
     """
 
     table: ClassVar[Mapping[Any, Step]]  # the step of each SymPy function
@@ -55,7 +55,6 @@ class Evaluator:
         self.steps: list[tuple[Step, tuple[int, ...]]] = []
         self.lazy: set[int] = set()
         self.places: dict[Any, int] = {s: ~i for i, s in enumerate(symbols)}
-        self.quick = True
         self.results = [self._place(e) for e in expressions]
 
     def _place(self, root: Any) -> int:
@@ -66,8 +65,6 @@ class Evaluator:
                 stack.pop()
                 continue
             step, parts = self._step(top)
-            self.quick = self.quick and not isinstance(top, sympy.Integral) and (
-                not isinstance(top, sympy.Function) or type(top) in self.table or type(top) in DEFINITIONS or type(top) is sympy.Piecewise)
             missing = [part for part in parts if part not in self.places]
             if missing:
                 stack.extend(missing)
@@ -118,7 +115,6 @@ class Evaluator:
         body = e.func(e.function, *inner) if inner else e.function
         others = sorted(body.free_symbols - {k}, key=str)
         term = type(self)([body], [k, *others])
-        self.quick = self.quick and term.quick
         combined, inverse = self.table[sympy.Add if isinstance(e, sympy.Sum) else sympy.Mul], sympy.Mul if isinstance(e, sympy.Sum) else sympy.Pow
 
         def step(a: Any, low: Any, high: Any, *xs: Any) -> Any:
@@ -160,13 +156,12 @@ class Evaluator:
 def _integral(e: Any) -> tuple[Step, tuple[Any, ...]]:
     """A definite integral by quadrature with a bounded error."""
     try:
-        from symgrad.algebra.quadrature import NotEnclosed, integral_step
-    except ImportError:
-        raise Unknown(f"without python-flint no certain value was found of {e}") from None
-    try:
+        from symgrad.algebra.quadrature import integral_step  # which needs python-flint
+
         return integral_step(e)
-    except NotEnclosed:
-        raise Unknown(f"no certain value was found of {e}") from None
+    except (ImportError, NotEnclosed) as error:
+        needed = "without python-flint " if isinstance(error, ImportError) else ""
+        raise Unknown(f"{needed}no certain value was found of {e}") from None
 
 
 def _whole(x: Any) -> int:
@@ -178,26 +173,20 @@ def _whole(x: Any) -> int:
 
 def _constant(e: Any) -> Step | None:
     """The step of a constant, None for any other expression."""
-    if isinstance(e, sympy.Rational):
-        value = Fraction(int(e.p), int(e.q))
+    if isinstance(e, (sympy.Rational, sympy.Float)) or e is sympy.I:
+        value: Any = Gaussian(Fraction(0), Fraction(1)) if e is sympy.I else exact_float(e) if e.is_Float else Fraction(int(e.p), int(e.q))
         return lambda a: a.exact_or_sample(value)
-    if isinstance(e, sympy.Float):
-        value = exact_float(e)
-        return lambda a: a.exact_or_sample(value)
-    if e is sympy.I:
-        return lambda a: a.exact_or_sample(Gaussian(Fraction(0), Fraction(1)))
     if isinstance(e, BooleanAtom):
-        truth = bool(e)
-        return lambda a: truth
+        return lambda a: e is sympy.true
     if isinstance(e, sympy.NumberSymbol):
         name = {sympy.pi: "pi", sympy.E: "e", sympy.EulerGamma: "euler", sympy.Catalan: "catalan", sympy.GoldenRatio: "phi"}.get(e)
         if name is not None:
             return lambda a: a.rounded(+getattr(a.context, name))
-    if e in (sympy.oo, -sympy.oo, sympy.zoo, sympy.nan):
-        def nothing(a: Arithmetic) -> Any:
-            raise Undefined(str(e))
-        return nothing
-    return None
+    return (lambda a: _undefined(str(e))) if e in (sympy.oo, -sympy.oo, sympy.zoo, sympy.nan) else None
+
+
+def _undefined(text: str) -> Any:
+    raise Undefined(text)
 
 
 @functools.lru_cache(1024)
@@ -252,9 +241,7 @@ def _heaviside(a: Arithmetic, x: Number, at_zero: Number = Fraction(1, 2)) -> Nu
 
 
 def _dirac(a: Arithmetic, x: Number, order: Number = Fraction(0)) -> Number:
-    if a.sign(x) == 0:
-        raise Undefined("an impulse")
-    return Fraction(0)
+    return Fraction(0) if a.sign(x) else _undefined("an impulse")
 
 
 def _floor(a: Arithmetic, x: Number) -> Number:
@@ -273,19 +260,13 @@ def _negative(a: Arithmetic, x: Number) -> Number:
     return a.product([Fraction(-1), x])
 
 
-def _conjugate(a: Arithmetic, x: Number) -> Number:
-    real, imag = a.parts(x)
-    return a.sum([real, a.product([Gaussian(Fraction(0), Fraction(-1)), imag])])
+def _complex(a: Arithmetic, x: Number, y: Number) -> Number:
+    """x + i y."""
+    return a.sum([x, a.product([Gaussian(Fraction(0), Fraction(1)), y])])
 
 
 def _arg(a: Arithmetic, x: Number) -> Number:
-    if x == 0:
-        raise Undefined("arg of 0")
-    return a.parts(a.log(x))[1]
-
-
-def _atan2(a: Arithmetic, y: Number, x: Number) -> Number:
-    return _arg(a, a.sum([a.real(x), a.product([Gaussian(Fraction(0), Fraction(1)), a.real(y)])]))
+    return a.parts(a.log(x))[1] if x != 0 else _undefined("arg of 0")
 
 
 def _piecewise(a: Arithmetic, *parts: Any) -> Any:
@@ -321,10 +302,12 @@ STEPS: dict[Any, Step] = {
     sympy.exp: lambda a, x: a.exp(x), sympy.log: lambda a, x: a.log(x), sympy.Abs: _abs, sympy.sign: _sign, sympy.Max: _extreme(True),
     sympy.Min: _extreme(False), sympy.Heaviside: _heaviside, sympy.DiracDelta: _dirac, sympy.floor: _floor,
     sympy.ceiling: lambda a, x: _negative(a, _floor(a, _negative(a, x))),
-    sympy.re: lambda a, x: a.parts(x)[0], sympy.im: lambda a, x: a.parts(x)[1], sympy.conjugate: _conjugate, sympy.arg: _arg,
+    sympy.re: lambda a, x: a.parts(x)[0], sympy.im: lambda a, x: a.parts(x)[1], sympy.arg: _arg,
+    sympy.conjugate: lambda a, x: _complex(a, a.parts(x)[0], _negative(a, a.parts(x)[1])),
+    sympy.atan2: lambda a, y, x: _arg(a, _complex(a, a.real(x), a.real(y))),
     **{getattr(sympy, name): _elementary(name, 0) for name in "sin tan sinh tanh asin atan asinh atanh erf".split()},
     **{getattr(sympy, name): _elementary(name, 1) for name in "cos cosh erfc".split()},
-    **{getattr(sympy, name): _elementary(name, None) for name in "acos acosh".split()}, sympy.atan2: _atan2,
+    **{getattr(sympy, name): _elementary(name, None) for name in "acos acosh".split()},
     sympy.Lt: _order_relation(lambda s: s < 0), sympy.Le: _order_relation(lambda s: s <= 0), sympy.Gt: _order_relation(lambda s: s > 0),
     sympy.Ge: _order_relation(lambda s: s >= 0), sympy.Eq: _equal, sympy.Ne: lambda a, x, y: not _equal(a, x, y),
     sympy.And: lambda a, *xs: all(xs), sympy.Or: lambda a, *xs: any(xs), sympy.Not: lambda a, x: not x, sympy.Xor: lambda a, *xs: sum(xs) % 2 == 1,

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import lcm
+from math import lcm, prod
 from typing import Any
 
+import mpmath
 import sympy
 
 from symgrad.algebra.effort import Effort, TooLarge
@@ -24,13 +25,13 @@ from symgrad.algebra.polynomials import (
     generators,
     key,
     monomial_power,
+    put,
     scale,
     times,
     whole,
 )
 
-LARGEST_PRIME = 50  # the bound of the primes whose square roots are expressed by roots of unity
-LARGEST_ROOT = 1000  # the largest order of a root of unity whose minimal polynomial is used
+LONGEST, GUARD = 20_000, 64  # the most bits with which an algebraic number is compared with 0, and more ones for the rounding
 
 
 @dataclass(frozen=True)
@@ -94,39 +95,24 @@ class FieldExtension:
         carried: dict[Monomial, Poly] = {}
         for m, c in p.items():
             kept: dict[int, Any] = {}
-            roots = []
-            for g, e in sorted(m, reverse=True):  # a turn before i
+            roots, quarters = [], 0
+            for g, e in m:
                 kind = self.generators[g].kind if g in self.bounded else ""
-                if kind == "turn":
-                    e %= 2
-                    if e >= 1:
-                        e, c = e - 1, -c
-                    if e >= Fraction(1, 2):
-                        e -= Fraction(1, 2)
-                        kept[self.i] = kept.get(self.i, 0) + 1
-                elif kind == "i":
-                    e = kept.pop(self.i, 0) + e
-                    c = -c if e % 4 >= 2 else c
-                    e %= 2
+                if kind in ("turn", "i"):  # exp(iπ/2) is i
+                    n = (2 * e).__floor__() if kind == "turn" else e
+                    quarters, e = quarters + n, e - Fraction(n, 2) if kind == "turn" else 0
                 elif kind == "sign":
                     e %= 2
-                elif kind == "prime":
-                    n = e.__floor__()
-                    c, e = c * Fraction(self.generators[g].base) ** n, e - n
-                elif kind == "root":
+                elif kind in ("prime", "root"):
                     n = e.__floor__()
                     e -= n
-                    if n:
-                        roots.append((g, n))
+                    c = c * Fraction(self.generators[g].base) ** n if kind == "prime" else c
+                    roots += [(g, n)] if n and kind == "root" else []
                 if e:
                     kept[g] = whole(Fraction(e))
-            part = carried.setdefault(tuple(sorted(roots)), {}) if roots else out
-            monomial = tuple(sorted(kept.items()))
-            total = part.get(monomial, 0) + whole(Fraction(c))
-            if total:
-                part[monomial] = total
-            else:
-                part.pop(monomial, None)
+            kept |= {self.i: 1} if quarters % 2 else {}
+            put(carried.setdefault(tuple(sorted(roots)), {}) if roots else out, tuple(sorted(kept.items())),
+                whole(Fraction(-c if quarters % 4 >= 2 else c)))
         found = Frac(out)
         for powers, part in carried.items():
             found = self.sum([found, self.product([Frac(part), *(self.power(self.generators[g].base, n) for g, n in powers)])])
@@ -149,23 +135,14 @@ class FieldExtension:
             for d, n in f.den.items():
                 den[d] = max(den.get(d, 0), n)
         self.effort.spend(sum(len(f.num) for f in terms))
-        parts = []
-        for f in terms:
-            missing = {d: n - f.den.get(d, 0) for d, n in den.items() if n > f.den.get(d, 0)}
-            num = Frac(f.num)
-            for d, n in missing.items():
-                for _ in range(n):
-                    num = self._times(num, Frac(dict(d)))
-            parts.append(num)
+        parts = [self.product([Frac(f.num), *(self.power(Frac(dict(d)), n - f.den.get(d, 0)) for d, n in den.items() if n > f.den.get(d, 0))])
+                 for f in terms]
         return self._over(self.sum(parts) if any(part.den for part in parts) else Frac(add(*(part.num for part in parts))), den)
 
     def _over(self, f: Frac, den: dict[Any, int]) -> Frac:
         if not f.num:
             return Frac({})
-        total = dict(f.den)
-        for d, n in den.items():
-            total[d] = total.get(d, 0) + n
-        return Frac(f.num, total)
+        return Frac(f.num, {d: f.den.get(d, 0) + den.get(d, 0) for d in f.den | den})
 
     def _times(self, f: Frac, g: Frac) -> Frac:
         return self._over(self.reduce_exponents(times(f.num, g.num, self.effort)), {d: f.den.get(d, 0) + g.den.get(d, 0) for d in f.den | g.den})
@@ -202,8 +179,7 @@ class FieldExtension:
         c, m, rest = content(f.num)
         above = self.reduce_exponents({monomial_power(m, -1): whole(1 / Fraction(c))})
         for d, n in f.den.items():
-            for _ in range(n):
-                above = self._times(above, Frac(dict(d)))
+            above = self._times(above, self.power(Frac(dict(d)), n))
         return above if len(rest) == 1 else self._over(above, {key(rest): 1})
 
     def power(self, f: Frac, n: int) -> Frac:
@@ -215,54 +191,58 @@ class FieldExtension:
             return self._over(self.reduce_exponents({monomial_power(m, n): whole(Fraction(c) ** n)}), {d: k * n for d, k in f.den.items()})
         if n > 60:
             raise TooLarge
-        out, square = self.number(1), f
-        while n:
-            if n & 1:
-                out = self._times(out, square)
-            n >>= 1
-            if n:
-                square = self._times(square, square)
-        return out
+        if n <= 1:
+            return f if n else self.number(1)
+        half = self.power(f, n // 2)
+        square = self._times(half, half)
+        return self._times(square, f) if n % 2 else square
+
+    def difference(self, f: Frac, g: Frac) -> Frac:
+        """f - g."""
+        return self.sum([f, self.minus(g)])
 
     def minus(self, f: Frac) -> Frac:
         """-f."""
         return Frac(scale(f.num, -1), f.den)
 
     def is_zero(self, f: Frac) -> bool:
-        """Whether a fraction is literally 0, including the relations between roots of unity."""
+        """Whether a fraction is literally 0, including the relations between roots of unity and roots of integers."""
         if not f.num:
             return True
         if not any(g == self.turn for m in f.num for g, _ in m):
             return False
-        return all(_cyclotomic_zero(p) for p in self._by_roots_of_unity(f.num))
+        parts: dict[Monomial, Poly] = {}
+        for m, c in f.num.items():
+            numbers = tuple(pair for pair in m if pair[0] in (self.i, self.turn) or self.generators[pair[0]].kind == "prime")
+            parts.setdefault(tuple(pair for pair in m if pair not in numbers), {})[numbers] = c
+        return all(map(self._is_zero_number, parts.values()))
 
-    def _by_roots_of_unity(self, p: Poly) -> list[tuple[int, dict[int, Any]]]:
-        """A polynomial in terms of one root of unity w = exp(iπ/n), for each monomial of the other generators: n, and the powers of w.
+    def _is_zero_number(self, p: Poly) -> bool:
+        """Whether a sum of products of roots of unity and of roots of integers is 0; False also if that is not decided.
 
-        i and the square roots of small primes are sums of roots of unity, too: for 2, w + 1/w with n = 4, and for odd p, Gauss's sum.
+        The product of the conjugates of an algebraic integer is an integer, so that one of degree d whose conjugates are at most b is 0 or at least
+        b**(1 - d).
         """
-        def root(g: int, e: Any) -> int:
-            prime = self.generators[g].base if self.generators[g].kind == "prime" and e == Fraction(1, 2) else 0
-            return prime if 0 < prime < LARGEST_PRIME else 0
+        roots: dict[int, int] = {}
+        for g, e in {pair for m in p for pair in m}:
+            roots[g] = lcm(roots.get(g, 1), Fraction(e).denominator)
+        degree = int(sympy.totient(lcm(4, 2 * roots.pop(self.turn, 1)))) * prod(roots.values())
+        whole_numbers = lcm(*(Fraction(c).denominator for c in p.values()))
+        largest = sum(abs(c) * whole_numbers * prod(self.generators[g].base for g, _ in m if g in roots and g != self.i) for m, c in p.items())
+        bits = degree * int(largest).bit_length()
+        if bits > LONGEST:
+            return False
+        context = mpmath.MPContext()
+        context.prec = bits + GUARD
 
-        pairs = {pair for m in p for pair in m}
-        primes = {root(*pair) for pair in pairs} - {0}
-        n = lcm(2, *(Fraction(e).denominator for g, e in pairs if g == self.turn), *(4 if q == 2 else 2 * q for q in primes))
-        parts: dict[Monomial, dict[int, Any]] = {}
-        for m, c in p.items():
-            powers = {0: Fraction(c)}
-            rest = []
-            for g, e in m:
-                if g in (self.turn, self.i):
-                    powers = _shift(powers, int(e * n if g == self.turn else n // 2), n)
-                elif root(g, e):
-                    powers = _multiply(powers, _square_root(root(g, e), n), n)
-                else:
-                    rest.append((g, e))
-            part = parts.setdefault(tuple(rest), {})
-            for k, d in powers.items():
-                part[k] = part.get(k, 0) + d
-        return [(n, part) for part in parts.values()]
+        def root(g: int, e: Any) -> Any:
+            if g == self.i:
+                return context.j**e
+            exponent = context.mpf(Fraction(e).numerator) / Fraction(e).denominator
+            return context.expjpi(exponent) if g == self.turn else context.mpf(self.generators[g].base) ** exponent
+
+        total = context.fsum([int(c * whole_numbers) * context.fprod([root(*pair) for pair in m]) for m, c in p.items()])
+        return bool(abs(total) < context.ldexp(1, -bits))
 
     def expression(self, p: Poly) -> Any:
         """A polynomial as a SymPy expression."""
@@ -278,33 +258,3 @@ class FieldExtension:
     def real(self, f: Frac) -> bool:
         """Whether a fraction is known to be real."""
         return all(self.generators[g].real for p in (f.num, *map(dict, f.den)) for g in generators(p))
-
-
-def _shift(powers: dict[int, Any], by: int, n: int) -> dict[int, Any]:
-    return {(k + by) % (2 * n): c for k, c in powers.items()}
-
-
-def _multiply(a: dict[int, Any], b: dict[int, Any], n: int) -> dict[int, Any]:
-    out: dict[int, Any] = {}
-    for j, c in b.items():
-        for k, d in _shift(a, j, n).items():
-            out[k] = out.get(k, 0) + c * d
-    return out
-
-
-def _square_root(p: int, n: int) -> dict[int, Any]:
-    """The square root of a prime in powers of w = exp(iπ/n): Gauss's sum of (a/p) exp(2πia/p) is the root of p, or i times it."""
-    if p == 2:
-        return {n // 4: 1, 2 * n - n // 4: 1}
-    turn = 0 if p % 4 == 1 else -n // 2
-    return {(2 * n * a // p + turn) % (2 * n): 1 if pow(a, (p - 1) // 2, p) == 1 else -1 for a in range(1, p)}
-
-
-def _cyclotomic_zero(part: tuple[int, dict[int, Any]]) -> bool:
-    """Whether a sum of powers of exp(iπ/n) is 0: by the remainder of a division by its minimal polynomial."""
-    n, powers = part
-    if n > LARGEST_ROOT:
-        return False  # that is not decided
-    w = sympy.Dummy()
-    polynomial = sympy.Poly({(k,): sympy.Rational(c.numerator, c.denominator) for k, c in powers.items() if c} or {(0,): 0}, w)
-    return bool(polynomial.rem(sympy.cyclotomic_poly(2 * n, w, polys=True)).is_zero)

@@ -8,53 +8,21 @@ from math import factorial
 from typing import Any
 
 import sympy
+from sympy import I, gamma
 from sympy.functions.elementary.piecewise import ExprCondPair
-from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
+from symgrad.algebra.catalogue import DEFINITIONS
 from symgrad.algebra.effort import TooLarge
 from symgrad.algebra.field_extension import Frac
-from symgrad.algebra.normal import NoNormalForm, Normal, rule
+from symgrad.algebra.normal import RULES, NoNormalForm, Normal
 from symgrad.algebra.polynomials import ONE, constant, content, key, whole
+from symgrad.algebra.simplification import truth
 
 HALF = Fraction(1, 2)
 
 
-@rule(sympy.log)
-def _log(forms: Normal, e: Any, x: Frac, base: Frac | None = None) -> Frac:
-    found = forms.log(x, 1 if e.args[0].is_positive else None)
-    return found if base is None else forms.product([found, forms.inverse(forms.log(base))])
-
-
-def _pair(forms: Normal, x: Frac, turn: bool) -> tuple[Frac, Frac]:
-    """exp of x and -x, or of i x and -i x."""
-    t = forms.product([forms.imaginary(), x]) if turn else x
-    return forms.exp(t), forms.exp(forms.minus(t))
-
-
-def _sine(forms: Normal, x: Frac, turn: bool) -> Frac:
-    up, down = _pair(forms, x, turn)
-    return forms.product([forms.imaginary(-HALF) if turn else forms.number(HALF), forms.sum([up, forms.minus(down)])])
-
-
-def _cosine(forms: Normal, x: Frac, turn: bool) -> Frac:
-    return forms.product([forms.number(HALF), forms.sum(_pair(forms, x, turn))])
-
-
-def _tangent(forms: Normal, x: Frac, turn: bool) -> Frac:
-    return forms.product([_sine(forms, x, turn), forms.inverse(_cosine(forms, x, turn))])
-
-
-for _turn, _kinds in ((True, (sympy.sin, sympy.cos, sympy.tan, sympy.csc, sympy.sec, sympy.cot)),
-                      (False, (sympy.sinh, sympy.cosh, sympy.tanh, sympy.csch, sympy.sech, sympy.coth))):
-    for _kind, _plain in zip((*_kinds[:3], _kinds[5]), (_sine, _cosine, _tangent, lambda *of: of[0].inverse(_tangent(*of)))):
-        rule(_kind)(lambda forms, e, x, plain=_plain, turn=_turn: plain(forms, x, turn))
-    for _kind, _plain in zip(_kinds[3:5], (_sine, _cosine)):
-        rule(_kind)(lambda forms, e, x, plain=_plain, turn=_turn: forms.inverse(plain(forms, x, turn)))
-
-
-@rule(sympy.sinc)
-def _sinc(forms: Normal, e: Any, x: Frac) -> Frac:
-    return forms.number(1) if forms.is_zero(x) else forms.product([_sine(forms, x, True), forms.inverse(x)])
+def _unrelated(forms: Normal, e: Any, *xs: Frac, parity: int = 0) -> Frac:
+    return forms.opaque(type(e).__name__, e, xs, parity)
 
 
 def _half_turns(forms: Normal, c: Any) -> Frac:
@@ -76,7 +44,7 @@ def _atan(forms: Normal, e: Any, u: Frac) -> Frac:
 
 def _asin(forms: Normal, e: Any, u: Frac) -> Frac:
     if forms.is_real(u):
-        inside = forms.sum([forms.number(1), forms.minus(forms.product([u, u]))])
+        inside = forms.difference(forms.number(1), forms.product([u, u]))
         if forms.is_zero(inside):
             return forms.product([u, _half_turns(forms, 1)])
         if forms.sign(inside) == 1:
@@ -84,31 +52,23 @@ def _asin(forms: Normal, e: Any, u: Frac) -> Frac:
     return forms.opaque("asin", sympy.asin(forms.to_sympy(u)), [u], -1)
 
 
-@rule(sympy.asinh)
 def _asinh(forms: Normal, e: Any, u: Frac) -> Frac:
     root = forms.rational_power(forms.sum([forms.number(1), forms.product([u, u])]), HALF, 1 if forms.is_real(u) else None)
     if forms.is_real(u):  # u + sqrt(1 + u²) and sqrt(1 + u²) - u are positive
-        for f in (forms.sum([root, u]), forms.sum([root, forms.minus(u)])):
+        for f in (forms.sum([root, u]), forms.difference(root, u)):
             number, _, rest = content(f.num)
             forms.signs[key(rest)] = 1 if number > 0 else -1
     return forms.log(forms.sum([u, root]), 1 if forms.is_real(u) else None)
 
 
-@rule(sympy.acosh)
-def _acosh(forms: Normal, e: Any, u: Frac) -> Frac:
-    above, below = (forms.rational_power(forms.sum([u, forms.number(c)]), HALF) for c in (1, -1))
-    return forms.log(forms.sum([u, forms.product([above, below])]), 1 if (e.args[0] - 1).is_positive else None)
-
-
 def _atanh(forms: Normal, e: Any, u: Frac) -> Frac:
-    above, below = forms.sum([forms.number(1), u]), forms.sum([forms.number(1), forms.minus(u)])
+    above, below = forms.sum([forms.number(1), u]), forms.difference(forms.number(1), u)
     inside = forms.product([above, below])
     if forms.is_real(u) and (forms.required_sign(inside) if forms.split else forms.sign(inside)) != 1:  # on the cut
         return forms.opaque("atanh", sympy.atanh(forms.to_sympy(u)), [u], -1)
     return forms.product([forms.number(HALF), forms.sum([forms.log(above), forms.minus(forms.log(below))])])
 
 
-@rule(sympy.atan2)
 def _atan2(forms: Normal, e: Any, y: Frac, x: Frac) -> Frac:
     side = forms.required_sign(x, strict=True)
     if side == 0:
@@ -119,30 +79,19 @@ def _atan2(forms: Normal, e: Any, y: Frac, x: Frac) -> Frac:
     return found if side > 0 else forms.sum([found, _half_turns(forms, 2 if forms.required_sign(y, strict=True) >= 0 else -2)])
 
 
-@rule(sympy.Abs)
-def _abs(forms: Normal, e: Any, u: Frac) -> Frac:
-    if e.args[0].is_extended_real or forms.is_real(u):
-        return forms.product([forms.number(forms.required_sign(u)), u])
-    return forms.modulus(u)
-
-
-@rule(sympy.sign)
-def _sign(forms: Normal, e: Any, u: Frac) -> Frac:
-    if e.args[0].is_extended_real or forms.is_real(u):
-        return forms.number(forms.required_sign(u, strict=True))
-    return forms.product([u, forms.inverse(forms.modulus(u))])
+def _is_real(forms: Normal, e: Any, u: Frac) -> bool:
+    return bool(e.args[0].is_extended_real) or forms.is_real(u)
 
 
 def _extreme(forms: Normal, xs: Sequence[Frac], larger: int) -> Frac:
     best = xs[0]
     for x in xs[1:]:
-        difference = forms.sum([x, forms.minus(best)])
+        difference = forms.difference(x, best)
         if not forms.is_zero(difference) and forms.required_sign(difference) == larger:
             best = x
     return best
 
 
-@rule(sympy.Heaviside)
 def _heaviside(forms: Normal, e: Any, u: Frac, at_zero: Frac | None = None) -> Frac:
     sign = 0 if forms.is_zero(u) else forms.required_sign(u, strict=True)
     if sign == 0:
@@ -150,43 +99,29 @@ def _heaviside(forms: Normal, e: Any, u: Frac, at_zero: Frac | None = None) -> F
     return forms.number(1 if sign > 0 else 0)
 
 
-@rule(sympy.DiracDelta)
 def _dirac(forms: Normal, e: Any, u: Frac, *order: Frac) -> Frac:
     if forms.is_zero(u) or forms.required_sign(u, strict=True) == 0:
         raise ZeroDivisionError
     return forms.number(0)
 
 
-@rule(sympy.Piecewise)
 def _piecewise(forms: Normal, e: Any, *pairs: ExprCondPair) -> Frac:
     for pair in pairs:
-        if _holds(forms, pair.cond):
-            return forms.of(pair.expr)
+        try:
+            if truth(pair.cond, lambda relation: _holds(forms, relation)):
+                return forms.of(pair.expr)
+        except TypeError:
+            raise NoNormalForm(str(pair.cond)) from None
     raise ZeroDivisionError
 
 
 HOLDS = {sympy.Lt: (-1,), sympy.Le: (-1, 0), sympy.Gt: (1,), sympy.Ge: (1, 0), sympy.Eq: (0,), sympy.Ne: (-1, 1)}
 
 
-def _holds(forms: Normal, condition: Any) -> bool:
-    """Whether a condition holds in the current region; raises Split if that is not decided."""
-    if isinstance(condition, (BooleanTrue, BooleanFalse)):
-        return bool(condition)
-    if isinstance(condition, sympy.And):
-        return all(_holds(forms, part) for part in condition.args)
-    if isinstance(condition, sympy.Or):
-        return any(_holds(forms, part) for part in condition.args)
-    if isinstance(condition, sympy.Not):
-        return not _holds(forms, condition.args[0])
-    if isinstance(condition, sympy.Xor):
-        return sum(_holds(forms, part) for part in condition.args) % 2 == 1
-    if isinstance(condition, sympy.ITE):
-        return _holds(forms, condition.args[1 if _holds(forms, condition.args[0]) else 2])
-    if isinstance(condition, sympy.core.relational.Relational):
-        difference = forms.sum([forms.of(condition.lhs), forms.minus(forms.of(condition.rhs))])
-        sign = 0 if forms.is_zero(difference) else forms.required_sign(difference, strict=True)
-        return sign in HOLDS[type(condition)]
-    raise NoNormalForm(str(condition))
+def _holds(forms: Normal, relation: Any) -> bool:
+    """Whether a relation holds in the current region; raises Split if that is not decided."""
+    difference = forms.difference(forms.of(relation.lhs), forms.of(relation.rhs))
+    return (0 if forms.is_zero(difference) else forms.required_sign(difference, strict=True)) in HOLDS[type(relation)]
 
 
 def _floor(forms: Normal, e: Any, u: Frac) -> Frac:
@@ -206,41 +141,6 @@ def _floor(forms: Normal, e: Any, u: Frac) -> Frac:
     found = forms.opaque("floor", sympy.floor(forms.to_sympy(Frac(inside))), [Frac(inside)])
     forms.whole_valued.update(g for m in found.num for g, _ in m)
     return forms.sum([Frac(outside), found])
-
-
-@rule(sympy.arg)
-def _arg(forms: Normal, e: Any, u: Frac) -> Frac:
-    if forms.is_real(u):
-        return _half_turns(forms, 0 if forms.required_sign(u) > 0 else 2)
-    return forms.opaque(type(e).__name__, e, [u])
-
-
-RULES: dict[Any, Callable[..., Frac]] = {
-    sympy.I: lambda forms, e: forms.imaginary(),
-    sympy.pi: lambda forms, e: forms.term(forms.pi),
-    sympy.E: lambda forms, e: forms.exp(forms.number(1)),
-    sympy.GoldenRatio: lambda forms, e: forms.of((1 + sympy.sqrt(5)) / 2),
-    sympy.exp: lambda forms, e, u: forms.exp(u),
-    sympy.asin: _asin,
-    sympy.acos: lambda forms, e, u: forms.sum([_half_turns(forms, 1), forms.minus(_asin(forms, e, u))]),
-    sympy.atan: _atan,
-    sympy.acot: lambda forms, e, u: _half_turns(forms, 1) if forms.is_zero(u) else _atan(forms, e, forms.inverse(u)),
-    sympy.acsc: lambda forms, e, u: _asin(forms, e, forms.inverse(u)),
-    sympy.asec: lambda forms, e, u: RULES[sympy.acos](forms, e, forms.inverse(u)),
-    sympy.atanh: _atanh,
-    sympy.acoth: lambda forms, e, u: _atanh(forms, e, forms.inverse(u)),
-    sympy.acsch: lambda forms, e, u: _asinh(forms, e, forms.inverse(u)),
-    sympy.asech: lambda forms, e, u: forms.of(sympy.acosh(1 / e.args[0])),
-    sympy.Max: lambda forms, e, *xs: _extreme(forms, xs, 1),
-    sympy.Min: lambda forms, e, *xs: _extreme(forms, xs, -1),
-    sympy.floor: _floor,
-    sympy.ceiling: lambda forms, e, u: forms.minus(_floor(forms, e, forms.minus(u))),
-    sympy.frac: lambda forms, e, u: forms.sum([u, forms.minus(_floor(forms, e, u))]),
-    sympy.Mod: lambda forms, e, u, v: forms.sum([u, forms.minus(forms.product([v, _floor(forms, e, forms.product([u, forms.inverse(v)]))]))]),
-    sympy.conjugate: lambda forms, e, u: forms.conjugate(u),
-    sympy.re: lambda forms, e, u: forms.product([forms.number(HALF), forms.sum([u, forms.conjugate(u)])]),
-    sympy.im: lambda forms, e, u: forms.product([forms.imaginary(-HALF), forms.sum([u, forms.minus(forms.conjugate(u))])]),
-}
 
 
 SHIFTS = 40  # the largest number of steps of a recurrence
@@ -295,23 +195,11 @@ def _rising(forms: Normal, v: Frac, n: int) -> list[Frac]:
     return [forms.inverse(_plus(forms, v, -k)) for k in range(1, -n + 1)]
 
 
-@rule(sympy.binomial)
-def _binomial(forms: Normal, e: Any, n: Frac, k: Frac) -> Frac:
-    below = [_gamma(forms, _plus(forms, k, 1)), _gamma(forms, _plus(forms, forms.sum([n, forms.minus(k)]), 1))]
-    return forms.product([_gamma(forms, _plus(forms, n, 1)), *map(forms.inverse, below)])
-
-
-@rule(sympy.FallingFactorial)
-def _falling_factorial(forms: Normal, e: Any, u: Frac, n: Frac) -> Frac:
-    return forms.product([_gamma(forms, _plus(forms, u, 1)), forms.inverse(_gamma(forms, _plus(forms, forms.sum([u, forms.minus(n)]), 1)))])
-
-
-@rule(sympy.loggamma)
 def _loggamma(forms: Normal, e: Any, u: Frac) -> Frac:
     """log Γ(v + n) = log Γ(v) + Σ log(v + k), which holds for positive v."""
     n, v = _shift(u)
     if n <= 0 or forms.sign(v) != 1:
-        return forms.opaque(type(e).__name__, e, [u])
+        return _unrelated(forms, e, u)
     return forms.sum([forms.opaque("loggamma", sympy.loggamma(forms.to_sympy(v)), [v]), *(forms.log(_plus(forms, v, k), 1) for k in range(n))])
 
 
@@ -325,43 +213,58 @@ def _polygamma(forms: Normal, order: int, u: Frac) -> Frac:
     return forms.sum([found, *(forms.product([forms.number(c), forms.power(_plus(forms, v, k), -order - 1)]) for k in steps)])
 
 
-@rule(sympy.polygamma)
-def _polygamma_rule(forms: Normal, e: Any, order: Frac, u: Frac) -> Frac:
-    return _polygamma(forms, int(e.args[0]), u) if e.args[0].is_Integer and e.args[0] >= 0 else forms.opaque(type(e).__name__, e, [order, u])
-
-
 def _zeta(forms: Normal, e: Any, s: Frac, u: Frac | None = None) -> Frac:
     """ζ(n, u) = (-1)ⁿ ψ⁽ⁿ⁻¹⁾(u) / (n-1)!."""
     n = e.args[0]
     if u is None or not n.is_Integer or n < 2:
-        return forms.opaque("zeta", e, [s] if u is None else [s, u])
+        return _unrelated(forms, e, *[s] if u is None else [s, u])
     return forms.product([forms.number(Fraction((-1) ** int(n), factorial(int(n) - 1))), _polygamma(forms, int(n) - 1, u)])
-
-
-@rule(sympy.harmonic)
-def _harmonic(forms: Normal, e: Any, u: Frac, *order: Frac) -> Frac:
-    if order:
-        return forms.opaque(type(e).__name__, e, [u, *order])
-    return forms.sum([_polygamma(forms, 0, _plus(forms, u, 1)), forms.of(sympy.EulerGamma)])
 
 
 def _erf(forms: Normal, e: Any, u: Frac) -> Frac:
     return forms.opaque("erf", sympy.erf(forms.to_sympy(u)), [u], -1)
 
 
-SPECIAL_RULES: dict[Any, Callable[..., Frac]] = {
-    sympy.gamma: lambda forms, e, u: _gamma(forms, u),
-    sympy.factorial: lambda forms, e, u: _gamma(forms, _plus(forms, u, 1)),
-    sympy.beta: lambda forms, e, u, v: forms.product([_gamma(forms, u), _gamma(forms, v), forms.inverse(_gamma(forms, forms.sum([u, v])))]),
-    sympy.RisingFactorial: lambda forms, e, u, n: forms.product([_gamma(forms, forms.sum([u, n])), forms.inverse(_gamma(forms, u))]),
-    sympy.digamma: lambda forms, e, u: _polygamma(forms, 0, u),
-    sympy.erf: _erf,
-    sympy.erfc: lambda forms, e, u: forms.sum([forms.number(1), forms.minus(_erf(forms, e, u))]),
-    sympy.erfi: lambda forms, e, u: forms.product([forms.imaginary(-1), _erf(forms, e, forms.product([forms.imaginary(), u]))]),
-    sympy.zeta: _zeta,
-    **dict.fromkeys((sympy.erfinv, sympy.Si, sympy.Shi, sympy.fresnels, sympy.fresnelc),
-                    lambda forms, e, u: forms.opaque(type(e).__name__, e, [u], -1)),
+# Functions that are defined by others.
+DEFINED: dict[Any, Callable[..., Any]] = {
+    sympy.sin: lambda x: (sympy.exp(I * x) - sympy.exp(-I * x)) / (2 * I), sympy.cos: lambda x: (sympy.exp(I * x) + sympy.exp(-I * x)) / 2,
+    sympy.sinh: lambda x: (sympy.exp(x) - sympy.exp(-x)) / 2, sympy.cosh: lambda x: (sympy.exp(x) + sympy.exp(-x)) / 2,
+    sympy.tan: lambda x: sympy.sin(x) / sympy.cos(x), sympy.tanh: lambda x: sympy.sinh(x) / sympy.cosh(x),
+    sympy.acos: lambda x: sympy.pi / 2 - sympy.asin(x),
+    sympy.acosh: lambda x: sympy.log(x + sympy.sqrt(x + 1) * sympy.sqrt(x - 1)),
+    sympy.re: lambda x: (x + sympy.conjugate(x)) / 2, sympy.im: lambda x: (x - sympy.conjugate(x)) / (2 * I),
+    sympy.factorial: lambda x: gamma(x + 1), sympy.beta: lambda x, y: gamma(x) * gamma(y) / gamma(x + y),
+    sympy.RisingFactorial: lambda x, n: gamma(x + n) / gamma(x), sympy.FallingFactorial: lambda x, n: gamma(x + 1) / gamma(x - n + 1),
+    sympy.binomial: lambda n, k: gamma(n + 1) / (gamma(k + 1) * gamma(n - k + 1)), sympy.erfc: lambda x: 1 - sympy.erf(x),
+    **{kind: DEFINITIONS[kind] for kind in (sympy.sec, sympy.csc, sympy.cot, sympy.sech, sympy.csch, sympy.coth, sympy.asec, sympy.acsc,
+                                           sympy.asech, sympy.acsch, sympy.acoth, sympy.Mod, sympy.frac)},
 }
 
-for _kind, _rule in (RULES | SPECIAL_RULES).items():
-    rule(_kind)(_rule)
+
+RULES.update(dict.fromkeys(DEFINED, lambda forms, e, *xs: forms.of(DEFINED[type(e)](*e.args))) | {
+    sympy.I: lambda forms, e: forms.imaginary(),
+    sympy.pi: lambda forms, e: forms.term(forms.pi),
+    sympy.E: lambda forms, e: forms.exp(forms.number(1)),
+    sympy.GoldenRatio: lambda forms, e: forms.of((1 + sympy.sqrt(5)) / 2),
+    sympy.exp: lambda forms, e, u: forms.exp(u), sympy.log: lambda forms, e, u: forms.log(u, 1 if e.args[0].is_positive else None),
+    sympy.sinc: lambda forms, e, u: forms.number(1) if forms.is_zero(u) else forms.product([forms.of(sympy.sin(e.args[0])), forms.inverse(u)]),
+    sympy.asin: _asin, sympy.atan: _atan,
+    sympy.acot: lambda forms, e, u: _half_turns(forms, 1) if forms.is_zero(u) else _atan(forms, e, forms.inverse(u)),
+    sympy.asinh: _asinh, sympy.atanh: _atanh, sympy.atan2: _atan2,
+    sympy.arg: lambda forms, e, u: _half_turns(forms, 0 if forms.required_sign(u) > 0 else 2) if forms.is_real(u) else _unrelated(forms, e, u),
+    sympy.Abs: lambda forms, e, u: forms.product([forms.number(forms.required_sign(u)), u]) if _is_real(forms, e, u) else forms.modulus(u),
+    sympy.sign: lambda forms, e, u: forms.number(forms.required_sign(u, strict=True)) if _is_real(forms, e, u) else
+        forms.product([u, forms.inverse(forms.modulus(u))]),
+    sympy.Max: lambda forms, e, *xs: _extreme(forms, xs, 1), sympy.Min: lambda forms, e, *xs: _extreme(forms, xs, -1),
+    sympy.Heaviside: _heaviside, sympy.DiracDelta: _dirac, sympy.Piecewise: _piecewise,
+    sympy.floor: _floor, sympy.ceiling: lambda forms, e, u: forms.minus(_floor(forms, e, forms.minus(u))),
+    sympy.conjugate: lambda forms, e, u: forms.conjugate(u),
+    sympy.gamma: lambda forms, e, u: _gamma(forms, u), sympy.loggamma: _loggamma, sympy.zeta: _zeta,
+    sympy.polygamma: lambda forms, e, n, u: _polygamma(forms, int(e.args[0]), u) if e.args[0].is_Integer and e.args[0] >= 0 else
+        _unrelated(forms, e, n, u),
+    sympy.digamma: lambda forms, e, u: _polygamma(forms, 0, u),
+    sympy.harmonic: lambda forms, e, u, *order: _unrelated(forms, e, u, *order) if order else
+        forms.sum([_polygamma(forms, 0, _plus(forms, u, 1)), forms.of(sympy.EulerGamma)]),
+    sympy.erf: _erf, sympy.erfi: lambda forms, e, u: forms.product([forms.imaginary(-1), _erf(forms, e, forms.product([forms.imaginary(), u]))]),
+    **dict.fromkeys((sympy.erfinv, sympy.Si, sympy.Shi, sympy.fresnels, sympy.fresnelc), lambda forms, e, u: _unrelated(forms, e, u, parity=-1)),
+})

@@ -6,7 +6,7 @@ a sum must change by its next term. What is not confirmed stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -33,29 +33,20 @@ MARGIN = sympy.Rational(1, 2**20)  # by which the interval of an integral is wid
 
 
 def resolve(e: Any, ranges: Mapping[Any, Range]) -> Any:
-    """The expression with confirmed closed forms in place of its derivatives, integrals, sums, products and limits.
-
-    >>> x, y = sympy.symbols("x y", real=True)
-    >>> resolve(sympy.Integral(sympy.cos(x), (x, 0, y)), {y: Range()}), resolve(sympy.Integral(abs(sympy.sin(x)), (x, 0, 7)), {})
-    (sin(y), 5 - cos(7))
-    """
+    """The expression with confirmed closed forms in place of its derivatives, integrals, sums, products and limits."""
     if not isinstance(e, sympy.Basic) or not e.has(*HELD):
         return e
-    e = e.func(*(resolve(x, ranges) for x in e.args))
+    e = found = e.func(*(resolve(x, ranges) for x in e.args))
     try:
         if isinstance(e, (sympy.Derivative, sympy.Subs)):
-            found = e.doit(deep=False)
-        elif isinstance(e, sympy.Integral):
-            found = e.function
-            for limit in e.limits:
-                found = _integral(found, limit, ranges) if found is not None else None
-        elif isinstance(e, (sympy.Sum, sympy.Product)):
-            found = e.function
-            for limit in e.limits:
-                found = _sum(e.func, found, limit, ranges) if found is not None else None
+            return e.doit(deep=False)
+        if isinstance(e, sympy.Limit):
+            found = _limit(e.args[0], e.args[1], e.args[2], str(e.args[3]), ranges)
         else:
-            expression, x, end, direction = e.args
-            found = _limit(expression, x, end, str(direction), ranges)
+            found = e.function
+            for limit in e.limits:
+                found = None if found is None else _integral(found, limit, ranges) if isinstance(e, sympy.Integral) else \
+                    _sum(e.func, found, limit, ranges)
     except FAILURES:
         return e
     return e if found is None else found
@@ -74,7 +65,7 @@ def _integral(f: Any, limit: Any, ranges: Mapping[Any, Range]) -> Any:
         return None if found is None or None in found else sympy.Add(*found)
     if f.has(*HELD, *JUMPS, *SWITCHES) or f.count_ops() > OPERATIONS:
         return None
-    for inside in _intervals(f, x, ends):
+    for inside, is_open in _intervals(f, x, ends):
         t = sympy.Dummy(x.name, **inside.assumptions)
         here = f.xreplace({x: t})
         found = t * here if t not in here.free_symbols else manualintegrate(here, t)
@@ -82,26 +73,18 @@ def _integral(f: Any, limit: Any, ranges: Mapping[Any, Range]) -> Any:
             continue
         known = {s: r for s, r in ranges.items() if s in f.free_symbols} | {t: inside}
         if is_regular(found, known, Effort(WORK)) and _is_confirmed(sympy.diff(found, t), here, known):
-            values = [_beside(found, t, end, side, known) for end, side in zip(ends, (1, -1))] if _is_open(inside, ends) else \
-                [_at(found, t, end) for end in ends]
+            values = [_beside(found, t, end, side, known) if is_open else _at(found, t, end) for end, side in zip(ends, (1, -1))]
             values = values or [found.xreplace({t: x})]
             return None if None in values else values[-1] - (values[0] if ends else 0)
     return None
 
 
-def _is_open(inside: Range, ends: list[Any]) -> bool:
-    """Whether the ends of an integral are the open ends of a range, where the antiderivative may have no value but a limit."""
-    [piece] = inside.pieces
-    return bool(ends) and [sympy.sympify(v) for v in (piece.low, piece.high)] == ends
-
-
 def _beside(e: Any, x: Any, end: Any, side: int, ranges: Mapping[Any, Range]) -> Any:
     """The limit of an expression at a rational end from one side, as a sum of powers and logarithms of the distance times smooth factors."""
-    d = sympy.Dummy(positive=True)
-    near = {s: r for s, r in ranges.items() if s is not x} | {d: Range((Piece(-Fraction(MARGIN), Fraction(MARGIN), True, True),))}
-    e = sympy.expand(e.xreplace({x: end + side * d}))
+    d, smooth = sympy.Dummy(positive=True), sympy.Dummy(real=True)
+    near = {s: r for s, r in ranges.items() if s is not x} | {smooth: Range((Piece(-Fraction(MARGIN), Fraction(MARGIN), True, True),))}
     limits = []
-    for term in sympy.Add.make_args(e):
+    for term in sympy.Add.make_args(sympy.expand(e.xreplace({x: end + side * d}))):
         power, rest, logarithms = sympy.S.Zero, sympy.S.One, 0
         for f in sympy.Mul.make_args(term):
             base, exponent = f.as_base_exp()
@@ -111,11 +94,8 @@ def _beside(e: Any, x: Any, end: Any, side: int, ranges: Mapping[Any, Range]) ->
                 logarithms += 1
             else:
                 rest *= f
-        smooth = sympy.Dummy(real=True)
         rest = rest.xreplace({d: smooth})
-        if not (is_continuous(rest) or is_regular(rest, {smooth if s is d else s: r for s, r in near.items()}, Effort(WORK))):
-            return None
-        if not (power.is_positive or power == 0 and not logarithms):
+        if not (power.is_positive or power == 0 and not logarithms) or not (is_continuous(rest) or is_regular(rest, near, Effort(WORK))):
             return None
         limits.append(sympy.S.Zero if power != 0 else rest.xreplace({smooth: sympy.S.Zero}))
     return sympy.Add(*limits)
@@ -132,9 +112,7 @@ def _split(f: Any, x: Any, low: Any, high: Any) -> list[tuple[Any, tuple[Any, An
         if found is None:
             return None
         for root in (at[x] for at in found):
-            ends = [0.0]
-            for k in root.free_symbols:
-                ends = sorted(float((end - root.xreplace({k: 0})) / sympy.diff(root, k)) for end in (low, high))
+            ends = sorted(float((end - root.xreplace({k: 0})) / sympy.diff(root, k)) for k in root.free_symbols for end in (low, high)) or [0.0]
             if ends[-1] - ends[0] > SPLIT:
                 return None
             values = [root.xreplace(dict.fromkeys(root.free_symbols, sympy.Integer(k))) for k in range(int(ends[0]) - 1, int(ends[-1]) + 2)]
@@ -170,23 +148,22 @@ def _without_switches(f: Any, x: Any, at: Any) -> Any:
     return f.replace(lambda e: isinstance(e, (*SWITCHES, sympy.sign, sympy.Heaviside, sympy.Piecewise)), chosen)
 
 
-def _intervals(f: Any, x: Any, ends: list[Any]) -> list[Range]:
+def _intervals(f: Any, x: Any, ends: list[Any]) -> Iterator[tuple[Range, bool]]:
     """Ranges that contain the interval of an integral and its ends: the real numbers, or less where the ends are numbers or positive.
 
-    The last one is without the ends if the function may be infinite there.
+    The last one is without the ends if the function may be infinite there, where the antiderivative may have no value but a limit.
     """
-    out = [Range()]
+    yield Range(), False
     if ends and all(end.is_positive for end in ends):
-        out.append(Range((Piece(Fraction(0), None, True),)))
+        yield Range((Piece(Fraction(0), None, True),)), False
     if ends and all(end.is_number and end.is_finite for end in ends):
         low, high = (Fraction(float(v)) for v in (min(ends, key=float) - MARGIN, max(ends, key=float) + MARGIN))
-        out.append(Range((Piece(low, high, True, True),)))
+        yield Range((Piece(low, high, True, True),)), False
         bases = {p.base for p in f.atoms(sympy.Pow) if not (p.exp.is_Integer and p.exp > 0)} | {g.args[0] for g in f.atoms(sympy.log)}
         singular = any(base.xreplace({x: end}) == 0 for base in bases for end in ends)
         if singular and all(end.is_Rational for end in ends) and ends[0] < ends[1]:
             low, high = (Fraction(int(end.p), int(end.q)) for end in ends)
-            out.append(Range((Piece(low, high, True, True),)))
-    return out
+            yield Range((Piece(low, high, True, True),)), True
 
 
 def _at(e: Any, x: Any, end: Any) -> Any:
@@ -216,10 +193,8 @@ def _sum(kind: Any, f: Any, limit: Any, ranges: Mapping[Any, Range]) -> Any:
     if closed.has(*HELD, sympy.Piecewise):
         return None
     known = {s: r for s, r in ranges.items() if s in f.free_symbols | low.free_symbols} | {n: Range((Piece(step=1),))}
-    before, term = closed.xreplace({n: n - 1}), f.xreplace({k: n})
-    step = (closed - before, term) if kind is sympy.Sum else (closed, before * term)
-    first = closed.xreplace({n: low}), f.xreplace({k: low})
-    return closed.xreplace({n: high}) if _is_confirmed(*step, known) and _is_confirmed(*first, known) else None
+    steps = (closed, add(closed.xreplace({n: n - 1}), f.xreplace({k: n}))), (closed.xreplace({n: low}), f.xreplace({k: low}))
+    return closed.xreplace({n: high}) if all(_is_confirmed(*step, known) for step in steps) else None
 
 
 def _infinite_sum(f: Any, k: Any, low: Any, ranges: Mapping[Any, Range]) -> Any:
@@ -256,8 +231,7 @@ def _infinite_sum(f: Any, k: Any, low: Any, ranges: Mapping[Any, Range]) -> Any:
 def _is_below_1(ratio: Any, ranges: Mapping[Any, Range]) -> bool:
     """Whether the absolute value of a number or of a symbol is less than 1."""
     if ratio.is_number:
-        size = abs(ratio).evalf(30)
-        return bool(size.is_Float and size < 1 - MARGIN)
+        return bool(abs(ratio).evalf(30) < 1 - MARGIN)
     pieces = ranges[ratio].pieces if ratio in ranges and not ranges[ratio].complex else ()
     return bool(pieces) and all(None not in (p.low, p.high) and (p & Piece(Fraction(-1), Fraction(1), True, True)) == p for p in pieces)
 

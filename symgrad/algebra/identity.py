@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import sympy
@@ -76,7 +77,7 @@ def identical(a: Any, b: Any = 0, assumptions: Mapping[Any, Any] | None = None, 
             raise
         done, planned = (comparison.compared, comparison.wanted) if comparison is not None else (0, points)
         found.append(Identity(NOT_CHECKABLE, f"aborted after {seconds:g} seconds: {done} of {planned} planned points were compared", done, planned))
-    weak = weakest([PROVED, *(identity.verdict for identity in found)])
+    weak = weakest([PROVED, *(f.verdict for f in found)])
     worst = next((identity for identity in found if identity.verdict == weak), Identity(PROVED, "there is no element"))
     if found and worst:
         least = min(found, key=lambda f: f.points)
@@ -120,7 +121,4 @@ def _pairs(a: Any, b: Any) -> list[tuple[tuple[int, ...], Any, Any]]:
         others, other_shape = others * len(ones), shape
     if shape != other_shape:
         raise ValueError(f"the shapes differ: {shape} and {other_shape}; elementwise comparison needs the same shape")
-    indices: list[tuple[int, ...]] = [()]
-    for n in shape:
-        indices = [(*index, i) for index in indices for i in range(n)]
-    return list(zip(indices, ones, others))
+    return list(zip(product(*map(range, shape)), ones, others))

@@ -1,21 +1,15 @@
 """The ladder of precision: a computation is repeated with more and more digits until its result is certain.
 
-**Error estimate.** The error of a number is estimated by its change from one rung to the next, which has twice the digits. A computation that
-measures its error (`symgrad.algebra.stochastic`) needs no estimate.
+A number is settled at the first rung where it differs from that of the rung before, with half of the digits, by at most one part in 10^`RIGHT`. With
+too few digits two numbers may agree and be wrong: (1 + x) - 1 is 0 for every tiny x. So a number below `NEGLIGIBLE`, which is smaller than any
+product of two floats, is settled by two such rungs, of which the second has at least `SMALL` digits, and the second rung of `WIDE` has so many. NaN
+and infinity are settled at once.
 
-**Stopping rule.** A number is settled at the first rung where it differs from the one before by at most one part in 10^`right`. Two numbers
-with too few digits may agree and be wrong: (1 + x) - 1 is 0 for every tiny x. So a number below `NEGLIGIBLE`, which is smaller than any product
-of two floats, is settled by two such rungs, of which the second has at least `SMALL` digits. A ladder starts with more digits than the
-number of powers of ten that the computation spans; if that is unknown, its second rung has 400 digits, which suffices for numbers between 1e-300
-and 1e300 (`WIDE`). NaN and infinity are settled at once.
+Two computations of one number agree if they do to `AGREED` digits, or if their difference shrinks with more digits: then it is a rounding error of
+larger terms. They differ if the difference stays the same from one rung to the next and is larger than a bound for the rounding.
 
-**Two computations of one number** agree if they do to `AGREED` digits, or if their difference shrinks with more digits: then it is a rounding
-error of larger terms. They differ if the difference stays the same from one rung to the next and is larger than a bound for the rounding.
-
-**The last rung.** A number that is not settled there is None, and a comparison that neither agrees nor differs is `OPEN`.
-
-**Condition number.** The ratio of a number's relative change to that of the inputs; no algorithm on floats can have a smaller error than this
-many rounding errors. It is measured by moving every input by up to one part in 10²⁰, in random directions.
+The condition number is the ratio of a number's relative change to that of the inputs; no algorithm on floats can have a smaller error than this many
+rounding errors. It is measured by moving every input by up to one part in 10²⁰, in random directions.
 """
 
 from __future__ import annotations
@@ -42,62 +36,36 @@ SAME, DIFFERENT, OPEN = "same", "different", "open"
 
 
 def rungs(first: int = DIGITS, most: int = MOST) -> Iterator[int]:
-    """The digits of each rung: twice those of the one before, up to `most`.
-
-    >>> list(rungs(65, 400))
-    [65, 130, 260, 400]
-    """
+    """The digits of each rung: twice those of the one before, up to `most`."""
     while first < most:
         yield first
         first *= 2
     yield most
 
 
-def certify(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int = 1, ladder: Iterable[int] = WIDE, right: int = RIGHT,
-           confirmed: Callable[[int, Any], bool] | None = None) -> list[Any]:
-    """Numbers with certain digits, None for those that the last rung of a ladder does not settle.
+def settled(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int = 1, ladder: Iterable[int] = WIDE) -> list[Any]:
+    """Numbers with `RIGHT` certain digits, None for those that the last rung of a ladder does not settle.
 
-    `evaluate(digits, places)` computes the numbers of some places from 0 to count - 1 with that many digits; an int is exact. The optional
-    `confirmed(place, number)` returns whether a number is known to be right, for instance from a computation with other errors.
-
-    >>> def one_plus(digits, places):
-    ...     with precise.working_precision(digits):
-    ...         return [(1 + precise.context.mpf("1e-200")) - 1 for _ in places]
-    >>> print(mpmath.nstr(certify(one_plus)[0]))
-    1.0e-200
+    `evaluate(digits, places)` computes the numbers of some places from 0 to count - 1 with that many digits; an int is exact.
     """
     out: list[Any] = [None] * count
     due, before = list(range(count)), dict[int, Any]()
     for digits in ladder:
-        now = dict(zip(due, evaluate(digits, due)))
-        due = []
-        for place, x in now.items():
-            earlier = before.get(place)
-            if isinstance(x, int) or not mpmath.isfinite(x) or confirmed is not None and abs(x) >= NEGLIGIBLE and confirmed(place, x):
+        for place, x in zip(due, evaluate(digits, due)):
+            earlier, before[place] = before.get(place), x
+            is_close = earlier is not None and abs(x - earlier) <= abs(x) * mpmath.mpf(10) ** -RIGHT
+            if isinstance(x, int) or not mpmath.isfinite(x) or is_close and abs(x) >= NEGLIGIBLE:
                 out[place] = x
-            elif abs(x) < NEGLIGIBLE:
-                if digits >= SMALL and earlier is not None and abs(earlier) < NEGLIGIBLE:
-                    out[place] = x if _close(x, earlier, right) else mpmath.mpf(0)
-            elif earlier is not None and _close(x, earlier, right):
-                out[place] = x
-            if out[place] is None:
-                due.append(place)
-                before[place] = x
+            elif max(map(abs, (x, mpmath.inf if earlier is None else earlier))) < NEGLIGIBLE and digits >= SMALL:
+                out[place] = x if is_close else mpmath.mpf(0)
+        due = [place for place in due if out[place] is None]
         if not due:
             break
     return out
 
 
-def _close(a: Any, b: Any, right: int) -> bool:
-    return bool(abs(a - b) <= abs(a) * mpmath.mpf(10) ** -right)
-
-
 def agreeing_digits(a: Any, b: Any) -> float:
-    """The number of equal decimal digits of two real numbers, infinite for equal numbers; 0 if one of them is not finite or not real.
-
-    >>> agreeing_digits(1, 1.001) < 3.1, agreeing_digits(2, 2), agreeing_digits(1, mpmath.nan)
-    (True, inf, 0.0)
-    """
+    """The number of equal decimal digits of two real numbers, infinite for equal numbers; 0 if one of them is not finite or not real."""
     a, b = mpmath.mpmathify(a), mpmath.mpmathify(b)
     if not all(isinstance(x, mpmath.mpf) and mpmath.isfinite(x) for x in (a, b)):
         return 0.0
@@ -105,53 +73,38 @@ def agreeing_digits(a: Any, b: Any) -> float:
     return max(0.0, float(-mpmath.log10(difference / max(abs(a), abs(b))))) if difference else math.inf
 
 
-def compare_numbers(a: Any, b: Any, earlier: tuple[Any, Any] | None, noise: Callable[[], Any], agreed: float = AGREED) -> str:
-    """The comparison of two computations of a number: SAME, DIFFERENT, or OPEN if more digits are needed.
-
-    `earlier` are the two numbers of the rung before, None for the first rung; `noise()` is a bound for the effect of rounding on a or b. The
-    reference b is finite; if a is not finite on two rungs, they are different.
-
-    >>> compare_numbers(1, 1, None, lambda: 0), compare_numbers(1, 2, None, lambda: 0)
-    ('same', 'open')
-    >>> compare_numbers(1, 2, (1, 2), lambda: 0.1), compare_numbers(1, 2, (1, 2), lambda: 5)
-    ('different', 'open')
-    """
-    if not mpmath.isfinite(a):
-        return OPEN if earlier is None or mpmath.isfinite(earlier[0]) else DIFFERENT
-    difference = abs(a - b)
-    if difference <= mpmath.mpf(10) ** -agreed * max(abs(a), abs(b)):
-        return SAME
-    if earlier is None or not all(map(mpmath.isfinite, earlier)):
-        return OPEN
-    before = abs(earlier[0] - earlier[1])
-    if difference <= before * SHRUNK:
-        return SAME
-    return DIFFERENT if abs(difference - before) <= difference * STAYS and difference > noise() else OPEN
-
-
 def compare(evaluate: Callable[[int, Sequence[int]], Sequence[tuple[Any, Any, Callable[[], Any]] | None]], count: int,
             ladder: Iterable[int]) -> list[tuple[str, Any, Any]]:
-    """The comparison of several numbers by two ways with more and more digits: for each the verdict, and both numbers.
+    """The comparison of several numbers by two ways with more and more digits: for each SAME, DIFFERENT or OPEN, and both numbers.
 
-    `evaluate(digits, places)` gives the numbers a and b of some places and the bound `noise`, as for `compare_numbers`; None, twice, where there is
-    no number. The comparison ends with the first difference.
+    `evaluate(digits, places)` gives the numbers a and b of some places, where b is a finite reference, and `noise`, which returns a bound for the
+    effect of rounding on them; None, twice, where there is no number. If a is not finite on two rungs, they differ. The comparison ends with the
+    first difference.
     """
+    def verdict(a: Any, b: Any, noise: Callable[[], Any], earlier: tuple[Any, Any] | None) -> str:
+        if not mpmath.isfinite(a):
+            return OPEN if earlier is None or mpmath.isfinite(earlier[0]) else DIFFERENT
+        difference = abs(a - b)
+        if difference <= mpmath.mpf(10) ** -AGREED * max(abs(a), abs(b)):
+            return SAME
+        if earlier is None or not all(map(mpmath.isfinite, earlier)):
+            return OPEN
+        before = abs(earlier[0] - earlier[1])
+        if difference <= before * SHRUNK:
+            return SAME
+        return DIFFERENT if abs(difference - before) <= difference * STAYS and difference > noise() else OPEN
+
     out: list[tuple[str, Any, Any]] = [(OPEN, None, None)] * count
-    due, before, missing = list(range(count)), dict[int, tuple[Any, Any]](), set[int]()
+    due, before = list(range(count)), dict[int, Any]()
     for digits in ladder:
         left = []
         for place, found in zip(due, evaluate(digits, due), strict=True):
-            if found is None:
-                out[place] = OPEN, None, None
-            else:
-                a, b, noise = found
-                out[place] = compare_numbers(a, b, before.get(place), noise), a, b
-                before[place] = a, b
-            if out[place][0] == OPEN and not (found is None and place in missing):
+            twice, earlier, before[place] = place in before, before.get(place), found and found[:2]
+            out[place] = (OPEN, None, None) if found is None else (verdict(*found, earlier), *found[:2])
+            if out[place][0] == OPEN and not (twice and found is None is earlier):
                 left.append(place)
-            missing |= {place} if found is None else set()
         due = left
-        if not due or any(verdict == DIFFERENT for verdict, _, _ in out):
+        if not due or any(found[0] == DIFFERENT for found in out):
             break
     return out
 
@@ -179,9 +132,5 @@ def absolute_condition(numbers: Sequence[Any], recompute: Callable[[], Sequence[
 
 
 def condition(number: Any, moved: Any) -> float:
-    """The condition number of a number, from its `absolute_condition`: at least 1, infinite for a 0 that moves.
-
-    >>> condition(2.0, 100.0), condition(2.0, 0.0), condition(0.0, 1.0)
-    (50.0, 1.0, inf)
-    """
+    """The condition number of a number, from its `absolute_condition`: at least 1, infinite for a 0 that moves."""
     return 1.0 if not moved else math.inf if not number else max(1.0, float(moved / abs(number)))

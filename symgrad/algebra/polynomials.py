@@ -7,7 +7,6 @@ meaning of generators.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import gcd, lcm
@@ -56,16 +55,21 @@ def whole(x: Any) -> Any:
     return x.numerator if x.denominator == 1 else x
 
 
+def put(p: Poly, m: Monomial, c: Any) -> None:
+    """Add a term to a polynomial, in place."""
+    total = p.get(m, 0) + c
+    if total:
+        p[m] = total
+    else:
+        p.pop(m, None)
+
+
 def add(*polys: Poly) -> Poly:
     """The sum."""
     out = dict(polys[0])
     for p in polys[1:]:
         for m, c in p.items():
-            total = out.get(m, 0) + c
-            if total:
-                out[m] = total
-            else:
-                del out[m]
+            put(out, m, c)
     return out
 
 
@@ -89,12 +93,7 @@ def times(a: Poly, b: Poly, effort: Effort) -> Poly:
         if len(out) > TERMS:
             raise TooLarge
         for n, d in b.items():
-            product = monomial_times(m, n)
-            total = out.get(product, 0) + c * d
-            if total:
-                out[product] = total
-            else:
-                out.pop(product, None)
+            put(out, monomial_times(m, n), c * d)
     return out
 
 
@@ -129,39 +128,6 @@ def key(p: Poly) -> tuple[Any, ...]:
     return tuple(sorted(p.items()))
 
 
-def _exponents(p: Poly, gens: Sequence[int]) -> tuple[list[int], dict[tuple[int, ...], int]]:
-    """The factors that make the exponents integers, and the terms by those integers.
-
-    Raises TooLarge for a negative exponent, and for a polynomial that is too large to be factored.
-    """
-    scale = [lcm(*(Fraction(e).denominator for m in p for h, e in m if h == g)) for g in gens]
-    if any(abs(e) * s > DEGREE or e < 0 for g, s in zip(gens, scale) for m in p for h, e in m if h == g):
-        raise TooLarge
-    terms = {}
-    for m, c in p.items():
-        exponents = dict(m)
-        terms[tuple(int(exponents.get(g, 0) * s) for g, s in zip(gens, scale))] = int(c)
-    if len(p) * sum(max(powers) for powers in zip(*terms)) > FACTORED:
-        raise TooLarge
-    return scale, terms
-
-
-def _over_integers(p: Poly) -> tuple[int, list[tuple[Poly, int]]]:
-    """The factors of a polynomial with integer coefficients: by FLINT if it is installed, and otherwise by SymPy, which is slower."""
-    gens = sorted(generators(p))
-    scale, terms = _exponents(p, gens)
-    names = [f"g{i}" for i in range(len(gens))]
-    flint = _flint()
-    if flint is not None:
-        c, factors = flint.fmpz_mpoly_ctx.get(names, "lex").from_dict(terms).factor()
-        parts = [(q.to_dict(), n) for q, n in factors]
-    else:
-        c, factors = sympy.polys.rings.ring(names, sympy.ZZ)[0].from_dict({m: sympy.ZZ(d) for m, d in terms.items()}).factor_list()
-        parts = [(dict(q.terms()), n) for q, n in factors]
-    return int(c), [({tuple((g, whole(Fraction(int(e), s))) for g, s, e in zip(gens, scale, m) if e): int(d) for m, d in q.items()}, int(n))
-                    for q, n in parts]
-
-
 @cache
 def _flint() -> Any:
     """The module flint; None where it is not installed."""
@@ -172,59 +138,61 @@ def _flint() -> Any:
     return flint
 
 
-def _over_gaussian(p: Poly, i: int) -> tuple[Any, Monomial, list[tuple[Poly, int]]] | None:
-    """The factors of a polynomial that contains i over the Gaussian integers; None if the leading coefficient is neither real nor imaginary."""
+def _irreducible(p: Poly, i: int | None, most: int) -> tuple[int, Monomial, list[tuple[Poly, int]]]:
+    """A polynomial with integer coefficients as number * unit * powers of factors, over the Gaussian integers if the generator i is given.
+
+    Raises TooLarge for a negative exponent, for a polynomial that is too large, and for a leading coefficient that is neither real nor imaginary.
+    """
     gens = sorted(generators(p) - {i})
-    if not gens or any(e < 0 for m in p for _, e in m):
-        return None
-    domain = sympy.ZZ_I
     scale = [lcm(*(Fraction(e).denominator for m in p for h, e in m if h == g)) for g in gens]
-    terms: dict[Any, Any] = {}
+    if not gens or any(not 0 <= e * s <= DEGREE for g, s in zip(gens, scale) for m in p for h, e in m if h == g):
+        raise TooLarge
+    domain = sympy.ZZ if i is None else sympy.ZZ_I
+    terms: dict[tuple[int, ...], Any] = {}
     for m, c in p.items():
         exponents = dict(m)
         place = tuple(int(exponents.get(g, 0) * s) for g, s in zip(gens, scale))
-        terms[place] = terms.get(place, domain.zero) + domain(*((0, int(c)) if exponents.get(i) else (int(c), 0)))
-    if max(map(max, terms)) > DEGREE or len(p) * sum(max(powers) for powers in zip(*terms)) > GAUSSIAN:
-        return None
-    lead, parts = sympy.polys.rings.ring([f"g{g}" for g in gens], domain)[0].from_dict(terms).factor_list()
-    if lead.x and lead.y:
-        return None
+        terms[place] = terms.get(place, domain.zero) + (domain(int(c)) if i is None else domain(0, int(c)) if i in exponents else domain(int(c), 0))
+    if len(p) * sum(max(powers) for powers in zip(*terms)) > most:
+        raise TooLarge
+    names, flint = [f"g{k}" for k in range(len(gens))], _flint() if i is None else None
+    if flint is not None:  # it is faster than SymPy
+        lead, found = flint.fmpz_mpoly_ctx.get(names, "lex").from_dict({place: int(c) for place, c in terms.items()}).factor()
+    else:
+        lead, found = sympy.polys.rings.ring(names, domain)[0].from_dict(terms).factor_list()
 
     def plain(q: Any) -> Poly:
         out: Poly = {}
-        for place, c in q.terms():
+        for place, c in q.to_dict().items() if hasattr(q, "to_dict") else q.terms():
             m = tuple((g, whole(Fraction(int(e), s))) for g, s, e in zip(gens, scale, place) if e)
-            out |= {tuple(sorted((*m, *unit))): int(d) for d, unit in ((c.x, ()), (c.y, ((i, 1),))) if d}
+            for d, unit in ((c, ONE),) if i is None else ((c.x, ONE), (c.y, ((i, 1),))):
+                out |= {tuple(sorted((*m, *unit))): int(d)} if d else {}
         return out
 
-    return int(lead.x or lead.y), ((i, 1),) if lead.y else ONE, [(plain(q), int(n)) for q, n in parts]
-
-
-def factor_list(p: Poly, effort: Effort, imaginary: int | None = None) -> tuple[Any, Monomial, list[tuple[Poly, int]]]:
-    """A polynomial as number * monomial * powers of irreducible factors; `imaginary` is the generator that stands for i.
-
-    Raises TooLarge for a polynomial that is too large to be factored.
-
-    >>> factor_list({((0, 2),): 2, (): -2}, Effort(100))
-    (-2, (), [({(): 1, ((0, 1),): -1}, 1), ({(): 1, ((0, 1),): 1}, 1)])
-    """
-    if len(p) > 1:
-        effort.spend(len(p) ** 2)
-    number, shared, factors = _factors(key(p), imaginary)
-    return number, shared, [(dict(q), n) for q, n in factors]
+    factors = [(plain(q), int(n)) for q, n in found]
+    if i is None:
+        return int(lead), ONE, factors
+    if lead.x and lead.y:
+        raise TooLarge
+    return int(lead.x or lead.y), ((i, 1),) if lead.y else ONE, factors
 
 
 @lru_cache(4096)
-def _factors(p: Any, imaginary: int | None) -> tuple[Any, Monomial, list[tuple[Any, int]]]:
+def factor_list(p: Any, imaginary: int | None = None) -> tuple[Any, Monomial, list[tuple[Any, int]]]:
+    """A polynomial, given by its key, as number * monomial * powers of irreducible factors; `imaginary` is the generator that stands for i.
+
+    Raises TooLarge for a polynomial that is too large to be factored.
+    """
     number, shared, rest = content(dict(p))
     if len(rest) == 1:
         return number, shared, []
-    gaussian = _over_gaussian(rest, imaginary) if imaginary is not None and any(g == imaginary for m in rest for g, _ in m) else None
-    if gaussian is not None:
-        sign, unit, parts = gaussian
-        shared = monomial_times(shared, unit)
-    else:
-        sign, parts = _over_integers(rest)
+    try:
+        sign, unit, parts = _irreducible(rest, imaginary, GAUSSIAN) if imaginary in generators(rest) else _irreducible(rest, None, FACTORED)
+    except TooLarge:
+        if imaginary not in generators(rest):
+            raise
+        sign, unit, parts = _irreducible(rest, None, FACTORED)
+    shared = monomial_times(shared, unit)
     number *= sign
     found = []
     for part, n in parts:

@@ -12,9 +12,9 @@ import mpmath
 import sympy
 from flint import acb, arb
 
-from symgrad.algebra.evaluating import Unresolved
+from symgrad.algebra.evaluating import NotEnclosed, Unresolved
 from symgrad.algebra.simplification import EXPANDED, FAILURES, expanded_terms
-from symgrad.algebra.stochastic import Arithmetic, Gaussian, Number, Sample
+from symgrad.algebra.stochastic import Arithmetic, Number, Sample
 from symgrad.carriers.ball import precision
 from symgrad.carriers.digits import Undefined
 
@@ -30,11 +30,10 @@ SPLIT = {sympy.Abs: "real_abs", sympy.sign: "real_sgn", sympy.floor: "real_floor
 CONSTANTS = {sympy.pi: acb.pi, sympy.E: lambda: acb(1).exp(), sympy.I: lambda: acb(0, 1)}
 BRANCHED = {sympy.asin: lambda z: 1 - z * z, sympy.acos: lambda z: 1 - z * z, sympy.atanh: lambda z: 1 - z * z, sympy.atan: lambda z: 1 + z * z,
             sympy.asinh: lambda z: 1 + z * z, sympy.loggamma: lambda z: z}  # analytic where this is not real and at most 0
+TANGENTS: dict[Any, Callable[[Any], Any]] = {
+    sympy.tan: lambda u: sympy.sin(u) / sympy.cos(u), sympy.cot: lambda u: sympy.cos(u) / sympy.sin(u),
+    sympy.sec: lambda u: 1 / sympy.cos(u), sympy.csc: lambda u: 1 / sympy.sin(u)}
 BOUNDED = {sympy.sin: 1, sympy.cos: 1, sympy.tanh: 1, sympy.erf: 1, sympy.atan: 1.6}  # between poles of their arguments
-
-
-class NotEnclosed(TypeError):
-    """The error for an integrand with a function that has no enclosure here."""
 
 
 def integral_step(e: Any) -> tuple[Callable[..., Number], tuple[Any, ...]]:
@@ -64,9 +63,8 @@ def integral_step(e: Any) -> tuple[Callable[..., Number], tuple[Any, ...]]:
 
 def _between_numbers(f: Any, x: Any, low: Any, high: Any) -> tuple[Any, Any, Any, Any]:
     """The same integral without tangents, whose poles may be none of it, and between numbers: of a fraction by x = low + t / (1 - t)."""
-    if f.has(sympy.tan, sympy.cot, sympy.sec, sympy.csc):
-        turned = f.replace(sympy.tan, lambda u: sympy.sin(u) / sympy.cos(u)).replace(sympy.cot, lambda u: sympy.cos(u) / sympy.sin(u)).replace(
-            sympy.sec, lambda u: 1 / sympy.cos(u)).replace(sympy.csc, lambda u: 1 / sympy.sin(u))
+    if f.has(*TANGENTS):
+        turned = reduce(lambda e, kind: e.replace(kind, TANGENTS[kind]), TANGENTS, f)
         f = sympy.together(turned) if max(expanded_terms(turned)) <= EXPANDED else f
     if not (low.is_infinite or high.is_infinite):
         return f, x, low, high
@@ -93,9 +91,10 @@ def value(c: Any, function: Callable[..., Any], *xs: Any) -> Any:
     raise mpmath.libmp.NoConvergence("too few certain bits")
 
 
-def _exact(x: Any) -> Any:
+def _exact(x: Any, radius: Any = 0) -> Any:
+    """A number of mpmath as a ball."""
     sign, mantissa, exponent, _ = x._mpf_
-    return arb(mid=(-int(mantissa) if sign else int(mantissa), int(exponent)))
+    return arb(mid=(-int(mantissa) if sign else int(mantissa), int(exponent)), rad=radius)
 
 
 def enclosure(e: Any, symbols: Sequence[Any]) -> Callable[[Sequence[Any], bool], Any]:
@@ -167,26 +166,18 @@ def _of_function(kind: Any, is_real: bool) -> Callable[..., Any] | None:
 
 def _ball(a: Arithmetic, x: Number) -> Any:
     """A number with its error as a ball."""
-    if isinstance(x, Fraction):
-        return acb(arb(x.numerator) / x.denominator)
-    if isinstance(x, Gaussian):
-        return acb(*(arb(part.numerator) / part.denominator for part in x))
-    real, imag = a.parts(x)
-    if imag != 0:
-        raise Undefined("an integral between complex numbers")
-    real = a.sample(real)
-    sign, mantissa, exponent, _ = real.value._mpf_
-    error = max(a.error(real) + 1, -10 * PRECISION)
-    return acb(arb(mid=(-int(mantissa) if sign else int(mantissa), int(exponent)), rad=(1, error)))
+    parts: Any = a.parts(x)
+    real, imag = parts
+    if isinstance(real, Sample):
+        if imag != 0:
+            raise Undefined("an integral between complex numbers")
+        return acb(_exact(real.value, (1, max(a.error(real) + 1, -10 * PRECISION))))
+    return acb(*(arb(part.numerator) / part.denominator for part in parts))
 
 
 def _sample(a: Arithmetic, found: Any) -> Number:
     """A ball as a number with its error."""
-    def ends(x: Any) -> Sequence[Any]:
-        numbers = [a.context.ldexp(a.context.mpf(int(mantissa)), int(exponent)) for mantissa, exponent in (x.mid().man_exp(), x.rad().man_exp())]
-        return numbers[0], numbers[0] + 2 * numbers[1]
-
-    (real, changed), (imag, turned) = ends(found.real), ends(found.imag)
-    if found.imag.is_exact() and imag == 0:
-        return a.rounded(real, changed)
-    return a.rounded(a.context.mpc(real, imag), a.context.mpc(changed, turned)) if imag or turned else Sample(real, changed)
+    parts = [[a.context.ldexp(a.context.mpf(int(m)), int(e)) for m, e in (x.mid().man_exp(), x.rad().man_exp())] for x in (found.real, found.imag)]
+    values = [part[0] for part in parts]
+    ends = [part[0] + 2 * part[1] for part in parts]
+    return a.rounded(values[0], ends[0]) if not any(parts[1]) else a.rounded(a.context.mpc(*values), a.context.mpc(*ends))

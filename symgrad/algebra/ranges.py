@@ -61,31 +61,20 @@ class Range:
             out |= {"zero": False}
         return out
 
-    def integers(self) -> Range:
-        """The integers in the range."""
-        return _intersection(self, Range((Piece(step=1),)))
-
     def draw(self, rng: Random, size: str) -> Exact:
         """A number in the range."""
-        if self.complex:
-            return self._draw_complex(rng, size)
-        pieces = [piece for piece in self.pieces if not piece.empty]
-        for _ in range(20):
-            x = rng.choice(pieces).draw(rng, size)
-            if x not in self.excluded:
-                return x
-        return x
-
-    def _draw_complex(self, rng: Random, size: str) -> Exact:
+        if not self.complex:
+            pieces = [piece for piece in self.pieces if not piece.empty]
+            numbers = (rng.choice(pieces).draw(rng, size) for _ in range(20))
+            return next((x for x in numbers if x not in self.excluded), pieces[0].low or Fraction(0))
         real, imag = (Piece().draw(rng, size) for _ in range(2))
         shape = rng.choice(["plane", "plane", "plane", "real", "imaginary", "above", "below"])
         if self.imaginary or shape == "imaginary":
             return Gaussian(Fraction(0), imag)
         if shape == "real":
             return real
-        if shape != "plane":  # next to the branch cut along the negative numbers
-            return Gaussian(-abs(real), Fraction(1 if shape == "above" else -1, 2**20))
-        return Gaussian(real, imag)
+        # Above and below are next to the branch cut along the negative numbers.
+        return Gaussian(real, imag) if shape == "plane" else Gaussian(-abs(real), Fraction(1 if shape == "above" else -1, 2**20))
 
     def special(self, constants: Iterable[Fraction]) -> list[Exact]:
         """Special points in the range: small integers, the ends, the constants of an expression and their neighbours."""
@@ -139,7 +128,8 @@ def _range_of(symbol: sympy.Symbol, given: Any) -> Range:
     return _range_of_facts(sympy.Symbol("x", **default | dict.fromkeys(words, True))._assumptions.get)
 
 
-def _intersection(own: Range, given: Range) -> Range:
+def intersection(own: Range, given: Range) -> Range:
+    """The numbers in both of two ranges."""
     excluded = own.excluded | given.excluded
     if own.complex and given.complex:
         return Range(excluded=excluded, complex=True, imaginary=own.imaginary or given.imaginary)
@@ -155,20 +145,13 @@ def ranges_of(symbols: Sequence[sympy.Symbol], assumptions: Mapping[Any, Any] | 
     """The range of each symbol, by its own assumptions and the given ones; real if there are none.
 
     Raises TypeError for an assumption other than a Domain, a SymPy set or known words, and for a key that is not a symbol.
-
-    >>> x = sympy.Symbol("x", real=True)
-    >>> ranges_of([x], {x: "positive"})[0].assumptions
-    {'real': True, 'positive': True}
     """
     given = dict(assumptions or {})
     for key in given:
         if not isinstance(key, sympy.Symbol):
             raise TypeError(f"assumptions map SymPy symbols to a symgrad Domain, a SymPy set or words, got the key {key!r}")
-    out = []
-    for symbol in symbols:
-        own = _range_of_facts(lambda word, symbol=symbol: getattr(symbol, f"is_{word}"), symbol in given)
-        out.append(_intersection(own, _range_of(symbol, given[symbol])) if symbol in given else own)
-    return out
+    out = [_range_of_facts(lambda word, symbol=symbol: getattr(symbol, f"is_{word}"), symbol in given) for symbol in symbols]
+    return [intersection(own, _range_of(symbol, given[symbol])) if symbol in given else own for symbol, own in zip(symbols, out)]
 
 
 def points_in(ranges: Sequence[Range], constants: Sequence[Fraction], rng: Random) -> Iterator[list[Exact]]:

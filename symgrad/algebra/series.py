@@ -12,10 +12,14 @@ Every function has a recurrence for its coefficients (Griewank and Walther, Eval
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from functools import reduce
+from typing import Any, ClassVar, NamedTuple
 
 import sympy
+from sympy.logic.boolalg import BooleanAtom
 
+from symgrad.algebra.evaluating import STEPS, Evaluator
+from symgrad.algebra.functions import DEFINED, HOLDS
 from symgrad.algebra.stable_functions import elementary, larger, smaller, whole
 from symgrad.algebra.values import value
 from symgrad.carriers.digits import context, working_precision
@@ -87,45 +91,26 @@ def _taylor(row: Sequence[Any]) -> Laurent:
     return _without_zeros(0, row, [max(abs(c), context.mpf(10) ** -20) for c in row])
 
 
-def _exp(a: Laurent) -> Laurent:
-    row = _plain(a)
+def _exp(a: Laurent, unit: Any = 1) -> Laurent:
+    """exp(a), or exp(i a) for the `unit` i."""
+    row = [unit * c for c in _plain(a)]
     out = [context.exp(row[0])] if row else []
     for n in range(1, len(row)):
         out.append(context.fsum(k * row[k] * out[n - k] for k in range(1, n + 1)) / n)
     return _taylor(out)
 
 
-def _log(a: Laurent) -> Laurent:
-    row = _plain(a)
-    if a.valuation or not row or row[0] <= 0:
-        raise NotAnalytic("the logarithm of a number that is not positive")
-    out = [context.log(row[0])]
-    for n in range(1, len(row)):
-        out.append((row[n] - context.fsum(k * out[k] * row[n - k] for k in range(1, n)) / n) / row[0])
-    return _taylor(out)
-
-
-def _waves(sign: int, first: Callable[..., Any], second: Callable[..., Any]) -> Callable[[Laurent], tuple[Laurent, Laurent]]:
-    """sin and cos (sign -1), or sinh and cosh (sign 1), together."""
-    def series(a: Laurent) -> tuple[Laurent, Laurent]:
-        row = _plain(a)
-        s, c = [first(row[0])], [second(row[0])]
-        for n in range(1, len(row)):
-            s.append(context.fsum(k * row[k] * c[n - k] for k in range(1, n + 1)) / n)
-            c.append(sign * context.fsum(k * row[k] * s[n - k] for k in range(1, n + 1)) / n)
-        return _taylor(s), _taylor(c)
-
-    return series
-
-
-_circular, _hyperbolic = _waves(-1, context.sin, context.cos), _waves(1, context.sinh, context.cosh)
-MINUS = sympy.S.NegativeOne
+def _wave(part: str) -> Callable[[Laurent], Laurent]:
+    """The real or the imaginary part of exp(i a), cos(a) or sin(a)."""
+    return lambda a: _taylor([getattr(c, part) for c in _plain(_exp(a, context.j))])
 
 
 def _integral(function: Callable[[Any], Any], slope: Callable[[Laurent], Laurent]) -> Callable[[Laurent], Laurent]:
     """f(u) with f(u)' = u' slope(u)."""
     def series(a: Laurent) -> Laurent:
         row = _plain(a)
+        if not row or function is context.log and row[0] <= 0:
+            raise NotAnalytic("the logarithm of a number that is not positive")
         rate = _plain(_multiply(Laurent(0, [k * c for k, c in enumerate(row)][1:]), slope(a)))
         return _taylor([function(row[0])] + [c / (k + 1) for k, c in enumerate(rate)])
 
@@ -133,33 +118,12 @@ def _integral(function: Callable[[Any], Any], slope: Callable[[Laurent], Laurent
 
 
 def _number(x: Any, count: int) -> Laurent:
-    return Laurent(0, [context.mpf(x)] + [context.zero] * (count - 1))
+    return _without_zeros(0, [context.mpf(x)] + [context.zero] * (count - 1), [context.one] * count)
 
 
 def _one_plus_square(a: Laurent, sign: int, exponent: Any) -> Laurent:
     square = _multiply(a, a)
     return _power(_add(_number(1, len(a.coefficients) + a.valuation), Laurent(square.valuation, [sign * c for c in square.coefficients])), exponent)
-
-
-_half = sympy.Rational(-1, 2)
-FUNCTIONS: dict[Any, Callable[[Laurent], Laurent]] = {
-    sympy.exp: _exp, sympy.log: _log,
-    sympy.sin: lambda a: _circular(a)[0], sympy.cos: lambda a: _circular(a)[1],
-    sympy.sinh: lambda a: _hyperbolic(a)[0], sympy.cosh: lambda a: _hyperbolic(a)[1],
-    sympy.tan: lambda a: _quotient(*_circular(a)), sympy.tanh: lambda a: _quotient(*_hyperbolic(a)),
-    sympy.sech: lambda a: _power(_hyperbolic(a)[1], MINUS), sympy.csch: lambda a: _power(_hyperbolic(a)[0], MINUS),
-    sympy.sec: lambda a: _power(_circular(a)[1], MINUS), sympy.csc: lambda a: _power(_circular(a)[0], MINUS),
-    sympy.cot: lambda a: _quotient(*_circular(a)[::-1]), sympy.coth: lambda a: _quotient(*_hyperbolic(a)[::-1]),
-    sympy.atan: _integral(context.atan, lambda a: _one_plus_square(a, 1, MINUS)),
-    sympy.atanh: _integral(context.atanh, lambda a: _one_plus_square(a, -1, MINUS)),
-    sympy.asinh: _integral(context.asinh, lambda a: _one_plus_square(a, 1, _half)),
-    sympy.asin: _integral(context.asin, lambda a: _one_plus_square(a, -1, _half)),
-    sympy.acos: _integral(context.acos, lambda a: Laurent((s := _one_plus_square(a, -1, _half)).valuation, [-c for c in s.coefficients])),
-}
-
-
-def _quotient(a: Laurent, b: Laurent) -> Laurent:
-    return _multiply(a, _power(b, MINUS))
 
 
 def _sides(a: Laurent) -> tuple[int, int]:
@@ -177,74 +141,65 @@ def _sign(a: Laurent) -> int:
     return right
 
 
-RELATIONS = {sympy.Eq: (0,), sympy.Ne: (-1, 1), sympy.Lt: (-1,), sympy.Le: (-1, 0), sympy.Gt: (1,), sympy.Ge: (0, 1)}
+def _extreme(larger: int) -> Callable[..., Laurent]:
+    def step(count: int, *xs: Laurent) -> Laurent:
+        return reduce(lambda out, x: out if larger * _sign(_add(out, _multiply(x, _number(-1, count)))) >= 0 else x, xs)
+    return step
 
 
-class _Expansion:
-    def __init__(self, symbol: Any, point: Any, count: int):
-        self.symbol, self.count = symbol, count
-        self.known: dict[Any, Laurent] = {symbol: _without_zeros(0, [point, context.one] + [context.zero] * (count - 2), [context.one] * count)}
+def _floor(count: int, x: Laurent) -> Laurent:
+    if not x.coefficients or context.isint(_plain(x)[0]):
+        raise NotAnalytic("a jump")
+    return _number(context.floor(_plain(x)[0]), count)
 
-    def of(self, expr: Any) -> Laurent:
-        if expr not in self.known:
-            self.known[expr] = self.number(expr) if self.symbol not in expr.free_symbols else self.series_of(expr)
-        return self.known[expr]
 
-    def number(self, expr: Any) -> Laurent:
-        number = value(expr)([])
-        return _without_zeros(0, [number] + [context.zero] * (self.count - 1), [context.one] * self.count)
-
-    def series_of(self, expr: Any) -> Laurent:
-        function, args = expr.func, expr.args
-        if function is sympy.Piecewise:
-            return next(self.of(e) for e, condition in args if self.holds(condition))
-        if function is sympy.Pow and self.symbol in args[1].free_symbols:
-            return _exp(_multiply(args[1] and self.of(args[1]), _log(self.of(args[0]))))
-        if function is sympy.Pow:
-            if not args[1].is_Rational:
-                raise NotAnalytic("a power with an irrational exponent")
-            return _power(self.of(args[0]), args[1])
-        parts = [self.of(arg) for arg in args]
-        if function in (sympy.Add, sympy.Mul):
-            out = parts[0]
-            for part in parts[1:]:
-                out = (_add if function is sympy.Add else _multiply)(out, part)
-            return out
-        if function in FUNCTIONS:
-            return FUNCTIONS[function](parts[0])
-        if function is sympy.Abs:
-            return _multiply(parts[0], _number(_sign(parts[0]), self.count))
-        if function is sympy.sign:
-            return _number(_sign(parts[0]), self.count)
-        if function is sympy.Heaviside:
-            return _without_zeros(0, [context.mpf(_sign(parts[0]) > 0)] + [context.zero] * (self.count - 1), [context.one] * self.count)
-        if function in (sympy.Max, sympy.Min, larger, smaller):
-            out = parts[0]
-            for part in parts[1:]:
-                above = _sign(_add(out, _multiply(part, _number(-1, self.count)))) >= 0
-                out = out if above == (function in (sympy.Max, larger)) else part
-            return out
-        if function in (whole, sympy.floor) and parts[0].valuation >= 0 and parts[0].coefficients and not context.isint(_plain(parts[0])[0]):
-            return _number(context.floor(_plain(parts[0])[0]), self.count)
-        raise NotAnalytic(f"{function} has no series here")
-
-    def holds(self, condition: Any) -> bool:
-        """Whether a condition holds on both sides of the point."""
-        if condition in (sympy.true, sympy.false):
-            return bool(condition)
-        if isinstance(condition, (sympy.And, sympy.Or)):
-            parts = [self.holds(c) for c in condition.args]
-            return all(parts) if isinstance(condition, sympy.And) else any(parts)
-        if isinstance(condition, sympy.Not):
-            return not self.holds(condition.args[0])
-        if isinstance(condition, sympy.ITE):
-            choice, yes, no = condition.args
-            return self.holds(yes if self.holds(choice) else no)
-        difference = self.of(condition.lhs - condition.rhs)
-        left, right = [s in RELATIONS[condition.func] for s in _sides(difference)]
+def _relation(kind: Any) -> Callable[..., bool]:
+    """Whether a relation holds on both sides of the point."""
+    def step(count: int, x: Laurent, y: Laurent) -> bool:
+        left, right = [side in HOLDS[kind] for side in _sides(_add(x, _multiply(y, _number(-1, count))))]
         if left != right:
             raise NotAnalytic("a kink")
         return left
+    return step
+
+
+MINUS, HALF = sympy.S.NegativeOne, sympy.Rational(-1, 2)
+_log = _integral(context.log, lambda a: _power(a, MINUS))
+FUNCTIONS: dict[Any, Callable[[Laurent], Laurent]] = {
+    sympy.exp: _exp, sympy.sin: _wave("imag"), sympy.cos: _wave("real"), sympy.log: _log,
+    sympy.atan: _integral(context.atan, lambda a: _one_plus_square(a, 1, MINUS)),
+    sympy.atanh: _integral(context.atanh, lambda a: _one_plus_square(a, -1, MINUS)),
+    sympy.asinh: _integral(context.asinh, lambda a: _one_plus_square(a, 1, HALF)),
+    sympy.asin: _integral(context.asin, lambda a: _one_plus_square(a, -1, HALF)),
+}
+
+
+class _Series(Evaluator):
+    """An expression as a series."""
+
+    table: ClassVar[dict[Any, Callable[..., Any]]] = {
+        sympy.Add: lambda a, *xs: reduce(_add, xs), sympy.Mul: lambda a, *xs: reduce(_multiply, xs),
+        sympy.Abs: lambda count, x: _multiply(x, _number(_sign(x), count)), sympy.sign: lambda count, x: _number(_sign(x), count),
+        sympy.Heaviside: lambda count, x, *at_zero: _number(_sign(x) > 0, count), sympy.floor: _floor, whole: _floor,
+        **dict.fromkeys((sympy.Max, larger), _extreme(1)), **dict.fromkeys((sympy.Min, smaller), _extreme(-1)),
+        **{kind: _relation(kind) for kind in HOLDS}, **{kind: STEPS[kind] for kind in (sympy.And, sympy.Or, sympy.Not, sympy.ITE)},
+        **{kind: (lambda a, x, f=f: f(x)) for kind, f in FUNCTIONS.items()}}
+
+    def _step(self, e: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        if isinstance(e, sympy.Expr) and not e.free_symbols:
+            number = value(e)([])
+            return (lambda count: _number(number, count)), ()
+        if e.is_Pow and not e.exp.free_symbols:
+            if not e.exp.is_Rational:
+                raise NotAnalytic("a power with an irrational exponent")
+            return (lambda a, x: _power(x, e.exp)), (e.base,)
+        if e.is_Pow:
+            return (lambda a, x, y: _exp(_multiply(y, _log(x)))), e.args
+        if type(e) in DEFINED and type(e) not in self.table:
+            return (lambda a, x: x), (DEFINED[type(e)](*e.args),)
+        if not isinstance(e, (*self.table, sympy.Piecewise, BooleanAtom)):
+            raise NotAnalytic(f"{type(e).__name__} has no series here")
+        return super()._step(e)
 
 
 def expansion(expr: Any, symbol: Any, point: Any, count: int = 40) -> Laurent:
@@ -252,8 +207,9 @@ def expansion(expr: Any, symbol: Any, point: Any, count: int = 40) -> Laurent:
 
     Raises NotAnalytic if it has none, and `symgrad.algebra.values.Unknown` for a function without a rule.
     """
-    try:
-        with working_precision(DIGITS):
-            return _Expansion(symbol, value(point)([]), count).of(elementary(expr))
-    except (ZeroDivisionError, StopIteration, IndexError) as error:
-        raise NotAnalytic(str(error) or "no value here") from None
+    with working_precision(DIGITS):
+        start = _without_zeros(0, [value(point)([]), context.one] + [context.zero] * (count - 2), [context.one] * count)
+        (found,) = _Series([elementary(expr)], [symbol]).at([start], count)
+    if isinstance(found, ArithmeticError):
+        raise NotAnalytic(str(found) or "no value here")
+    return found

@@ -1,4 +1,7 @@
-"""Signs of normal forms that follow from assumptions, from intervals, and from the facts of a region."""
+"""Signs of normal forms that follow from assumptions, from intervals, and from the facts of a region, and their real factors.
+
+Real factors are those such as 1 + exp(ix) = 2 cos(x/2) exp(ix/2) and sqrt(1+x²) - x = 1 / (sqrt(1+x²) + x).
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ from typing import Any
 import sympy
 
 from symgrad.algebra.effort import Effort, TooLarge
-from symgrad.algebra.factors import halves, logarithms, norm, real_expression, sign_between
 from symgrad.algebra.field_extension import FieldExtension, Frac
-from symgrad.algebra.polynomials import ONE, Monomial, Poly, content, factor_list, generators, key, monomial_power, monomial_times
+from symgrad.algebra.polynomials import ONE, Monomial, Poly, content, factor_list, generators, key, monomial_power, monomial_times, whole
 
+BOXES = 400  # the most intervals into which the range of a symbol is divided
+HALF = Fraction(1, 2)
 COUNTED = 80  # the largest degree of a polynomial whose real roots are counted
 
 
@@ -62,43 +66,36 @@ class Signs(FieldExtension):
         """A fraction as number * monomial * powers of irreducible polynomials, by their keys."""
         if len(f.num) > 60:
             raise TooLarge
-        number, shared, factors = factor_list(f.num, self.effort, self.i)
-        powers = {key(q): n for q, n in factors}
-        for d, n in f.den.items():
-            c, m, below = factor_list(dict(d), self.effort, self.i)
-            number /= Fraction(c) ** n
-            shared = monomial_times(shared, monomial_power(m, -n))
-            for q, k in below:
-                powers[key(q)] = powers.get(key(q), 0) - k * n
-        return number, shared, {q: n for q, n in powers.items() if n}
+        number, shared, powers = 1, ONE, dict[Any, int]()
+        for p, n in [(key(f.num), 1), *((d, -n) for d, n in f.den.items())]:
+            self.effort.spend(len(p) ** 2 if len(p) > 1 else 0)
+            c, m, factors = factor_list(p, self.i)
+            number, shared = number * Fraction(c) ** n, monomial_times(shared, monomial_power(m, n))
+            for q, k in factors:
+                powers[q] = powers.get(q, 0) + k * n
+        return whole(number), shared, {q: n for q, n in powers.items() if n}
 
-    def sign(self, f: Frac, strict: bool = False) -> int | None:
-        """The sign of a real fraction, None if it is unknown; unless `strict`, a square counts as positive although it may be 0."""
+    def sign(self, f: Frac, strict: bool = False, required: bool = False) -> int | None:
+        """The sign of a real fraction, None if it is unknown; unless `strict`, a square counts as positive although it may be 0.
+
+        Raises Split for an unknown sign that is `required`.
+        """
         if not f.num:
             return 0
         number, shared, powers = self.pieces(f)
         out = 1 if number > 0 else -1
-        if strict and not self.weak.isdisjoint(powers):
-            return None
-        for sign, n in [(self.generator_sign(g), e) for g, e in shared] + [(self.poly_sign(q), n) for q, n in powers.items()]:
-            if sign is None:
-                if n % 2 or strict:
-                    return None
-            else:
-                out *= sign if n % 2 == 1 else 1
+        signs: list[tuple[Poly, int | None, Any]] = [({((g, 1),): 1}, self.generator_sign(g), e) for g, e in shared]
+        for p, sign, n in [*signs, *((dict(q), None if strict and q in self.weak else self.poly_sign(q), n) for q, n in powers.items())]:
+            if sign is None and (n % 2 or strict):
+                if required:
+                    raise self.split_error(p)
+                return None
+            out *= sign if sign is not None and n % 2 == 1 else 1
         return out
 
     def required_sign(self, f: Frac, strict: bool = False) -> int:
         """The sign of a real fraction; raises Split if it is unknown."""
-        found = self.sign(f, strict)
-        if found is not None:
-            return found
-        _, shared, powers = self.pieces(f)
-        for g, e in shared:
-            if self.generator_sign(g) is None and (e % 2 or strict):
-                raise self.split_error({((g, 1),): 1})
-        raise next(self.split_error(dict(q)) for q, n in powers.items()
-                   if (n % 2 or strict) and (self.poly_sign(q) is None or strict and q in self.weak))
+        return self.sign(f, strict, True)  # type: ignore[return-value]
 
     def split_error(self, p: Poly) -> Exception:
         """The Split for the sign of a polynomial, with a simpler expression of the same sign."""
@@ -106,7 +103,7 @@ class Signs(FieldExtension):
         if not self.real(Frac(p)):
             return TooLarge()
         if key(p) in self.turned:
-            return Split(real_expression(self.expression(p)))
+            return Split(self._turned_expression(p))
         parts = halves(self, p)
         for f in (logarithms(self, p) if len(p) > 1 else None, norm(self, parts) if parts else None):
             if f is not None:
@@ -121,10 +118,7 @@ class Signs(FieldExtension):
 
     def generator_sign(self, g: int) -> int | None:
         """The sign of a generator, None if it is not known, or if the generator is not real."""
-        made = self.generators[g]
-        if made.positive:
-            return 1
-        return self.signs.get(key({((g, 1),): 1}))
+        return 1 if self.generators[g].positive else self.signs.get(key({((g, 1),): 1}))
 
     def interval(self, g: int) -> tuple[Any, Any]:
         """Rational bounds of a real generator; None is infinite."""
@@ -140,12 +134,9 @@ class Signs(FieldExtension):
 
     def poly_sign(self, q: Any) -> int | None:
         """The sign of a polynomial of at least two terms, given by its key; None if it is not known."""
-        if q not in self.signs:
-            found = self._poly_sign(dict(q))
-            if found is None:
-                return None
-            self.signs[q] = found
-        return self.signs[q]
+        found = self.signs[q] if q in self.signs else self._poly_sign(dict(q))
+        self.signs |= {} if found is None else {q: found}
+        return found
 
     def _sign_at_vertices(self, p: Poly) -> int | None:
         """The sign of a polynomial that is linear in each of few bounded generators: its extrema are at the corners."""
@@ -161,7 +152,7 @@ class Signs(FieldExtension):
         if not self.real(Frac(p)):
             return None
         if key(p) in self.turned:
-            return self._sign_between(real_expression(self.expression(p)))
+            return self._sign_between(self._turned_expression(p))
         coefficients = {c > 0 for c in p.values()}
         definite = [all(self.generators[g].positive or e % 2 == 0 for g, e in m) for m in p]
         strict = any(all(self.generators[g].positive for g, _ in m) for m in p)
@@ -169,16 +160,16 @@ class Signs(FieldExtension):
             return 1 if coefficients.pop() else -1
         if len(gens) == 1 and (found := self._univariate_sign(p, min(gens))) is not None:
             return found
-        at_vertices = self._sign_at_vertices(p)
-        if at_vertices is not None:
-            return at_vertices
-        expression = self.expression(p)
-        if expression.is_positive or expression.is_negative:
-            return 1 if expression.is_positive else -1
+        at_vertices, expression = self._sign_at_vertices(p), self.expression(p)
+        if at_vertices is not None or expression.is_positive or expression.is_negative:
+            return at_vertices or (1 if expression.is_positive else -1)
         difference = logarithms(self, p)
         if difference is not None:
             return self.sign(difference, strict=True)
         return self._sign_by_parts(p) or self._sign_between(expression)
+
+    def _turned_expression(self, p: Poly) -> Any:
+        return sympy.expand(self.expression(p).rewrite(sympy.cos))  # in sines and cosines instead of complex exponentials
 
     def _sign_by_parts(self, p: Poly) -> int | None:
         """The sign of a + b with square roots in b: that of a and b if it is the same, otherwise that of the larger one by a² - b²."""
@@ -206,14 +197,162 @@ class Signs(FieldExtension):
         self.effort.spend(int(max(exponents) * scale) ** 2)
         if scale > 1 and not self.generators[g].positive or min(exponents) < 0:
             return None
-        x = sympy.Dummy()
-        poly = sympy.Poly(sum(int(c) * x ** int(e * scale) for e, c in zip(exponents, p.values())), x)
+        poly = sympy.Poly({(int(e * scale),): int(c) for e, c in zip(exponents, p.values())}, sympy.Dummy())
         low, high = (None if end is None else sympy.Rational(Fraction(end).numerator, Fraction(end).denominator) for end in self.interval(g))
         if scale > 1:
             low, high = (end if end in (None, 0, 1) else None for end in (low, high))
             low = sympy.S.Zero if low is None else low
-        roots = poly.count_roots(low, high) - sum(1 for end in (low, high) if end is not None and poly.eval(end) == 0)
-        if roots:
+        if poly.count_roots(low, high) > sum(1 for end in (low, high) if end is not None and poly.eval(end) == 0):
             return None
         inside = (low + high) / 2 if low is not None and high is not None else low + 1 if low is not None else high - 1 if high is not None else 0
         return 1 if poly.eval(inside) > 0 else -1
+
+
+def make_real(forms: Any, number: Any, shared: Monomial, powers: dict[Any, int]) -> tuple[Any, Monomial, dict[Any, int]]:
+    """A number, a monomial and powers of polynomials, with real polynomials in place of those that are real up to a unit exp(it)."""
+    if all(forms.real(Frac(dict(q))) for q in powers):
+        return number, shared, powers
+    found: dict[Any, int] = {}
+    units = [Frac({shared: number})]
+    for q, n in powers.items():
+        unit = None if forms.real(Frac(dict(q))) else _unit(forms, Frac(dict(q)))
+        turns, m = unit or (0, ())
+        factor, times = Frac(dict(q)), n
+        if unit is None or turns % 2 and n % 2:
+            found[q] = found.get(q, 0) + n
+            continue
+        if turns % 2:  # q conj(q) >= 0 is q² times the unit
+            factor, times = forms.product([factor, forms.conjugate(factor)]), n // 2
+            units.append(forms.power(forms.product([forms.term(forms.i, turns), Frac({m: 1})]), -times))
+            forms.signs[key(factor.num)] = 1
+            forms.weak.add(key(factor.num))
+        else:
+            half = forms.product([forms.term(forms.i, turns // 2), Frac({monomial_power(m, HALF): 1})])
+            factor = forms.product([half, factor])
+            units.append(forms.power(half, -n))
+            if factor.num[min(factor.num)] < 0:
+                factor = forms.minus(factor)
+                units.append(forms.number((-1) ** n))
+        if factor.den:
+            return number, shared, powers
+        real = key(factor.num)
+        forms.turned.add(real)
+        found[real] = found.get(real, 0) + times
+    unit = forms.product(units)
+    if unit.den or len(unit.num) != 1:
+        return number, shared, powers
+    [(m, c)] = unit.num.items()
+    return c, m, {q: n for q, n in found.items() if n}
+
+
+def _unit(forms: Any, q: Frac) -> tuple[int, Monomial] | None:
+    """k and m with conj(q) = iᵏ m q, where m is a product of complex exponentials; None if they do not exist."""
+    try:
+        other = forms.conjugate(q)
+    except Exception:  # a generator without a known conjugate
+        return None
+    if other.den:
+        return None
+    before, after = ({tuple(pair for pair in m if pair[0] != forms.i) for m in p} for p in (q.num, other.num))
+    ratio: dict[int, Any] = {}
+    for sign, monomials in ((1, after), (-1, before)):  # of the products of the monomials, without i
+        for g, e in (pair for m in monomials for pair in m):
+            ratio[g] = ratio.get(g, 0) + sign * Fraction(e) / len(before)
+    m = tuple(sorted((g, whole(e)) for g, e in ratio.items() if e))
+    if all(forms.generators[g].kind == "exp" for g, _ in m):
+        for k in range(4):
+            if forms.same(other, forms.product([forms.term(forms.i, k) if k else forms.number(1), Frac({m: 1}), q])):
+                return k, m
+    return None
+
+
+def halves(forms: Any, p: Poly) -> tuple[Poly, Poly] | None:
+    """A polynomial as the sum of a part without square roots and a part whose terms have the same square roots; None if it is no such sum."""
+    groups: dict[Any, Poly] = {}
+    for m, c in p.items():
+        roots = tuple(g for g, e in m if Fraction(e).denominator == 2)
+        if any(Fraction(e).denominator > 2 for _, e in m):
+            return None
+        groups.setdefault(roots, {})[m] = c
+    if len(groups) != 2 or () not in groups or not forms.real(Frac(p)):
+        return None
+    return groups.pop(()), *groups.values()  # type: ignore[return-value]
+
+
+def norm(forms: Any, parts: tuple[Poly, Poly]) -> Frac:
+    """(a + b)(a - b)."""
+    a, b = map(Frac, parts)
+    return forms.difference(forms.product([a, a]), forms.product([b, b]))
+
+
+def conjugate_root(forms: Any, q: Any) -> tuple[Frac, Any] | None:
+    """For a positive a + b with square roots in b, the positive norm and the simpler positive conjugate whose product with it is the norm.
+
+    None if a + b itself is the simpler one, or if the signs are not known.
+    """
+    parts = halves(forms, dict(q))
+    if parts is None:
+        return None
+    product = norm(forms, parts)
+    sign = forms.sign(product, strict=True)
+    if not sign:
+        return None
+    other = key({m: sign * c for m, c in parts[0].items()} | {m: -sign * c for m, c in parts[1].items()})
+    if (sum(c < 0 for _, c in other), other) >= (sum(c < 0 for _, c in q), q):
+        return None
+    forms.signs[other] = 1
+    return product if sign > 0 else forms.minus(product), other
+
+
+def logarithms(forms: Any, p: Poly) -> Frac | None:
+    """For a sum of whole multiples of logarithms, u - v with the same sign, where the sum is log(u / v); None for any other polynomial."""
+    sides: tuple[list[Frac], list[Frac]] = ([], [])
+    for m, c in p.items():
+        if len(m) != 1 or m[0][1] != 1 or Fraction(c).denominator != 1 or abs(c) > 8:
+            return None
+        made = forms.generators[m[0][0]]
+        if made.kind != "log" or not isinstance(made.base, dict):
+            return None
+        sides[c < 0].append(forms.power(Frac(made.base), abs(int(c))))
+    return forms.difference(*map(forms.product, sides))
+
+
+def sign_between(e: Any, x: Any, low: Fraction, high: Fraction) -> int | None:
+    """The sign of an expression of one symbol, or none, in an open interval by balls, None if it is not constant or not found.
+
+    >>> x = sympy.Symbol("x", real=True)
+    >>> sign_between(sympy.sin(x), x, Fraction(0), Fraction(3)), sign_between(sympy.cos(x), x, Fraction(0), Fraction(3))
+    (1, None)
+    """
+    if not e.free_symbols <= {x}:
+        return None
+    try:
+        from symgrad.algebra.quadrature import between  # which needs python-flint
+
+        value, slope = between(e, x), between(sympy.diff(e, x) if x is not None else e, x)
+    except (ImportError, NotImplementedError, ValueError, TypeError):
+        return None
+    def sign_of(v: Any) -> int:
+        return 1 if v > 0 else -1 if v < 0 else 0
+
+    found: set[int] = set()
+    boxes = [(low, high)]
+    for _ in range(BOXES):
+        if not boxes:
+            return found.pop()
+        a, b = boxes.pop()
+        sign = sign_of(value(a, b))
+        if not sign and (a == low or b == high):  # it may vanish at the end if it is monotone next to it
+            rising = sign_of(slope(a, b))
+            at, away = (a, rising) if a == low else (b, -rising)
+            edge = value(at, at)
+            sign = away if rising and (edge >= 0 if away > 0 else edge <= 0) else 0
+        if sign:
+            found.add(sign)
+            if len(found) > 1:
+                return None
+        elif x is None:
+            return None
+        else:
+            boxes += [(a, (a + b) / 2), ((a + b) / 2, b)]
+    return None

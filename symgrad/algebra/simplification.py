@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import comb, prod
 from typing import Any
 
@@ -10,6 +11,7 @@ from sympy.core.relational import Relational
 from sympy.functions.elementary.hyperbolic import HyperbolicFunction
 from sympy.functions.elementary.piecewise import piecewise_simplify
 from sympy.functions.elementary.trigonometric import TrigonometricFunction
+from sympy.logic.boolalg import BooleanAtom
 from sympy.polys.polyerrors import BasePolynomialError
 
 from symgrad.algebra.polynomials import DEGREE
@@ -35,9 +37,14 @@ def tractable(e: Any) -> bool:
     return e.count_ops() <= ALGEBRA and all(abs(x.p) <= DEGREE and x.q <= DEGREE for x in exponents)
 
 
-def has_long_numbers(e: Any) -> bool:
-    """Whether a number of an expression has too many bits for SymPy's factorization, and so for `simplify`."""
-    return any(max(abs(x.p), x.q).bit_length() > BITS for x in e.atoms(sympy.Rational))
+def truth(condition: Any, holds: Callable[[Any], bool]) -> bool:
+    """The truth value of a condition by those of its relations, as far as these are needed. Raises TypeError for one without relations."""
+    while not isinstance(condition, BooleanAtom):
+        relation = next((part for part in sympy.preorder_traversal(condition) if isinstance(part, Relational)), None)
+        if relation is None:
+            raise TypeError(str(condition))
+        condition = condition.xreplace({relation: sympy.true if holds(relation) else sympy.false})
+    return bool(condition)
 
 
 def expanded_terms(e: Any) -> tuple[int, int]:
@@ -73,13 +80,15 @@ def cancelled(e: Any) -> Any:
 
 def shortest_form(e: Any) -> Any:
     """The shortest of an expression and what SymPy makes of it in a few steps. The steps depend on its size, which bounds their time."""
-    if not tractable(e) or has_long_numbers(e):
+    if not tractable(e) or any(max(abs(x.p), x.q).bit_length() > BITS for x in e.atoms(sympy.Rational)):
         return e
     best = e
     try:
         if sympy.count_ops(e) > SMALL:
-            for step in (_folded, sympy.factor_terms, _factored, _together):
+            for step in (_folded, sympy.factor_terms, _factored):
                 best = min(best, step(best), key=sympy.count_ops)
+            if max(expanded_terms(best)) <= EXPANDED:
+                best = min(best, sympy.factor_terms(sympy.powsimp(sympy.factor_terms(sympy.together(best)))), key=sympy.count_ops)
         if sympy.count_ops(best) <= SMALL:
             best = min(best, *(step(best) for step in (sympy.factor_terms, _simplified, _factored)), key=sympy.count_ops)
     except FAILURES:
@@ -116,10 +125,6 @@ def _simplified(e: Any) -> Any:
         return sympy.simplify(e)
     part = sympy.Add(*hyperbolic)
     return sympy.simplify(part) + sympy.simplify(e - part)
-
-
-def _together(e: Any) -> Any:
-    return sympy.factor_terms(sympy.powsimp(sympy.factor_terms(sympy.together(e)))) if max(expanded_terms(e)) <= EXPANDED else e
 
 
 def shortest_difference(a: Any, b: Any) -> Any:

@@ -23,12 +23,6 @@ def solutions(condition: Any, inside: Mapping[Any, Any], families: bool = False)
     """The solutions of an equality: expressions for one or more symbols, whose ranges are `inside`; None if they are unknown.
 
     With `families`, those of periodic functions have an integer symbol of their own, and roots without a formula are `CRootOf`.
-
-    >>> x, y = sympy.symbols("x y", real=True)
-    >>> solutions(sympy.Eq(x**2, 4 * y**2), {}), solutions(sympy.Eq(x**2 + 1, x), {}), solutions(sympy.Eq(x**3 + x, 3), {})
-    ([{x: 2*y}, {x: -2*y}], [], None)
-    >>> solutions(sympy.Eq(sympy.sin(x), 1), {}, families=True)
-    [{x: 2*_k*pi + pi/2}]
     """
     try:
         found = _zeros(condition.lhs - condition.rhs, inside, families, NESTED)
@@ -62,8 +56,7 @@ def _zeros(u: Any, inside: Mapping[Any, Any], families: bool, depth: int) -> Sol
     """The solutions of u = 0."""
     if u.is_zero is False or depth == 0 or not u.free_symbols:
         return [] if u.is_zero is False else None
-    above, below = expanded_terms(u)
-    if max(above, below) > FACTORED:
+    if max(expanded_terms(u)) > FACTORED:
         return None
     squares = _of_squares(u, inside, families, depth)
     if squares is not None:
@@ -71,25 +64,16 @@ def _zeros(u: Any, inside: Mapping[Any, Any], families: bool, depth: int) -> Sol
     u = sympy.together(u).as_numer_denom()[0]
     if not u.free_symbols:
         return [] if _sign(u) else None
+    factors: Sequence[Any] = sympy.Mul.make_args(sympy.factor_terms(u))
     if u.is_polynomial(*u.free_symbols):
         if expanded_terms(u)[0] > TERMS or sympy.Poly(u, *u.free_symbols).total_degree() > DEGREE:
             return None
-        factors: Sequence[Any]
         try:
-            factors = [f for f, _ in sympy.factor_list(u)[1]] if _degree_of_numbers(u) <= DEGREE else sympy.Mul.make_args(sympy.factor_terms(u))
+            factors = [f for f, _ in sympy.factor_list(u)[1]] if _degree_of_numbers(u) <= DEGREE else factors
         except FAILURES:
             factors = [u]
-    else:
-        factors = sympy.Mul.make_args(sympy.factor_terms(u))
-    found: Solutions = []
-    for f in factors:
-        if not f.free_symbols:
-            continue
-        at = _of_factor(f, inside, families, depth)
-        if at is None:
-            return None
-        found += at
-    return list({str(at): at for at in found}.values())
+    parts = [_of_factor(f, inside, families, depth) for f in factors if f.free_symbols]
+    return None if None in parts else list({str(at): at for part in parts for at in part or ()}.values())
 
 
 def _degree_of_numbers(u: Any) -> int:
@@ -104,7 +88,8 @@ def _of_factor(f: Any, inside: Mapping[Any, Any], families: bool, depth: int) ->
     f = f.as_independent(*f.free_symbols, as_Add=False)[1]
     if f.is_Pow and f.exp.is_number:
         return _zeros(f.base, inside, families, depth - 1) if f.exp.is_positive else []
-    symbols = sorted(f.free_symbols, key=lambda s: (s.name == TURN, _is_bounded(s, inside), str(s)))
+    symbols = sorted(f.free_symbols, key=lambda s: (
+        s.name == TURN, bool(s.is_extended_nonnegative or s.is_extended_nonpositive or s in inside), str(s)))
     for s in symbols:
         slope = sympy.diff(f, s)
         if s.name != TURN and slope.is_zero is False and s not in slope.free_symbols:
@@ -114,9 +99,7 @@ def _of_factor(f: Any, inside: Mapping[Any, Any], families: bool, depth: int) ->
     squares = _of_squares(f, inside, families, depth)
     if squares is not None:
         return squares
-    if f.has(sympy.sin, sympy.cos):
-        f = TR8(f)
-    return _of_function(f, inside, families, depth)
+    return _of_function(TR8(f) if f.has(sympy.sin, sympy.cos) else f, inside, families, depth)
 
 
 def _roots(f: Any, s: Any, families: bool) -> Solutions | None:
@@ -145,10 +128,6 @@ def _sign(v: Any) -> int | None:
     return (1 if number > 0 else -1) if number.is_Float and abs(number) > sympy.Float(10) ** -20 else None
 
 
-def _is_bounded(s: Any, inside: Mapping[Any, Any]) -> bool:
-    return bool(s.is_extended_nonnegative or s.is_extended_nonpositive or s in inside)
-
-
 def _of_squares(f: Any, inside: Mapping[Any, Any], families: bool, depth: int) -> Solutions | None:
     """The solutions of f = 0 for a sum of nonnegative terms: all terms are 0."""
     terms = sympy.Add.make_args(f)
@@ -165,23 +144,16 @@ def _all_zero(terms: list[Any], inside: Mapping[Any, Any], families: bool, depth
     found = _zeros(first, inside, families, depth - 1)
     if found is None or not rest:
         return found
-    out: Solutions = []
-    for at in found:
-        more = _all_zero([t.xreplace(at) for t in rest], inside, families, depth)
-        if more is None:
-            return None
-        out += [{s: x.xreplace(other) for s, x in at.items()} | other for other in more]
-    return out
+    more = [_all_zero([t.xreplace(at) for t in rest], inside, families, depth) for at in found]
+    return None if None in more else [
+        {s: x.xreplace(other) for s, x in at.items()} | other for at, others in zip(found, more) for other in others or ()]
 
 
 def _within(low: Any, high: Any, inverse: Callable[[Any], Sequence[Any]], closed: bool = True) -> Callable[[Any], list[Any] | None]:
     """The inverse of a function with values between two numbers."""
     def call(v: Any) -> list[Any] | None:
-        below, above = (None if end is None else _sign(v - end) for end in (low, high))
-        if low is not None and below is None or high is not None and above is None:
-            return None
-        outside = below is not None and (below < 0 or not closed and below == 0) or above is not None and (above > 0 or not closed and above == 0)
-        return [] if outside else list(inverse(v))
+        sides = [1 if end is None else _sign(side * (v - end)) for end, side in ((low, 1), (high, -1))]
+        return None if None in sides else [] if min(sides) < (0 if closed else 1) else list(inverse(v))  # type: ignore[type-var, operator]
 
     return call
 
@@ -218,13 +190,18 @@ def _of_function(f: Any, inside: Mapping[Any, Any], families: bool, depth: int) 
         if wave is not None:
             return _of_function(wave, inside, families, depth)
         extremes = _extremes(c, rest)
-        if extremes is None:
-            return _of_polynomial(f, inside, families, depth)
-        return _all_zero(extremes, inside, families, depth) if extremes else []
+        if extremes is not None:
+            return _all_zero(extremes, inside, families, depth) if extremes else []
+        poly, t = sympy.Poly(f), sympy.Dummy(real=True)  # in one function
+        if len(poly.gens) != 1 or poly.gens[0].is_Symbol or poly.degree() > DEGREE:
+            return None
+        roots = _roots(sympy.Poly(poly.all_coeffs(), t).as_expr(), t, families)
+        return None if roots is None else _union([poly.gens[0] - at[t] for at in roots], inside, families, depth)
     k, g = rest.as_independent(*symbols, as_Add=False)
     v = sympy.expand(-c / k)
     if isinstance(g, (sympy.Max, sympy.Min)):
-        return _of_extreme(g, v, inside, families, depth)
+        found, side = _union([u - v for u in g.args], inside, families, depth), 1 if isinstance(g, sympy.Max) else -1
+        return found and [at for at in found if all((side * (u.xreplace(at) - v)).is_positive is not True for u in g.args)]
     values: list[Any] | None
     if g.is_Pow and g.exp.is_Rational:
         if any(map(is_complex, symbols)):
@@ -233,8 +210,12 @@ def _of_function(f: Any, inside: Mapping[Any, Any], families: bool, depth: int) 
         values = [sign * u for u in values for sign in ((1, -1) if g.exp.p % 2 == 0 and u != 0 else (1,))] if values is not None else None
     elif g.is_Pow and not g.base.free_symbols and g.base.is_positive:
         return _zeros(g.exp * sympy.log(g.base) - sympy.log(v), inside, families, depth - 1) if _sign(v) == 1 else [] if _sign(v) in (0, -1) else None
+    elif any(map(is_complex, symbols)) and isinstance(g, sympy.log):
+        turn = sympy.im(v) / sympy.pi
+        values = ([sympy.exp(v)] if -1 < turn <= 1 else []) if turn.is_comparable else None
     elif any(map(is_complex, symbols)):
-        values = _of_complex_function(g, v, families)
+        principal, period = COMPLEX.get(type(g), (None, None))
+        values = _family(principal(v), period) if principal and families else None
     elif type(g) in ONCE:
         values = ONCE[type(g)](v)
     elif type(g) in PERIODIC:
@@ -250,17 +231,6 @@ def _family(principal: Sequence[Any], period: Any) -> list[Any]:
     """Values plus all multiples of a period, those that differ by a multiple once."""
     return [u + period * sympy.Dummy(TURN, integer=True) for k, u in enumerate(principal)
             if not any(((u - other) / period).is_integer for other in principal[:k])]
-
-
-def _of_complex_function(g: Any, v: Any, families: bool) -> list[Any] | None:
-    """The complex arguments at which a function is v."""
-    if isinstance(g, sympy.log):
-        turn = sympy.im(v) / sympy.pi
-        return ([sympy.exp(v)] if -1 < turn <= 1 else []) if turn.is_comparable else None
-    if type(g) not in COMPLEX or not families:
-        return None
-    principal, period = COMPLEX[type(g)]
-    return _family(principal(v), period)
 
 
 def _union(equations: Sequence[Any], inside: Mapping[Any, Any], families: bool, depth: int) -> Solutions | None:
@@ -290,23 +260,6 @@ def _extremes(c: Any, rest: Any) -> list[Any] | None:
         equations.append(g + sympy.sign(k) * sympy.sign(c))
     sign = _sign(sympy.Abs(c) - total)
     return None if sign is None or sign < 0 else [] if sign else equations
-
-
-def _of_polynomial(f: Any, inside: Mapping[Any, Any], families: bool, depth: int) -> Solutions | None:
-    """The solutions of a polynomial in one function."""
-    poly = sympy.Poly(f)
-    if len(poly.gens) != 1 or poly.gens[0].is_Symbol or poly.degree() > DEGREE:
-        return None
-    t = sympy.Dummy(real=True)
-    values = _roots(sympy.Poly(poly.all_coeffs(), t).as_expr(), t, families)
-    return None if values is None else _union([poly.gens[0] - at[t] for at in values], inside, families, depth)
-
-
-def _of_extreme(g: Any, v: Any, inside: Mapping[Any, Any], families: bool, depth: int) -> Solutions | None:
-    """The solutions of Max(...) = v or Min(...) = v: one of the arguments is v, and the others are on its side where that is known."""
-    found = _union([u - v for u in g.args], inside, families, depth)
-    side = 1 if isinstance(g, sympy.Max) else -1
-    return None if found is None else [at for at in found if all((side * (u.xreplace(at) - v)).is_positive is not True for u in g.args)]
 
 
 def is_possible(at: Mapping[Any, Any], inside: Mapping[Any, Any]) -> bool:

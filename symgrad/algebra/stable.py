@@ -28,7 +28,7 @@ from symgrad.algebra.stable_functions import (
     sigmoid,
     softplus,
 )
-from symgrad.algebra.stable_products import by_exponential, hyperbolic, magnitudes
+from symgrad.algebra.stable_products import by_exponential, hyperbolic, magnitudes, of_pairs
 
 ONE = sympy.S.One
 
@@ -45,15 +45,7 @@ Rule = Callable[[Any], tuple[Any, str] | None]
 
 
 def stable_form(expr: Any) -> Any:
-    """The expression in stable forms: the same real function, with `expm1`, `log1p`, `hypot` and the functions of `stable_functions`.
-
-    >>> import sympy
-    >>> x = sympy.Symbol("x", real=True)
-    >>> stable_form(sympy.log(1 + sympy.exp(x)))
-    softplus(x)
-    >>> stable_form(1 - sympy.tanh(x) ** 2)
-    sech_squared(x)
-    """
+    """The expression in stable forms: the same real function, with `expm1`, `log1p`, `hypot` and the functions of `stable_functions`."""
     return _Rewriting().of(sympy.sympify(expr))
 
 
@@ -61,24 +53,12 @@ def stable_form_to_differentiate(expr: Any) -> Any:
     """Like `stable_form`, for a form that will be differentiated: differences of squares and of angles are not rewritten.
 
     (a - b) (a + b) keeps its digits where a is close to b, but its derivative (a - b) + (a + b) = 2 a by a loses digits where a is small.
-
-    >>> import sympy
-    >>> x, y = sympy.symbols("x y", real=True)
-    >>> stable_form_to_differentiate(x**2 - y**2 + sympy.exp(x) - 1)
-    x**2 - y**2 + expm1(x)
     """
-    return _Rewriting([(kind, [rule for rule in rules if rule not in (_squares, _angles)]) for kind, rules in RULES]).of(sympy.sympify(expr))
+    return _Rewriting([(kind, [rule for rule in rules if rule not in (_squares, ANGLES)]) for kind, rules in RULES]).of(sympy.sympify(expr))
 
 
 def suggestions(expr: Any) -> list[Suggestion]:
-    """The subexpressions that lose digits in floats, with their stable forms.
-
-    >>> import sympy
-    >>> x = sympy.Symbol("x", real=True)
-    >>> for found, better, name in suggestions(x * (sympy.exp(x) - 1)):
-    ...     print(found, "->", better, f"({name})")
-    exp(x) - 1 -> expm1(x) (expm1)
-    """
+    """The subexpressions that lose digits in floats, with their stable forms."""
     rewriting = _Rewriting()
     rewriting.of(sympy.sympify(expr))
     return rewriting.found
@@ -132,13 +112,7 @@ def _difference_of(before: Any, after: Any) -> tuple[Any, Any]:
     return before, after
 
 
-# Sums
-
-
-def _factors(term: Any) -> list[tuple[Any, Any]]:
-    """Each factor of a term, with the product of the others."""
-    factors = Mul.make_args(term)
-    return [(f, Mul(*factors[:i], *factors[i + 1:])) for i, f in enumerate(factors)]
+# Sums: the rules for f - g
 
 
 def _square_base(x: Any) -> Any:
@@ -153,98 +127,81 @@ def _square_base(x: Any) -> Any:
     return None
 
 
-def _minus_one(f: Any) -> tuple[Any, str] | None:
-    """f - 1 in a form without cancellation."""
-    if isinstance(f, exp):
-        return expm1(f.args[0]), "expm1"
-    if isinstance(f, cos):
-        return -2 * sin(f.args[0] / 2) ** 2, "half-angle"
-    if isinstance(f, cosh):
-        return 2 * sinh(f.args[0] / 2) ** 2, "half-angle"
-    if isinstance(f, sigmoid):
-        return -sigmoid(-f.args[0]), "sigmoid"
-    if isinstance(f, tanh):
-        return -2 * sigmoid(-2 * f.args[0]), "sigmoid"
-    if isinstance(f, sech_squared):
-        return -tanh(f.args[0]) ** 2, "square of tanh"
+# The forms of f - 1 and f + 1 without cancellation, for f(u) and for f(u)², with their names.
+BESIDE_ONE: dict[tuple[Any, int, Any], tuple[Callable[[Any], Any], str]] = {
+    (exp, 1, 1): (expm1, "expm1"), (cos, 1, 1): (lambda u: -2 * sin(u / 2) ** 2, "half-angle"),
+    (cosh, 1, 1): (lambda u: 2 * sinh(u / 2) ** 2, "half-angle"), (sigmoid, 1, 1): (lambda u: -sigmoid(-u), "sigmoid"),
+    (tanh, 1, 1): (lambda u: -2 * sigmoid(-2 * u), "sigmoid"), (sech_squared, 1, 1): (lambda u: -tanh(u) ** 2, "square of tanh"),
+    (tanh, 2, 1): (lambda u: -sech_squared(u), "sech_squared"), (cos, 2, 1): (lambda u: -sin(u) ** 2, "square of sin"),
+    (sin, 2, 1): (lambda u: -cos(u) ** 2, "square of cos"), (cosh, 2, 1): (lambda u: sinh(u) ** 2, "square of sinh"),
+    (tanh, 1, -1): (lambda u: 2 * sigmoid(2 * u), "sigmoid"), (cos, 1, -1): (lambda u: 2 * cos(u / 2) ** 2, "half-angle"),
+    (sinh, 2, -1): (lambda u: cosh(u) ** 2, "square of cosh"),
+}
+
+
+def _beside_one(f: Any, g: Any) -> tuple[Any, str] | None:
+    if g not in (1, -1):
+        return None
+    base, power = (f.base, f.exp) if isinstance(f, Pow) else (f, ONE)
+    if (type(base), power, g) in BESIDE_ONE:
+        form, name = BESIDE_ONE[type(base), power, g]
+        return form(base.args[0]), name
+    if g == -1:
+        return None
     if isinstance(f, hypot) and 1 in f.args:
         u = f.args[1] if f.args[0] == 1 else f.args[0]
         return u**2 / (f + 1), "difference of roots"
-    if not isinstance(f, Pow):
-        return None
-    base, power = f.args
-    if power == 2:
-        u = base.args[0] if base.args else None
-        for kind, form, name in ((tanh, lambda u: -sech_squared(u), "sech_squared"), (cos, lambda u: -sin(u) ** 2, "square of sin"),
-                                 (sin, lambda u: -cos(u) ** 2, "square of cos"), (cosh, lambda u: sinh(u) ** 2, "square of sinh")):
-            if isinstance(base, kind):
-                return form(u), name
+    if not isinstance(f, Pow) or power.is_Integer:
         return None
     if power == sympy.S.Half and isinstance(base, Add) and 1 in base.args:
         return (base - 1) / (f + 1), "difference of roots"
-    if power.is_Integer:
-        return None
     if isinstance(base, Add) and 1 in base.args:
         return expm1(power * log1p(base - 1)), "expm1"
     return (expm1(power * log(base)), "expm1") if base.is_positive and not power.is_Number else None
 
 
-def _plus_one(f: Any) -> tuple[Any, str] | None:
-    """f + 1 in a form without cancellation."""
-    if isinstance(f, tanh):
-        return 2 * sigmoid(2 * f.args[0]), "sigmoid"
-    if isinstance(f, cos):
-        return 2 * cos(f.args[0] / 2) ** 2, "half-angle"
-    return (cosh(f.base.args[0]) ** 2, "square of cosh") if isinstance(f, Pow) and f.exp == 2 and isinstance(f.base, sinh) else None
-
-
-def _beside_one(expr: Any) -> tuple[Any, str] | None:
-    """c f - c and c f + c in a sum, for every f with a stable form of f ± 1."""
-    terms = set(expr.args)
-    for term in expr.args:
-        for f, c in _factors(term):
-            for partner, form, turn in ((-c, _minus_one, 1), (c, _plus_one, 1)):
-                if partner in terms and partner != term and (better := form(f)) is not None:
-                    return Add(*(terms - {term, partner}), turn * c * better[0]), better[1]
-            if isinstance(f, sigmoid):  # 2 sigmoid(u) - 1, and sigmoid(u) - sigmoid(-u)
-                for partner, factor in ((-c / 2, c / 2), (-c * sigmoid(-f.args[0]), c)):
-                    if partner in terms and partner != term:
-                        return Add(*(terms - {term, partner}), factor * tanh(f.args[0] / 2)), "tanh"
-    return None
-
-
-def _exponentials(expr: Any) -> tuple[Any, str] | None:
-    """c exp(u) ± c exp(-u) as hyperbolic functions."""
-    if not expr.has(exp):
+def _sigmoids(f: Any, g: Any) -> tuple[Any, str] | None:
+    if not isinstance(f, sigmoid) or g not in (sympy.S.Half, sigmoid(-f.args[0])):
         return None
-    terms = set(expr.args)
-    for term in expr.args:
-        for f, c in _factors(term):
-            if isinstance(f, exp) and not f.args[0].could_extract_minus_sign():
-                u = f.args[0]
-                for turn, form in ((1, cosh), (-1, sinh)):
-                    partner = turn * c * exp(-u)
-                    if partner in terms:
-                        return Add(*(terms - {term, partner}), 2 * c * form(u)), form.__name__
+    return tanh(f.args[0] / 2) * (sympy.S.Half if g == sympy.S.Half else ONE), "tanh"
+
+
+def _exponentials(f: Any, g: Any) -> tuple[Any, str] | None:
+    """exp(u) ± exp(-u) as hyperbolic functions."""
+    if not isinstance(f, exp) or f.args[0].could_extract_minus_sign():
+        return None
+    forms = {exp(-f.args[0]): (2 * sinh(f.args[0]), "sinh"), -exp(-f.args[0]): (2 * cosh(f.args[0]), "cosh")}
+    return forms.get(g)
+
+
+def _roots(f: Any, root: Any) -> tuple[Any, str] | None:
+    """√p - √q as (p - q) / (√p + √q), where p - q is a product."""
+    p = f.base if isinstance(f, Pow) and f.exp == sympy.S.Half else f.args[0] ** 2 + f.args[1] ** 2 if isinstance(f, hypot) else None
+    if p is None or not root.is_nonnegative:
+        return None
+    difference = sympy.expand(p - root**2)
+    if not isinstance(difference, Add) and difference != 0 and (root.is_Number or root.has(*f.free_symbols)):
+        return difference / (f + root), "difference of roots"
     return None
 
 
-def _roots(expr: Any) -> tuple[Any, str] | None:
-    """c √p - c √q as c (p - q) / (√p + √q), where p - q is a product."""
-    terms = set(expr.args)
-    for term in expr.args:
-        for f, c in _factors(term):
-            p = f.base if isinstance(f, Pow) and f.exp == sympy.S.Half else f.args[0] ** 2 + f.args[1] ** 2 if isinstance(f, hypot) else None
-            if p is None:
-                continue
-            for other in terms - {term}:
-                root = -other / c
-                if not root.is_nonnegative:
-                    continue
-                difference = sympy.expand(p - root**2)
-                if not isinstance(difference, Add) and difference != 0 and (root.is_Number or root.has(*f.free_symbols)):
-                    return Add(*(terms - {term, other}), c * difference / (f + root)), "difference of roots"
+def _logarithms(f: Any, g: Any) -> tuple[Any, str] | None:
+    """log(a) - log(b) as log1p((a - b) / b), where a - b is a product."""
+    if not isinstance(f, (log, log1p)) or not isinstance(g, (log, log1p)):
+        return None
+    a, b = (x.args[0] + (1 if isinstance(x, log1p) else 0) for x in (f, g))
+    difference = sympy.expand(a - b)
+    if a.is_positive and b.is_positive and not isinstance(difference, Add) and difference != 0 and difference.is_positive is not False:
+        return log1p(difference / b), "difference of logarithms"
     return None
+
+
+def _angles(f: Any, g: Any) -> tuple[Any, str] | None:
+    """atan(a) - atan(b) as atan2(a - b, 1 + a b), the angle between the vectors (1, a) and (1, b)."""
+    if not isinstance(f, atan) or not isinstance(g, atan) or f.args[0].is_number or g.args[0].is_number:
+        return None
+    a, b = f.args[0], g.args[0]
+    return atan2(a - b, 1 + a * b), "difference of angles"
 
 
 def _squares(expr: Any) -> tuple[Any, str] | None:
@@ -256,37 +213,6 @@ def _squares(expr: Any) -> tuple[Any, str] | None:
     if a is None or b is None or a.is_Number and b.is_Number:
         return None
     return Mul(a - b, a + b, evaluate=False) if isinstance(a - b, Add) else (a - b) * (a + b), "difference of squares"
-
-
-def _logarithms(expr: Any) -> tuple[Any, str] | None:
-    """c log(a) - c log(b) as c log1p((a - b) / b), where a - b is a product."""
-    terms = set(expr.args)
-    for term in expr.args:
-        for f, c in _factors(term):
-            if not isinstance(f, (log, log1p)):
-                continue
-            for other in terms - {term}:
-                g = -other / c
-                if not isinstance(g, (log, log1p)):
-                    continue
-                a, b = (x.args[0] + (1 if isinstance(x, log1p) else 0) for x in (f, g))
-                difference = sympy.expand(a - b)
-                if a.is_positive and b.is_positive and not isinstance(difference, Add) and difference != 0 and difference.is_positive is not False:
-                    return Add(*(terms - {term, other}), c * log1p(difference / b)), "difference of logarithms"
-    return None
-
-
-def _angles(expr: Any) -> tuple[Any, str] | None:
-    """c atan(a) - c atan(b) as c atan2(a - b, 1 + a b), the angle between the vectors (1, a) and (1, b)."""
-    terms = set(expr.args)
-    for term in expr.args:
-        for f, c in _factors(term):
-            for other in terms - {term} if isinstance(f, atan) else ():
-                g = -other / c
-                if isinstance(g, atan) and not f.args[0].is_number and not g.args[0].is_number:
-                    a, b = f.args[0], g.args[0]
-                    return Add(*(terms - {term, other}), c * atan2(a - b, 1 + a * b)), "difference of angles"
-    return None
 
 
 # Powers and logarithms
@@ -303,23 +229,18 @@ def _pow(expr: Any) -> tuple[Any, str] | None:
             other = base - 1
             if isinstance(other, exp):
                 return sigmoid(-other.args[0]) ** -power, "sigmoid"
-    if isinstance(base, cosh) and power.is_Integer and power < 0:
-        return hyperbolic(expr)
-    if isinstance(base, sech) and power.is_Integer and power > 1:
-        return sech_squared(base.args[0]) ** (power // 2) * base ** (power % 2), "sech_squared"
-    return None
+    return hyperbolic(expr) if isinstance(base, (cosh, sech)) and power.is_Integer else None
 
 
 def _log(expr: Any) -> tuple[Any, str] | None:
     (inner,) = expr.args
+    c, rest = inner.as_coeff_Mul()
     if isinstance(inner, sigmoid):
         return -softplus(-inner.args[0]), "softplus"
-    if isinstance(inner, cosh):
-        return log_cosh(inner.args[0]), "log_cosh"
-    if isinstance(inner, Mul) and len(inner.args) == 2 and isinstance(inner.args[1], cosh) and inner.args[0].is_Rational and inner.args[0] > 1:
-        return log_cosh(inner.args[1].args[0]) + log(inner.args[0]), "log_cosh"  # as SymPy writes logaddexp(u, -u)
-    if isinstance(inner, Mul) and len(inner.args) == 2 and inner.args[0] == -1 and isinstance(inner.args[1], expm1):
-        return log1mexp(inner.args[1].args[0]), "log1mexp"
+    if isinstance(rest, cosh) and c >= 1:
+        return log_cosh(rest.args[0]) + log(c), "log_cosh"  # SymPy writes logaddexp(u, -u) as log(2 cosh(u))
+    if isinstance(rest, expm1) and c == -1:
+        return log1mexp(rest.args[0]), "log1mexp"
     if isinstance(inner, Pow) and isinstance(inner.base, (sigmoid, hypot)) and inner.exp.is_Rational:
         return inner.exp * log(inner.base), "logarithm of a power"
     if not isinstance(inner, Add):
@@ -333,16 +254,15 @@ def _log(expr: Any) -> tuple[Any, str] | None:
 
 
 def _log1p(expr: Any) -> tuple[Any, str] | None:
-    (inner,) = expr.args
-    if isinstance(inner, exp):
-        return softplus(inner.args[0]), "softplus"
-    if isinstance(inner, Mul) and len(inner.args) == 2 and inner.args[0] == -1 and isinstance(inner.args[1], exp):
-        return log1mexp(inner.args[1].args[0]), "log1mexp"
-    return None
+    c, rest = expr.args[0].as_coeff_Mul()
+    if not isinstance(rest, exp) or c not in (1, -1):
+        return None
+    return (softplus(rest.args[0]), "softplus") if c == 1 else (log1mexp(rest.args[0]), "log1mexp")
 
 
+ANGLES = of_pairs(_angles)
 RULES: Sequence[tuple[Any, Sequence[Rule]]] = (
-    (Add, (_beside_one, _exponentials, _roots, _logarithms, _angles, _squares)),
+    (Add, (of_pairs(_beside_one), of_pairs(_sigmoids), of_pairs(_exponentials), of_pairs(_roots), of_pairs(_logarithms), ANGLES, _squares)),
     (Mul, (by_exponential, hyperbolic, magnitudes)),
     (Pow, (_pow,)),
     (log, (_log,)),

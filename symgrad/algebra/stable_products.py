@@ -9,18 +9,12 @@ Where N vanishes with its first n - 1 derivatives at x = r(y), by Taylor's theor
 
 which has no cancellation next to x = r, and whose derivatives are those of the integrand.
 
->>> import sympy
->>> x, T = sympy.symbols("x T", positive=True)
->>> with_ratios(x**3 / expm1(x / T))
-T*x**2*over_expm1(x/T)
->>> with_means((sympy.exp(x) - sympy.exp(T)) / (x - T))
-mean of exp(t*(T - x) + x)
-
 Source: N. J. Higham, Functions of Matrices, section B.16, for divided differences as integrals (Hermite and Genocchi).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import sympy
@@ -42,6 +36,24 @@ def _powers(expr: Any) -> dict[Any, Any]:
 
 def _product(powers: dict[Any, Any]) -> Any:
     return Mul(*[base**power for base, power in powers.items()])
+
+
+def of_pairs(rule: Callable[[Any, Any], tuple[Any, str] | None]) -> Callable[[Any], tuple[Any, str] | None]:
+    """The rule for a sum that replaces c f - c g for the first two functions f and g for whose difference a rule has a form."""
+    def of_sum(expr: Any) -> tuple[Any, str] | None:
+        for term in expr.args:
+            factors = Mul.make_args(term)
+            for i, f in enumerate(factors):
+                if not isinstance(f, (sympy.Function, Pow)) or f.is_Pow and f.exp.is_Integer and f.exp != 2:
+                    continue
+                c = Mul(*factors[:i], *factors[i + 1:])
+                for other in expr.args:
+                    better = rule(f, -other / c) if other is not term else None
+                    if better is not None:
+                        return Add(*(x for x in expr.args if x is not term and x is not other), c * better[0]), better[1]
+        return None
+
+    return of_sum
 
 
 def by_exponential(expr: Any) -> tuple[Any, str] | None:
@@ -76,21 +88,15 @@ def by_exponential(expr: Any) -> tuple[Any, str] | None:
 
 
 def hyperbolic(expr: Any) -> tuple[Any, str] | None:
-    """sinh(u) / cosh(u) as tanh(u), and the remaining 1 / cosh(u) as sech(u) or sech_squared(u)."""
+    """sinh(u) / cosh(u) as tanh(u), also in a denominator, and the remaining 1 / cosh(u) as sech(u) or sech_squared(u)."""
     powers = _powers(expr)
-    for s in [base for base in powers if isinstance(base, sinh) and powers[base].is_Integer and powers[base] < 0]:
-        c = cosh(s.args[0])
-        if c in powers and powers[c].is_Integer and powers[c] > 0:
-            k = min(powers[c], -powers[s])
-            rest = {base: p for base, p in powers.items() if base not in (c, s)}
-            return _product(rest) * tanh(s.args[0]) ** -k * c ** (powers[c] - k) * s ** (powers[s] + k), "tanh"
     for u in dict.fromkeys(base.args[0] for base in powers if isinstance(base, (cosh, sech, sech_squared))):
         below = {base: p for base, p in powers.items() if isinstance(base, (cosh, sech, sech_squared)) and base.args[0] == u}
         total = sum(p * {cosh: -1, sech: 1, sech_squared: 2}[base.func] for base, p in below.items())
         above = powers.get(sinh(u), sympy.S.Zero)
         if not (total.is_Integer and above.is_Integer):
             continue
-        k = min(total, above) if total > 0 and above > 0 else sympy.S.Zero
+        k = sympy.sign(total) * min(abs(total), abs(above)) if total * above > 0 else sympy.S.Zero
         if not k and (len(below) == 1 and (total < 0 or next(iter(below.items())) in ((sech(u), 1), (sech_squared(u), total / 2)))):
             continue
         rest = {base: p for base, p in powers.items() if base not in below and base != sinh(u)}
@@ -115,16 +121,8 @@ VARIABLE = sympy.Symbol("u", real=True)
 VANISHING = (sin, expm1, tan, sinh, tanh, atan, log1p)  # f(u) = u + ..., without another zero in its domain
 
 
-def _formulas() -> tuple[Any, ...]:
-    """f(u)/u and u/f(u) in turn for every f, in elementary functions."""
-    out = []
-    for f in VANISHING:
-        form = DEFINITIONS.get(f, f)(VARIABLE)
-        out += [form / VARIABLE, VARIABLE / form]
-    return tuple(out)
-
-
-FORMULAS = _formulas()
+# f(u)/u and u/f(u) in turn for every f, in elementary functions.
+FORMULAS = tuple(form for f in VANISHING for g in [DEFINITIONS.get(f, f)(VARIABLE)] for form in (g / VARIABLE, VARIABLE / g))
 
 
 class Ratio(StableFunction):
@@ -227,12 +225,10 @@ def _with_mean(expr: Any) -> Any:
         if not (power.is_Integer and -HIGHEST <= power < 0) or len(base.free_symbols) < 2:
             continue
         rest, n = expr / factor, -int(power)
-        for found in (_mean(rest, base, n, symbol, expr) for symbol in sorted(base.free_symbols, key=str)):
-            if found is not None:
-                return found
-        inverse = _inverse_mean(rest, base, n)
-        if inverse is not None:
-            return inverse
+        found = next(filter(None, (_mean(rest, base, n, symbol, expr) for symbol in sorted(base.free_symbols, key=str))), None)
+        found = found or _inverse_mean(rest, base, n)
+        if found is not None:
+            return found
     return expr
 
 
@@ -241,10 +237,9 @@ def _inverse_mean(above: Any, base: Any, n: int) -> Any:
     for factor in sympy.Mul.make_args(above):
         gap, power = factor.as_base_exp()
         if power.is_Integer and power >= n and len(gap.free_symbols) > 1:
-            for symbol in sorted(gap.free_symbols, key=str):
-                found = _mean(base, gap, 1, symbol, base / gap)
-                if found is not None:
-                    return above / gap**n / found**n
+            found = next(filter(None, (_mean(base, gap, 1, symbol, base / gap) for symbol in sorted(gap.free_symbols, key=str))), None)
+            if found is not None:
+                return above / gap**n / found**n
     return None
 
 
@@ -255,14 +250,13 @@ def join_logarithms(expr: Any) -> Any:
     >>> join_logarithms(p * sympy.log(p) - p * sympy.log(q) + q)
     p*log(p/q) + q
     """
+    def joined(f: Any, g: Any) -> tuple[Any, str] | None:
+        logarithms = isinstance(f, sympy.log) and isinstance(g, sympy.log) and f.args[0].is_positive and g.args[0].is_positive
+        return (sympy.log(f.args[0] / g.args[0]), "") if logarithms else None
+
     def of_sum(e: Any) -> Any:
-        for term in e.args:
-            for f in (f for f in sympy.Mul.make_args(term) if isinstance(f, sympy.log) and f.args[0].is_positive):
-                for other in e.args:
-                    g = -other * f / term
-                    if isinstance(g, sympy.log) and g.args[0].is_positive:
-                        return of_sum(e - term - other + term / f * sympy.log(f.args[0] / g.args[0])) if e.is_Add else e
-        return e
+        found = of_pairs(joined)(e) if e.is_Add else None
+        return e if found is None else of_sum(found[0])
 
     return expr.replace(lambda e: e.is_Add, of_sum)
 

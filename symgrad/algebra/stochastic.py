@@ -8,13 +8,13 @@ and outside a domain, `Undecided` if the error is too large for a decision, so t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
 import mpmath
+import sympy
 
 from symgrad.carriers.digits import Undecided, Undefined
 
@@ -52,18 +52,8 @@ def _parts(x: Exact) -> tuple[Fraction, Fraction]:
 
 
 def _times(x: Exact, y: Exact) -> Exact:
-    if isinstance(x, Fraction) and isinstance(y, Fraction):
-        return x * y
     (a, b), (c, d) = _parts(x), _parts(y)
-    return gaussian(a * c - b * d, a * d + b * c)
-
-
-def _inverse(x: Exact) -> Exact:
-    a, b = _parts(x)
-    size = a * a + b * b
-    if not size:
-        raise Undefined("division by zero")
-    return gaussian(a / size, -b / size)
+    return gaussian(a * c - b * d, a * d + b * c) if b or d else a * c
 
 
 def _bits(x: Exact) -> int:
@@ -72,24 +62,12 @@ def _bits(x: Exact) -> int:
 
 def _root(x: Fraction, n: int) -> Fraction | None:
     """The n-th root of a nonnegative rational number, None if it is irrational."""
-    found = []
-    for k in (x.numerator, x.denominator):
-        r = math.isqrt(k) if n == 2 else round(k ** (1 / n)) if k < 2**900 else 0
-        if r**n != k:
-            return None
-        found.append(r)
-    return Fraction(*found)
+    (above, one), (below, other) = (sympy.integer_nthroot(k, n) for k in (x.numerator, x.denominator))
+    return Fraction(int(above), int(below)) if one and other else None
 
 
 class Arithmetic:
-    """Arithmetic with measured errors, at a working precision of its own: mpmath's global precision is not changed.
-
-    >>> fifty = Arithmetic(50)
-    >>> root = fifty.power(Fraction(2), Fraction(1, 2))
-    >>> square = fifty.product([root, root])
-    >>> fifty.apart(square, Fraction(2)), fifty.apart(square, Fraction(2) + Fraction(1, 10**40))
-    (False, True)
-    """
+    """Arithmetic with measured errors, at a working precision of its own: mpmath's global precision is not changed."""
 
     def __init__(self, digits: int, largest: int = LARGEST):
         self.context, self.rng, self.largest = mpmath.MPContext(), Random(0), largest
@@ -127,9 +105,8 @@ class Arithmetic:
         return Sample(value, self._change(value if changed is None else changed))
 
     def _change(self, x: Any) -> Any:
-        real, imag = (self.rng.randrange(-1, 2, 2) * (self.rng.getrandbits(NOISE) | 1 << NOISE) for _ in "ri")
-        real = self.context.make_mpf(mpmath.libmp.from_man_exp((1 << self.bits) + real, -self.bits))
-        return x * (real if isinstance(x, self.context.mpf) else self.context.mpc(real, self.context.ldexp(imag, -self.bits)))
+        real, imag = (self.context.ldexp(self.rng.randrange(-1, 2, 2) * (self.rng.getrandbits(NOISE) | 1 << NOISE), -self.bits) for _ in "ri")
+        return x * (1 + real if isinstance(x, self.context.mpf) else self.context.mpc(1 + real, imag))
 
     def real(self, x: Number) -> Any:
         """The real part of a real number; raises Undefined for another number."""
@@ -171,12 +148,9 @@ class Arithmetic:
     def product(self, factors: Sequence[Number]) -> Number:
         """The product of numbers."""
         exact: Exact = Fraction(1)
-        samples: list[Sample] = []
         for x in factors:
-            if isinstance(x, Sample):
-                samples.append(x)
-            else:
-                exact = _times(exact, x)
+            exact = exact if isinstance(x, Sample) else _times(exact, x)
+        samples = [x for x in factors if isinstance(x, Sample)]
         if exact == 0 or not samples:
             return self.exact_or_sample(exact)
         if exact != 1:
@@ -189,7 +163,10 @@ class Arithmetic:
     def inverse(self, x: Number) -> Number:
         """1 / x."""
         if not isinstance(x, Sample):
-            return self.exact_or_sample(_inverse(x))
+            a, b = _parts(x)
+            if x == 0:
+                raise Undefined("division by zero")
+            return self.exact_or_sample(gaussian(a / (a * a + b * b), -b / (a * a + b * b)))
         self.away_from_zero(x)
         return self.rounded(1 / x.value, 1 / x.changed)
 

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import sympy
-from sympy.functions.elementary.hyperbolic import HyperbolicFunction
-from sympy.functions.elementary.trigonometric import TrigonometricFunction
 from sympy.polys.polyerrors import BasePolynomialError
 
 from symgrad.algebra import functions  # noqa: F401  registers the rules
 from symgrad.algebra.effort import Effort, TooLarge
-from symgrad.algebra.field_extension import Frac
 from symgrad.algebra.normal import NoNormalForm, Normal
 from symgrad.algebra.ranges import Range
 from symgrad.algebra.signs import NotRegular, Split
-from symgrad.algebra.simplification import EXPANDED, FAILURES, SMALL, expanded_terms, has_long_numbers, tractable
+from symgrad.algebra.simplification import EXPANDED, FAILURES, SMALL, expanded_terms, shortest_form, tractable
 
 DEPTH = 9  # the depth of nested splits
 REGION = 50  # the work that a region counts by itself
@@ -47,70 +44,53 @@ class Region:
     facts: tuple[tuple[Any, int], ...] = ()
     depth: int = 0
 
-    def substitute(self, old: Any, new: Any, intervals: Mapping[Any, tuple[End, End]], facts: tuple[tuple[Any, int], ...] = ()) -> Region:
+    def substitute(self, old: Any, new: Any, intervals: Mapping[Any, tuple[End, End]]) -> Region:
         """The region with an expression substituted for a symbol."""
         rest = {s: ends for s, ends in self.intervals.items() if s is not old}
         return Region(self.a.xreplace({old: new}), self.b.xreplace({old: new}), rest | dict(intervals),
-                      tuple((e.xreplace({old: new}), sign) for e, sign in self.facts) + facts, self.depth + 1)
+                      tuple((e.xreplace({old: new}), sign) for e, sign in self.facts), self.depth + 1)
 
     def with_positive_symbols(self) -> Region:
         """The region with a positive symbol substituted for every symbol of one sign."""
         region = self
         for s, (low, high) in self.intervals.items():
-            if s.is_extended_positive:
-                continue
-            integer = {"integer": True} if s.is_integer else {}
-            if low is not None and low >= 0:
-                p = sympy.Dummy(s.name, positive=True, **integer)
-                region = region.substitute(s, p, {p: (low, high)})
-            elif high is not None and high <= 0:
-                p = sympy.Dummy(s.name, positive=True, **integer)
-                region = region.substitute(s, -p, {p: (-high, None if low is None else -low)})
+            sign = 1 if low is not None and low >= 0 else -1 if high is not None and high <= 0 else 0
+            if sign and not s.is_extended_positive:
+                p = sympy.Dummy(s.name, positive=True, **({"integer": True} if s.is_integer else {}))
+                ends = (low, high) if sign > 0 else (None if high is None else -high, None if low is None else -low)
+                region = region.substitute(s, sign * p, {p: ends})
         return region
 
     def split(self, u: Any) -> tuple[list[Region], Region | None, bool]:
-        """The regions where u is positive or negative, the region where it is 0 (None if empty), and whether the latter is known."""
-        symbols = [s for s in u.free_symbols if s in self.intervals]
-        if len(u.free_symbols) == 1 == len(symbols):
-            [x] = symbols
-            poly = sympy.Poly(u, x) if u.is_polynomial(x) else None
-            if poly is not None and poly.degree() == 1 and all(c.is_Rational for c in poly.all_coeffs()):
-                return self._split_at(x, -poly.eval(0) / poly.LC())
-        for x in sorted(symbols, key=lambda s: (self.intervals[s] != (None, None), s.name)):
+        """The regions where u is positive or negative, the region where it is 0 (None if empty), and whether the latter is known.
+
+        Beside x = edge, the distance is a new positive symbol if that keeps all information about x.
+        """
+        def beside(sign: int) -> Region:
+            return replace(self, facts=(*self.facts, (u, sign)), depth=self.depth + 1)
+
+        for x in sorted(u.free_symbols & set(self.intervals), key=lambda s: (self.intervals[s] != (None, None), s.name)):
             slope = sympy.diff(u, x)
-            if slope.is_Rational and slope != 0:
-                return self._split_along(x, sympy.expand(x - u / slope), u, slope)
-        return [self._with(u, 1), self._with(u, -1)], None, False
-
-    def _with(self, u: Any, sign: int) -> Region:
-        return Region(self.a, self.b, self.intervals, (*self.facts, (u, sign)), self.depth + 1)
-
-    def _split_at(self, x: Any, c: Any) -> tuple[list[Region], Region | None, bool]:
-        low, high = self.intervals[x]
-        at = Fraction(int(c.p), int(c.q))
-        inside = (low is None or low < at) and (high is None or at < high)
-        parts = []
-        if high is None or at < high:
-            parts.append(Region(self.a, self.b, {**self.intervals, x: (at if low is None else max(at, low), high)}, self.facts, self.depth + 1))
-        if low is None or low < at:
-            parts.append(Region(self.a, self.b, {**self.intervals, x: (low, at if high is None else min(at, high))}, self.facts, self.depth + 1))
-        return parts, self.substitute(x, c, {}) if inside else None, True
-
-    def _split_along(self, x: Any, edge: Any, u: Any, slope: Any) -> tuple[list[Region], Region | None, bool]:
-        """The regions on both sides of x = edge, with the distance as a new positive symbol if that keeps all information about x."""
-        low, high = self.intervals[x]
-        on_edge = self.substitute(x, edge, {})
-        p = sympy.Dummy("p", positive=True, **({"integer": True} if x.is_integer else {}))
-        parts = []
-        for side in (1, -1):
-            beyond = edge + side * p
-            if (low, high) == (None, None) or high is None and low == 0 and beyond.is_positive:
-                parts.append(self.substitute(x, beyond, {p: ZERO_UP}))
-            elif high is None and low == 0 and side == -1 and edge.is_Symbol and self.intervals.get(edge) == ZERO_UP:
-                parts.append(self.substitute(edge, x + p, {p: ZERO_UP}))  # 0 < x < y, in terms of y = x + p
-            else:
-                parts.append(self._with(u, side * (1 if slope > 0 else -1)))
-        return parts, on_edge, True
+            if not slope.is_Rational or slope == 0:
+                continue
+            edge, (low, high), parts = sympy.expand(x - u / slope), self.intervals[x], []
+            if edge.is_Rational:
+                at = Fraction(int(edge.p), int(edge.q))
+                above = [] if high is not None and at >= high else [(at if low is None else max(at, low), high)]
+                below = [] if low is not None and low >= at else [(low, at if high is None else min(at, high))]
+                parts = [replace(self, intervals={**self.intervals, x: ends}, depth=self.depth + 1) for ends in (*above, *below)]
+                return parts, self.substitute(x, edge, {}) if above and below else None, True
+            p = sympy.Dummy("p", positive=True, **({"integer": True} if x.is_integer else {}))
+            for side in (1, -1):
+                beyond = edge + side * p
+                if (low, high) == (None, None) or high is None and low == 0 and beyond.is_positive:
+                    parts.append(self.substitute(x, beyond, {p: ZERO_UP}))
+                elif high is None and low == 0 and side == -1 and edge.is_Symbol and self.intervals.get(edge) == ZERO_UP:
+                    parts.append(self.substitute(edge, x + p, {p: ZERO_UP}))  # 0 < x < y, in terms of y = x + p
+                else:
+                    parts.append(beside(side * (1 if slope > 0 else -1)))
+            return parts, self.substitute(x, edge, {}), True
+        return [beside(1), beside(-1)], None, False
 
 
 def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
@@ -118,21 +98,16 @@ def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
     jumps = a.has(*JUMPS) or b.has(*JUMPS)
     parts = [Region(a, b, {})]
     for s, r in ranges.items():
-        if r.complex:
-            continue
-        more = []
-        for region in parts:
-            for piece in r.pieces:
-                if piece.empty:
-                    continue
-                low, high = piece.low, piece.high
-                if low is not None and low == high:
-                    more.append(region.substitute(s, sympy.Rational(low.numerator, low.denominator), {}))
-                    continue
-                cuts = [low, *sorted(e for e in r.excluded if (low is None or low < e) and (high is None or e < high)), high]
-                more += [Region(region.a, region.b, {**region.intervals, s: ends}) for ends in pairwise(cuts)]
-                ends = [end for end, open_end in ((low, piece.open_low), (high, piece.open_high)) if end is not None and not open_end]
-                more += [region.substitute(s, sympy.Rational(end.numerator, end.denominator), {}) for end in ends if jumps or piece.step]
+        more = list(parts) if r.complex else []
+        for piece in () if r.complex else r.pieces:
+            low, high = piece.low, piece.high
+            cuts = [low, *sorted(e for e in r.excluded if (low is None or low < e) and (high is None or e < high)), high]
+            ends = [end for end, is_open in ((low, piece.open_low), (high, piece.open_high)) if end is not None and not is_open]
+            ends = ends[:1] if low is not None and low == high else ends if jumps or piece.step else []
+            for region in parts if not piece.empty else ():
+                if low is None or low != high:
+                    more += [replace(region, intervals={**region.intervals, s: pair}, depth=0) for pair in pairwise(cuts)]
+                more += [region.substitute(s, sympy.Rational(end.numerator, end.denominator), {}) for end in ends]
         parts = more
     yield from parts
 
@@ -151,7 +126,13 @@ def literally_zero(region: Region, effort: Effort, split: bool) -> bool:
     try:
         forms = Normal(effort, dict(region.intervals), split, region.facts)
         terms = [forms.of(x) for x in sympy.Add.make_args(region.a)] + [forms.minus(forms.of(x)) for x in sympy.Add.make_args(region.b)]
-        return forms.is_zero(forms.sum(terms)) or _same_squares(forms, forms.of(region.a), forms.of(region.b)) or _constantly_zero(region, effort)
+        if forms.is_zero(forms.sum(terms)):
+            return True
+        a, b = forms.of(region.a), forms.of(region.b)
+        if any(forms.generators[g].kind == "root" for f in (a, b) for m in f.num for g, _ in m) and forms.is_real(a) and forms.is_real(b) \
+                and forms.sign(a) == forms.sign(b) is not None and forms.same(forms.power(a, 2), forms.power(b, 2)):
+            return True  # numbers of the same sign are equal if their squares are, which contain fewer roots
+        return _constantly_zero(region, effort)
     except Split as split_at:
         unknown_sign = split_at.expression
         parts, edge, known = region.split(unknown_sign)
@@ -180,19 +161,12 @@ def _is_undefined_at(region: Region, u: Any, effort: Effort) -> bool:
     return False
 
 
-def _same_squares(forms: Normal, a: Frac, b: Frac) -> bool:
-    """Whether two numbers of the same sign have the same square, which contains fewer roots."""
-    if not any(forms.generators[g].kind == "root" for f in (a, b) for m in f.num for g, _ in m) or not (forms.is_real(a) and forms.is_real(b)):
-        return False
-    return forms.sign(a) == forms.sign(b) is not None and forms.same(forms.power(a, 2), forms.power(b, 2))
-
-
 def _constantly_zero(region: Region, effort: Effort) -> bool:
     """Whether the difference is differentiable everywhere in the region, its derivatives are literally 0, and so is its value at a point."""
     difference = region.a - region.b
     symbols = difference.free_symbols
     if not symbols and difference.has(*ANGLES):
-        return _turned_zero(region, effort)
+        return _is_zero_number(region.a, region.b, effort)
     if not difference.has(*INVERSES) or region.facts or not symbols <= set(region.intervals) or any(s.is_integer for s in symbols):
         return False  # the set where the facts hold may be disconnected
     try:
@@ -204,7 +178,7 @@ def _constantly_zero(region: Region, effort: Effort) -> bool:
             return False
     except (Split, NotRegular, ZeroDivisionError, NoNormalForm):
         return False
-    return any(_zero_at(region, point, effort) for point in _simple_points(region))
+    return any(_is_zero_number(region.a.xreplace(point), region.b.xreplace(point), effort) for point in _simple_points(region))
 
 
 def is_regular(e: Any, ranges: Mapping[Any, Range], effort: Effort) -> bool:
@@ -225,49 +199,36 @@ def is_regular(e: Any, ranges: Mapping[Any, Range], effort: Effort) -> bool:
     return True
 
 
-def _turned_zero(region: Region, effort: Effort) -> bool:
-    """Whether two real constants a and b have the same exp(i a) = exp(i b) and differ by less than 1."""
+def _is_zero_number(a: Any, b: Any, effort: Effort) -> bool:
+    """Whether two numbers are equal: literally, or real numbers with the same exp(a), or with the same exp(i a) and a difference below 1."""
     forms = Normal(effort, {}, True)
     try:
-        a, b = forms.of(region.a), forms.of(region.b)
-        turned = [forms.exp(forms.product([forms.imaginary(), f])) for f in (a, b)]
-        return forms.real(a) and forms.real(b) and forms.same(*turned) and bool(abs((region.a - region.b).evalf(20)) < 1)
+        parts = forms.of(a), forms.of(b)
+        if forms.same(*parts) or not all(map(forms.real, parts)):
+            return forms.same(*parts)
+        turned = [forms.exp(forms.product([forms.imaginary(), f])) for f in parts]
+        return forms.same(*map(forms.exp, parts)) or forms.same(*turned) and bool(abs((a - b).evalf(20)) < 1)
     except (Split, ZeroDivisionError, NoNormalForm, TypeError):
         return False
 
 
 def _simple_points(region: Region) -> Iterator[dict[Any, Any]]:
     """A few points in the interior of a region."""
-    def next_to(low: End, high: End) -> Fraction:
-        return Fraction(low.__floor__() + 1) if low is not None else Fraction(high.__ceil__() - 1) if high is not None else Fraction(0)
-
     for values in ((0, 1, -1), (1, -1), (Fraction(1, 2), Fraction(-1, 2)), (2, -2), ()):
-        point = {x: next((v for v in (*values, next_to(low, high)) if (low is None or low < v) and (high is None or v < high)), None)
-                 for x, (low, high) in region.intervals.items()}
-        if None not in point.values():
-            yield {x: sympy.Rational(Fraction(v).numerator, Fraction(v).denominator) for x, v in point.items() if v is not None}
-
-
-def _zero_at(region: Region, point: dict[Any, Any], effort: Effort) -> bool:
-    forms = Normal(effort, {}, True)
-    try:
-        a, b = (forms.of(e.xreplace(point)) for e in (region.a, region.b))
-        return forms.same(a, b) or forms.real(a) and forms.real(b) and forms.same(forms.exp(a), forms.exp(b)) \
-            or _turned_zero(Region(region.a.xreplace(point), region.b.xreplace(point), {}), effort)
-    except (Split, ZeroDivisionError, NoNormalForm):
-        return False
+        point: dict[Any, Any] = {}
+        for x, (low, high) in region.intervals.items():
+            nearest = low.__floor__() + 1 if low is not None else high.__ceil__() - 1 if high is not None else 0
+            inside = [v for v in (*values, nearest) if (low is None or low < v) and (high is None or v < high)]
+            point |= dict.fromkeys([x] if inside else [], sympy.Rational(*Fraction((*inside, 0)[0]).as_integer_ratio()))
+        if len(point) == len(region.intervals):
+            yield point
 
 
 PAIRS = 50_000  # the term pairs of a zero test by default
 
 
 def vanishes(a: Any, b: Any, ranges: Mapping[Any, Range], effort: Effort | None = None) -> bool:
-    """Whether a - b reduces to a literal 0 with an effort, in every region; False also if that is not decided.
-
-    >>> x = sympy.Symbol("x", real=True)
-    >>> vanishes(sympy.Max(x, 0), (x + sympy.Abs(x)) / 2, {x: Range()})
-    True
-    """
+    """Whether a - b reduces to a literal 0 with an effort, in every region; False also if that is not decided."""
     if a == b:
         return True
     if not isinstance(a, sympy.Expr) or not isinstance(b, sympy.Expr):
@@ -310,9 +271,7 @@ def _by_sympy(difference: Any) -> bool:
     if difference.has(*JUMPS) or not tractable(difference):
         return False
     try:
-        if expanded_terms(difference)[0] <= EXPANDED and sympy.expand(difference) == 0:
-            return True
-        mixed = difference.has(HyperbolicFunction) and difference.has(TrigonometricFunction)
-        return not mixed and difference.count_ops() <= SMALL and not has_long_numbers(difference) and bool(sympy.simplify(difference) == 0)
+        return expanded_terms(difference)[0] <= EXPANDED and sympy.expand(difference) == 0 \
+            or difference.count_ops() <= SMALL and bool(shortest_form(difference) == 0)
     except FAILURES:
         return False

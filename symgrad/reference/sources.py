@@ -202,7 +202,7 @@ class OracleReferenceValues(ReferenceValues):
             return [values[place] for place in places]
 
         count = len(slots(self.oracle.count, order, full))
-        values = ladder.certify(evaluate, count)
+        values = ladder.settled(evaluate, count)
         if any([x is None for x in values]):
             raise Undecided(f"more than {MOST} digits")
         return values

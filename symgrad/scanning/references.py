@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.algebra.ladder import absolute_condition, certify, condition, random_shift, rungs
+from symgrad.algebra.ladder import absolute_condition, condition, random_shift, rungs, settled
 from symgrad.algebra.limits import poll
 from symgrad.carriers import precise
 from symgrad.carriers.digits import Undecided
@@ -37,7 +37,7 @@ class RuleValues(ReferenceValues):
     def __init__(self, run: Any, order: int, direction: np.ndarray):
         self.run, self.direction = run, direction
         self.places = slots(direction.size, order, order)
-        numbers = certify(lambda digits, places: operator.itemgetter(*places, places[0])(self._numbers(digits, order)), len(self.places),
+        numbers = settled(lambda digits, places: operator.itemgetter(*places, places[0])(self._numbers(digits, order)), len(self.places),
                           rungs(FIRST, MOST))
         super().__init__([ReferenceNumber(*slot, x) for slot, x in zip(self.places, numbers) if x is not None and mpmath.isfinite(x)])
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from symgrad.algebra import ladder
-from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, absolute_condition, agreeing_digits, compare_numbers, condition, random_shift, rungs
+from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, absolute_condition, agreeing_digits, compare, condition, random_shift, rungs
 from symgrad.algebra.values import accurate_value, value
 from symgrad.carriers import precise
 from symgrad.dtypes.ulp import ulp_of
@@ -28,22 +28,21 @@ def computed(function):
 @pytest.mark.parametrize("exponent", [20, 100, 250])
 def test_cancelling_terms_are_computed_with_more_digits(exponent):
     evaluate, seen = computed(lambda: (1 + precise.context.mpf(10) ** -exponent) - 1)
-    (found,) = ladder.certify(evaluate)
+    (found,) = ladder.settled(evaluate)
     assert abs(found * mpmath.mpf(10) ** exponent - 1) < 1e-15 and seen[-1] > exponent + 30
 
 
 def test_a_zero_with_few_digits_is_not_settled():
     evaluate, seen = computed(lambda: precise.context.zero)
-    assert ladder.certify(evaluate, 1, rungs()) == [0] and seen[-1] == 520
+    assert ladder.settled(evaluate, 1, rungs()) == [0] and seen[-1] == 520
     noise, _ = computed(lambda: precise.context.sin(precise.context.pi))  # another tiny number on every rung
-    assert ladder.certify(noise) == [0]
+    assert ladder.settled(noise) == [0]
 
 
 def test_unsettled_numbers_are_none_and_nan_is_settled():
     evaluate, seen = computed(lambda: precise.context.sin(precise.context.mpf(precise.context.dps)))
-    assert ladder.certify(evaluate, 1, rungs(65, 200)) == [None] and seen == [65, 130, 200]
-    assert ladder.certify(lambda digits, places: [3, mpmath.inf], 2) == [3, mpmath.inf]
-    assert ladder.certify(lambda digits, places: [mpmath.mpf(digits)] * len(places), 2, confirmed=lambda place, x: place == 1)[1] == 65
+    assert ladder.settled(evaluate, 1, rungs(65, 200)) == [None] and seen == [65, 130, 200]
+    assert ladder.settled(lambda digits, places: [3, mpmath.inf], 2) == [3, mpmath.inf]
 
 
 def test_two_computations_of_a_number():
@@ -53,10 +52,15 @@ def test_two_computations_of_a_number():
             return (1 + x) - 1, x, 2 * x
 
     (a, x, y), (finer, _, _) = with_digits(65), with_digits(200)
-    assert compare_numbers(a, x, None, lambda: 0) == OPEN and compare_numbers(finer, x, (a, x), lambda: 0) == SAME
-    assert compare_numbers(x, y, (x, y), lambda: 0) == DIFFERENT and compare_numbers(x, y, (x, y), lambda: 1) == OPEN  # rounding may explain it
-    assert compare_numbers(mpmath.nan, x, None, lambda: 0) == OPEN and compare_numbers(mpmath.nan, x, (mpmath.inf, x), lambda: 0) == DIFFERENT
-    assert compare_numbers(mpmath.mpf("1e-200"), mpmath.mpf(0), (mpmath.mpf("1e-65"), mpmath.mpf(0)), lambda: 0) == SAME  # it shrinks
+
+    def verdict(*pairs, noise=0):
+        found = iter(pairs)
+        return compare(lambda digits, places: [(*next(found), lambda: noise)], 1, range(len(pairs)))[0][0]
+
+    assert verdict((a, x)) == OPEN and verdict((a, x), (finer, x)) == SAME and verdict((1, 1)) == SAME
+    assert verdict((x, y), (x, y)) == DIFFERENT and verdict((x, y), (x, y), noise=1) == OPEN  # rounding may explain it
+    assert verdict((mpmath.nan, x)) == OPEN and verdict((mpmath.inf, x), (mpmath.nan, x)) == DIFFERENT
+    assert verdict((mpmath.mpf("1e-65"), mpmath.mpf(0)), (mpmath.mpf("1e-200"), mpmath.mpf(0))) == SAME  # it shrinks
     assert agreeing_digits(x, x * (1 + mpmath.mpf("1e-9"))) == pytest.approx(9, abs=1) and agreeing_digits(mpmath.mpc(1, 1), 1) == 0
 
 

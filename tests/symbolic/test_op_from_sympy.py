@@ -353,7 +353,7 @@ def test_odd_symbols_are_renamed(made):
 def test_creation_measures_few_forms(monkeypatch):
     """What takes the time of a creation: code for each different form, and values with many digits at the points where the forms are measured."""
     import symgrad.symbolic.forms as forms
-    from symgrad.algebra.values import Real
+    from symgrad.algebra.evaluating import Evaluator
     calls = Counter()
 
     def counted(name, function):
@@ -364,7 +364,7 @@ def test_creation_measures_few_forms(monkeypatch):
         return call
 
     monkeypatch.setattr(forms, "generate", counted("codes", forms.generate))
-    monkeypatch.setattr(Real, "__call__", counted("values", Real.__call__))
+    monkeypatch.setattr(Evaluator, "at", counted("values", Evaluator.at))
     op_from_sympy("quick_op", x**2 * exp(-x), check=True)
     assert 1 < calls["codes"] <= 6 and 100 < calls["values"] <= 600  # measured: 6 and 482
 
