@@ -315,8 +315,9 @@ class ConditionCoverage:
         except Unknown:
             return
         for at in self._search(c)[0]:
-            inside: Any = self.coordinates.points(at)
-            for point in [[at[c] for c in symbols]] * any(True for _ in inside) if between else inside:
+            inside = self.coordinates.points(at)
+            points: Any = [[at[c] for c in symbols]] * any(True for _ in inside) if between else inside
+            for point in points:
                 [truth] = program.at(point, arithmetic)
                 if isinstance(truth, bool) and truth not in self.truth_values[c]:
                     yield point

@@ -163,36 +163,32 @@ def _plus(forms: Normal, u: Frac, k: Any) -> Frac:
 
 
 def _gamma(forms: Normal, u: Frac) -> Frac:
-    """Γ(v + n) = v (v+1) ... (v+n-1) Γ(v); Γ(v) Γ(1-v) = π / sin(πv); Γ(2v) = 2^(2v-1) Γ(v) Γ(v+1/2) / sqrt(π)."""
+    """Γ(v + n) = v (v+1) ... (v+n-1) Γ(v)."""
     n, v = _shift(u)
-    if not v.den and set(v.num) <= {ONE}:
-        number = v.num.get(ONE, 0)
-        if number == 0:
-            if n <= 0:
-                raise ZeroDivisionError
-            return forms.of(sympy.gamma(n))
-        if number == Fraction(1, 2):
-            base = forms.term(forms.pi, Fraction(1, 2))
-            return forms.product([base, *_rising(forms, v, n)])
-    if not v.den and len(v.num) > len(set(v.num) & {ONE}) and all(Fraction(c).denominator == 1 and c % 2 == 0 for m, c in v.num.items() if m != ONE):
-        half = forms.product([v, forms.number(Fraction(1, 2))])
+    if not v.num:
+        if n <= 0:
+            raise ZeroDivisionError
+        return forms.of(gamma(n))
+    rising = [_plus(forms, v, k) for k in range(n)] + [forms.inverse(_plus(forms, v, -k)) for k in range(1, -n + 1)]
+    return forms.product([*_gamma_factors(forms, v), *rising])
+
+
+def _gamma_factors(forms: Normal, v: Frac) -> list[Frac]:
+    """Γ(1/2) = sqrt(π); Γ(2v) = 2^(2v-1) Γ(v) Γ(v+1/2) / sqrt(π); Γ(v) Γ(1-v) = π / sin(πv)."""
+    terms = {m: c for m, c in v.num.items() if m != ONE}
+    if not v.den and v.num == {ONE: HALF}:
+        return [forms.term(forms.pi, HALF)]
+    if not v.den and terms and all(Fraction(c).denominator == 1 and c % 2 == 0 for c in terms.values()):
+        half = forms.product([v, forms.number(HALF)])
         power = forms.exp(forms.product([_plus(forms, v, -1), forms.log(forms.number(2))]))
-        doubled = [power, _gamma(forms, half), _gamma(forms, _plus(forms, half, Fraction(1, 2))), forms.term(forms.pi, Fraction(-1, 2))]
-        return forms.product([*doubled, *_rising(forms, v, n)])
+        return [power, _gamma(forms, half), _gamma(forms, _plus(forms, half, HALF)), forms.term(forms.pi, -HALF)]
     for g in forms.applied.get("gamma", ()):
-        total = forms.sum([v, forms.generators[g].arguments[0]])
-        if not total.den and set(total.num) <= {ONE} and Fraction(total.num.get(ONE, 0)).denominator == 1:
+        other = forms.generators[g].arguments[0]
+        total = forms.sum([v, other])
+        if not total.den and set(total.num) <= {ONE} and Fraction(total.num.get(ONE, 0)).denominator == 1 and not forms.same(v, other):
             reflected = forms.of(sympy.pi / sympy.sin(sympy.pi * forms.to_sympy(v)))
-            return forms.product([reflected, forms.inverse(_gamma(forms, _plus(forms, forms.minus(v), 1))), *_rising(forms, v, n)]) \
-                if not forms.same(v, forms.generators[g].arguments[0]) else forms.product([forms.term(g), *_rising(forms, v, n)])
-    return forms.product([forms.opaque("gamma", sympy.gamma(forms.to_sympy(v)), [v]), *_rising(forms, v, n)])
-
-
-def _rising(forms: Normal, v: Frac, n: int) -> list[Frac]:
-    """Γ(v+n) / Γ(v) in factors."""
-    if n >= 0:
-        return [_plus(forms, v, k) for k in range(n)]
-    return [forms.inverse(_plus(forms, v, -k)) for k in range(1, -n + 1)]
+            return [reflected, forms.inverse(_gamma(forms, _plus(forms, forms.minus(v), 1)))]
+    return [forms.opaque("gamma", gamma(forms.to_sympy(v)), [v])]
 
 
 def _loggamma(forms: Normal, e: Any, u: Frac) -> Frac:

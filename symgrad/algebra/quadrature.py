@@ -13,6 +13,7 @@ import sympy
 from flint import acb, arb
 
 from symgrad.algebra.evaluating import NotEnclosed, Unresolved
+from symgrad.algebra.functions import DEFINED
 from symgrad.algebra.simplification import EXPANDED, FAILURES, expanded_terms
 from symgrad.algebra.stochastic import Arithmetic, Number, Sample
 from symgrad.carriers.ball import precision
@@ -30,9 +31,7 @@ SPLIT = {sympy.Abs: "real_abs", sympy.sign: "real_sgn", sympy.floor: "real_floor
 CONSTANTS = {sympy.pi: acb.pi, sympy.E: lambda: acb(1).exp(), sympy.I: lambda: acb(0, 1)}
 BRANCHED = {sympy.asin: lambda z: 1 - z * z, sympy.acos: lambda z: 1 - z * z, sympy.atanh: lambda z: 1 - z * z, sympy.atan: lambda z: 1 + z * z,
             sympy.asinh: lambda z: 1 + z * z, sympy.loggamma: lambda z: z}  # analytic where this is not real and at most 0
-TANGENTS: dict[Any, Callable[[Any], Any]] = {
-    sympy.tan: lambda u: sympy.sin(u) / sympy.cos(u), sympy.cot: lambda u: sympy.cos(u) / sympy.sin(u),
-    sympy.sec: lambda u: 1 / sympy.cos(u), sympy.csc: lambda u: 1 / sympy.sin(u)}
+TANGENTS = (sympy.cot, sympy.tan, sympy.sec, sympy.csc)
 BOUNDED = {sympy.sin: 1, sympy.cos: 1, sympy.tanh: 1, sympy.erf: 1, sympy.atan: 1.6}  # between poles of their arguments
 
 
@@ -64,7 +63,7 @@ def integral_step(e: Any) -> tuple[Callable[..., Number], tuple[Any, ...]]:
 def _between_numbers(f: Any, x: Any, low: Any, high: Any) -> tuple[Any, Any, Any, Any]:
     """The same integral without tangents, whose poles may be none of it, and between numbers: of a fraction by x = low + t / (1 - t)."""
     if f.has(*TANGENTS):
-        turned = reduce(lambda e, kind: e.replace(kind, TANGENTS[kind]), TANGENTS, f)
+        turned = reduce(lambda e, kind: e.replace(kind, DEFINED[kind]), TANGENTS, f)
         f = sympy.together(turned) if max(expanded_terms(turned)) <= EXPANDED else f
     if not (low.is_infinite or high.is_infinite):
         return f, x, low, high

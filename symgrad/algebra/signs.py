@@ -66,7 +66,8 @@ class Signs(FieldExtension):
         """A fraction as number * monomial * powers of irreducible polynomials, by their keys."""
         if len(f.num) > 60:
             raise TooLarge
-        number, shared, powers = 1, ONE, dict[Any, int]()
+        number: Any = 1
+        shared, powers = ONE, dict[Any, int]()
         for p, n in [(key(f.num), 1), *((d, -n) for d, n in f.den.items())]:
             self.effort.spend(len(p) ** 2 if len(p) > 1 else 0)
             c, m, factors = factor_list(p, self.i)
@@ -135,7 +136,8 @@ class Signs(FieldExtension):
     def poly_sign(self, q: Any) -> int | None:
         """The sign of a polynomial of at least two terms, given by its key; None if it is not known."""
         found = self.signs[q] if q in self.signs else self._poly_sign(dict(q))
-        self.signs |= {} if found is None else {q: found}
+        if found is not None:
+            self.signs[q] = found
         return found
 
     def _sign_at_vertices(self, p: Poly) -> int | None:

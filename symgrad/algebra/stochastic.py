@@ -8,8 +8,10 @@ and outside a domain, `Undecided` if the error is too large for a decision, so t
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import reduce
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
@@ -136,14 +138,11 @@ class Arithmetic:
         imag = sum((x.imag for x in terms if isinstance(x, Gaussian)), Fraction(0))
         exact = gaussian(real, imag)
         samples = [x for x in terms if isinstance(x, Sample)]
-        if not samples:
-            return self.exact_or_sample(exact)
-        if exact != 0:
-            samples.append(self.sample(exact))
-        total = samples[0]
-        for x in samples[1:]:
-            total = self.rounded(total.value + x.value, total.changed + x.changed)
-        return total
+        return self._combined(samples, exact, 0, operator.add) if samples else self.exact_or_sample(exact)
+
+    def _combined(self, samples: Sequence[Sample], exact: Exact, neutral: int, operation: Callable[[Any, Any], Any]) -> Sample:
+        return reduce(lambda x, y: self.rounded(operation(x.value, y.value), operation(x.changed, y.changed)),
+                      samples if exact == neutral else [*samples, self.sample(exact)])
 
     def product(self, factors: Sequence[Number]) -> Number:
         """The product of numbers."""
@@ -151,14 +150,7 @@ class Arithmetic:
         for x in factors:
             exact = exact if isinstance(x, Sample) else _times(exact, x)
         samples = [x for x in factors if isinstance(x, Sample)]
-        if exact == 0 or not samples:
-            return self.exact_or_sample(exact)
-        if exact != 1:
-            samples.append(self.sample(exact))
-        total = samples[0]
-        for x in samples[1:]:
-            total = self.rounded(total.value * x.value, total.changed * x.changed)
-        return total
+        return self._combined(samples, exact, 1, operator.mul) if samples and exact != 0 else self.exact_or_sample(exact)
 
     def inverse(self, x: Number) -> Number:
         """1 / x."""

@@ -219,7 +219,8 @@ def _simple_points(region: Region) -> Iterator[dict[Any, Any]]:
         for x, (low, high) in region.intervals.items():
             nearest = low.__floor__() + 1 if low is not None else high.__ceil__() - 1 if high is not None else 0
             inside = [v for v in (*values, nearest) if (low is None or low < v) and (high is None or v < high)]
-            point |= dict.fromkeys([x] if inside else [], sympy.Rational(*Fraction((*inside, 0)[0]).as_integer_ratio()))
+            if inside:
+                point[x] = sympy.Rational(*Fraction(inside[0]).as_integer_ratio())
         if len(point) == len(region.intervals):
             yield point
 
