@@ -101,7 +101,7 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     if formula is None and domain is None and framework in (None, "symgrad") and returns is None and not is_foreign(function):
         return check_named(function, given, order, wrt, points, effort, seconds, seed, progress, rigorous,
                            tolerances=Tolerances(ulp, atol, rtol, range))
-    _order(order)
+    _require_order(order)
     if rigorous:
         raise ValueError("check: rigorous is for functions of symgrad without formula=, domain= and framework=")
     from symgrad.checks.cross import cross_check
@@ -115,7 +115,7 @@ def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
                 points: int | None = None, effort: float = 1.0, seconds: float | None = None, seed: int = 0, progress: Any = None,
                 rigorous: bool = False, name: str | None = None, tolerances: Tolerances = DEFAULT) -> Report:
     """`check` of a symgrad function with its inputs as a sequence or as a mapping by name; `name` is the name in the report."""
-    _order(order)
+    _require_order(order)
     name = name or name_of(function)
     try:
         problem = DifferentiationTask(function, inputs, wrt, name)
@@ -140,6 +140,6 @@ def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
     return report
 
 
-def _order(order: Any) -> None:
+def _require_order(order: Any) -> None:
     if type(order) is not int or order not in (1, 2, 3):
         raise ValueError(f"check: order must be 1, 2 or 3, not {order!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -253,16 +254,21 @@ class CrossChecker(PointwiseCheck):
         report = self.report
         vector, finding = self._simplest(wrong)
 
+        def at_point(candidate: np.ndarray) -> Finding | None:
+            with contextlib.suppress(Undefined):
+                return self._compared_twice(candidate, wrong.order)[0].get(wrong.order)
+            return None
+
         def again(candidate: np.ndarray) -> Finding | None:
             if not all(x in d for x, d in zip(candidate, self.domains)) or is_ordinary(vector) and not is_ordinary(candidate):
                 return None
-            found = self._finding_at(candidate, wrong.order)
+            found = at_point(candidate)
             return found if found is not None and (found.kind, found.explained) == (finding.kind, finding.explained) else None
 
         vector, first = self.simplified(vector, finding, again)
         if self.adapter.compiled:
             self.adapter.compiled = False
-            plain = self._finding_at(vector, wrong.order)
+            plain = at_point(vector)
             if plain is not None and plain.agrees:
                 report.notes.append("this is so only when the function is compiled with jax.jit")
             elif plain is not None:
@@ -282,12 +288,6 @@ class CrossChecker(PointwiseCheck):
         distance = f": {ulp_text(f.ulp)} ULP away, where {ulp_text(f.bound)} are allowed" if np.isfinite(f.ulp) else ""
         return f"{quantity} is {value}, but the true one is {truth}{distance}"
 
-    def _finding_at(self, vector: np.ndarray, order: int) -> Finding | None:
-        try:
-            return self._compared_twice(vector, order)[0].get(order)
-        except Undefined:
-            return None
-
 
 def _by_name(levels: Levels) -> dict[str, np.ndarray]:
     return {"value" if k == 0 else "gradient" if k == 1 else f"derivative of order {k}": values for k, values in levels.values.items()}
@@ -303,10 +303,7 @@ def _mostly_agrees(found: Sequence[tuple[np.ndarray, Finding]]) -> bool:
 
 
 def _agreement_text(orders: Sequence[int]) -> str:
-    if orders == [0]:
-        return "the value agrees"
-    if not orders:
-        return "nothing agrees"
-    if orders[0] == 0:
-        return f"the value and its derivatives up to order {orders[-1]} agree"
-    return f"the derivatives of order {', '.join(map(str, orders))} agree"
+    if not orders or orders == [0]:
+        return "the value agrees" if orders else "nothing agrees"
+    of = f"the value and its derivatives up to order {orders[-1]}" if orders[0] == 0 else f"the derivatives of order {', '.join(map(str, orders))}"
+    return f"{of} agree"

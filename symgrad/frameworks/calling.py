@@ -82,7 +82,7 @@ def declared_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]
 
 
 def _accepts_any_arguments(parameters: Sequence[inspect.Parameter]) -> bool:
-    """Whether the parameters do not determine the positional arguments: *args, and parameters with defaults."""
+    """Whether *args take what is given, and all other parameters have defaults."""
     return any(p.kind is p.VAR_POSITIONAL for p in parameters) and all(
         p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.kind is p.KEYWORD_ONLY and p.default is not p.empty for p in parameters)
 

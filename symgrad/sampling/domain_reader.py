@@ -316,13 +316,13 @@ def parse_domains(text: str) -> dict[str, Any]:
     {'x': 'positive', 'y': '-1..1', 'k': '{-1, 1}'}
     """
     check_length(text, "the domains")
-    parts, depth, start = [], 0, 0
-    for at, c in enumerate(text):
+    parts, depth = [""], 0
+    for c in text:
         depth += (c in "([{") - (c in ")]}")
         if c == "," and not depth:
-            parts.append(text[start:at])
-            start = at + 1
-    parts.append(text[start:])
+            parts.append("")
+        else:
+            parts[-1] += c
     out: dict[str, Any] = {}
     for part in parts:
         name, sign, spec = part.partition("=")
