@@ -70,7 +70,10 @@ class Checker(PointwiseCheck):
         report = super().run()
         report.errors = [self.errors[order] for order in sorted(self.errors)]
         report.notes += not_rigorous(self.in_digits, report.points.random + report.points.special)
-        report.notes += [f"the library loses accuracy at order {e.order}: {_loss_text(e)}" for e in report.errors if not e.within]
+        for e in (e for e in report.errors if not e.within):
+            digits = "all digits" if not np.isfinite(e.ulp) or e.ulp >= 2.0**52 else f"{e.ulp:.3g} ULP, {np.log10(max(e.ulp, 1)):.0f} of 16 digits,"
+            report.notes.append(f"the library loses accuracy at order {e.order}: {digits} of {e.where} at "
+                                f"({', '.join(np.array2string(v, precision=6, threshold=6) for v in e.point)})")
         return report
 
     def _check(self) -> None:
@@ -359,8 +362,3 @@ class Checker(PointwiseCheck):
 def _differ_as_floats(e: ComparedNumber) -> bool:
     """Whether the two values of an entry differ as floats; NaN differs from everything."""
     return not abs(float(e.rule) - float(e.reference)) <= 1e-12 * abs(float(e.reference))
-
-
-def _loss_text(e: Accuracy) -> str:
-    digits = "all digits" if not np.isfinite(e.ulp) or e.ulp >= 2.0**52 else f"{e.ulp:.3g} ULP, {np.log10(max(e.ulp, 1)):.0f} of 16 digits,"
-    return f"{digits} of {e.where} at ({', '.join(np.array2string(v, precision=6, threshold=6) for v in e.point)})"

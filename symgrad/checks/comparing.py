@@ -140,7 +140,8 @@ def _compare_with_definition(out: Comparison, left_out: str, point: np.ndarray, 
 
 
 def _definition(point: np.ndarray, run: Run, exact: OracleComparison, beside: Callable[[np.ndarray], Run | None]) -> Definition:
-    branching = _is_branching(run)
+    branching = bool(run.escapes.lines or run.escapes.branches) or any(  # whether the graph may be another one next to the point
+        node.value.dtype.kind in "biu" or node.op.kind not in ("elementwise", "linear", "multilinear") for node in _nodes([run.root]))
 
     def program(vector: np.ndarray) -> Any:
         if not branching or np.array_equal(vector, point):
@@ -178,12 +179,6 @@ def _claims(exact: OracleComparison, run: Run) -> dict[Index, Any]:
 
 def _nodes(roots: Sequence[Node]) -> list[Any]:
     return [node for node in upstream(roots) if not isinstance(node, (Leaf, DerivativeNode))]
-
-
-def _is_branching(run: Run) -> bool:
-    """Whether the graph of a run may be another one next to the point."""
-    return bool(run.escapes.lines or run.escapes.branches) or any(
-        node.value.dtype.kind in "biu" or node.op.kind not in ("elementwise", "linear", "multilinear") for node in _nodes([run.root]))
 
 
 def has_border(run: Run) -> bool:
@@ -289,20 +284,19 @@ def _run_alone(node: Node) -> Run:
 
 def wrong_in_graph(problem: DifferentiationTask, vector: np.ndarray, order: int) -> Counterexample | None:
     """A derivative of the graph of a function that difference quotients of the function do not confirm."""
+    def below(order: int, vector: np.ndarray) -> Any:
+        run = problem.run(as_point(problem.point, vector))
+        return run.result.value if order == 1 else run.gradient()
+
     point = as_point(problem.point, vector)
     run = problem.run(point)
     with silence():
         for k in range(1, order + 1):
             claimed = run.derivatives(k)
-            quotients, bounds = differences(functools.partial(_derivatives_below, problem, k), vector)
+            quotients, bounds = differences(functools.partial(below, k), vector)
             wrong = np.argwhere(np.isfinite(bounds) & ~(abs(claimed - quotients) <= 4 * bounds + 1e-6 * abs(quotients)))
             if wrong.size:
                 index = tuple(map(int, wrong[0]))
                 return Counterexample({i.name: v for i, v in zip(problem.inputs, point)}, label(k, index, problem.names), float(claimed[index]),
                                       float(quotients[index]))
     return None
-
-
-def _derivatives_below(problem: DifferentiationTask, order: int, vector: np.ndarray) -> Any:
-    run = problem.run(as_point(problem.point, vector))
-    return run.result.value if order == 1 else run.gradient()

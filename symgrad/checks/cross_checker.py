@@ -195,7 +195,8 @@ class CrossChecker(PointwiseCheck):
             found = self.found[order]
             if order not in self.derivatives.methods or not found or order == refused:
                 continue
-            if not _mostly_agrees(found):
+            ordinary = [f.agrees for v, f in found if is_ordinary(v)]  # only where it agrees at most of these are digits lost at others
+            if 2 * sum(ordinary) <= len(ordinary) if ordinary else sum(f.agrees for _, f in found) < ENOUGH:
                 for _, f in found:
                     f.explained &= f.by == "program"
             wrong = sum(f.wrong for _, f in found)
@@ -291,15 +292,6 @@ class CrossChecker(PointwiseCheck):
 
 def _by_name(levels: Levels) -> dict[str, np.ndarray]:
     return {"value" if k == 0 else "gradient" if k == 1 else f"derivative of order {k}": values for k, values in levels.values.items()}
-
-
-def _mostly_agrees(found: Sequence[tuple[np.ndarray, Finding]]) -> bool:
-    """Whether the function agrees at most ordinary points, or at `ENOUGH` others if none is ordinary.
-
-    Only then are disagreements at other points classified as lost digits.
-    """
-    ordinary = [f.agrees for v, f in found if is_ordinary(v)]
-    return 2 * sum(ordinary) > len(ordinary) if ordinary else sum(f.agrees for _, f in found) >= ENOUGH
 
 
 def _agreement_text(orders: Sequence[int]) -> str:

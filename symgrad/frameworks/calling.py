@@ -145,21 +145,19 @@ def _own_signature(function: Any, count: int) -> inspect.Signature:
 def _signature_of(function: Any, name: str, inputs: Sequence[Any] | Mapping[str, Any], formula_names: Sequence[str] | None) -> inspect.Signature:
     """The declared parameters; for a function that declares none, and a wrapper with other names, the names of the formula or the inputs."""
     parameters = declared_parameters(function)
-    if parameters is not None and formula_names and not set(formula_names) & {p.name for p in parameters} and _has_var_positional(function):
-        parameters = None
+    if parameters is not None and formula_names and not set(formula_names) & {p.name for p in parameters}:
+        try:
+            own = list(inspect.signature(function, follow_wrapped=False).parameters.values())
+        except (TypeError, ValueError):
+            parameters = None
+        else:
+            parameters = None if _accepts_any_arguments(own) else parameters
     if parameters is None:
         known = formula_names or (list(inputs) if isinstance(inputs, Mapping) else [f"x{i + 1}" for i in range(len(inputs))])
         if not known:
             raise TypeError(f"check: {name} does not say which arguments it takes; give inputs, or a formula that names them")
         parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in known]
     return inspect.Signature([p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)])
-
-
-def _has_var_positional(function: Callable[..., Any]) -> bool:
-    try:
-        return _accepts_any_arguments(list(inspect.signature(function, follow_wrapped=False).parameters.values()))
-    except (TypeError, ValueError):
-        return True
 
 
 def _real_array(value: Any, integers: bool) -> np.ndarray | None:

@@ -85,18 +85,14 @@ def _without_steps(u: sympy.Expr, numbers: Sequence[float] = ()) -> list[sympy.E
             options = (a, -a)
         elif isinstance(f, (sympy.frac, sympy.Mod)):
             period = f.args[1] if isinstance(f, sympy.Mod) else sympy.S.One
-            options = [a - k * period for k in dict.fromkeys([*MULTIPLES, *_multiples_at(a / period, numbers)])]
+            turns = a / period
+            of = [sympy.floor(turns.xreplace(dict.fromkeys(turns.free_symbols, sympy.Rational(*x.as_integer_ratio()))))
+                  for x in (numbers if len(turns.free_symbols) == 1 else ())]
+            options = [a - k * period for k in dict.fromkeys([*MULTIPLES, *(int(k) + i for k in of if k.is_Integer for i in (0, 1, -1))])]
         else:
             options = f.args
         pending += [e.xreplace({f: option}) for option in options]
     return done
-
-
-def _multiples_at(u: sympy.Expr, numbers: Sequence[float]) -> Iterator[int]:
-    """The integers next to the value of an expression of one symbol at some numbers."""
-    for x in numbers if len(u.free_symbols) == 1 else ():
-        k = sympy.floor(u.xreplace(dict.fromkeys(u.free_symbols, sympy.Rational(*x.as_integer_ratio()))))
-        yield from (int(k), int(k) + 1, int(k) - 1) if k.is_Integer else ()
 
 
 @functools.lru_cache(4096)

@@ -173,7 +173,9 @@ def domain_of(given: Any, name: str = "") -> Domain:
     elif isinstance(given, str):
         check_length(given, f"the domain{' of ' * bool(name)}{name}")
         out = NAMED[given.strip().lower()] if given.strip().lower() in NAMED else _from_text(given, name)
-    elif isinstance(given, (tuple, list)) and len(given) == 2 and all(map(_is_end, given)):
+    elif isinstance(given, (tuple, list)) and len(given) == 2 and all(
+            isinstance(x, numbers.Real) and not isinstance(x, bool) or isinstance(x, sympy.Expr) and x.is_extended_real and x.is_number
+            for x in given):
         out = _interval(float(given[0]), float(given[1]))
     elif isinstance(given, (tuple, list)) and given and all(isinstance(part, (tuple, list)) for part in given):
         parts = [domain_of(part, name) for part in given]
@@ -187,10 +189,6 @@ def domain_of(given: Any, name: str = "") -> Domain:
         raise ValueError(f"the domain {shown}{' of ' * bool(name)}{name} excludes every point; give one with points in it, such as (0, 1) or "
                          f"'positive'")
     return out
-
-
-def _is_end(x: Any) -> bool:
-    return not isinstance(x, bool) and (isinstance(x, numbers.Real) or isinstance(x, sympy.Expr) and x.is_extended_real and x.is_number)
 
 
 def _domain_error(given: Any, name: str, detail: str = "") -> TypeError:
