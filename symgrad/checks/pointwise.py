@@ -32,6 +32,8 @@ def aborted(report: Any, seconds: float | None) -> Iterator[None]:
         with abort_after(seconds):
             yield
     except OutOfTime as error:
+        if seconds is None:
+            raise  # of another abort, around this one
         points = report.points
         report.verdict, report.counterexample = NOT_CHECKABLE, None
         report.reason = f"aborted after {seconds:g} seconds: {points.compared} of {points.planned} planned points were compared"
