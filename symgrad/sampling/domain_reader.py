@@ -174,7 +174,7 @@ def domain_of(given: Any, name: str = "") -> Domain:
         check_length(given, f"the domain{' of ' * bool(name)}{name}")
         out = NAMED[given.strip().lower()] if given.strip().lower() in NAMED else _from_text(given, name)
     elif isinstance(given, (tuple, list)) and len(given) == 2 and all(
-            isinstance(x, numbers.Real) and not isinstance(x, bool) or isinstance(x, sympy.Expr) and x.is_extended_real and x.is_number
+            not isinstance(x, bool) and (isinstance(x, numbers.Real) or isinstance(x, sympy.Expr) and x.is_extended_real and x.is_number)
             for x in given):
         out = _interval(float(given[0]), float(given[1]))
     elif isinstance(given, (tuple, list)) and given and all(isinstance(part, (tuple, list)) for part in given):
