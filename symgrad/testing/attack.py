@@ -1,7 +1,7 @@
 """`Attack`: a claimed op with its reference and its examples, for one profile and one seed; `run_at_example` runs one check at one example.
 
-An example has arguments inside the domains, a cotangent and tangents, fixed or drawn by hypothesis. Hypothesis draws bytes, which encode a draft:
-arguments and two keys. A draft depends on domains and shapes alone, so that ops share them; the op adds the shape of its value.
+An example has arguments inside the domains, a cotangent and tangents, fixed or random. It is made of a draft: arguments and two keys. A draft depends
+on domains and shapes alone, so that ops share them; the op adds the shape of its value.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,14 +19,14 @@ from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.graph.domains import BOOLEAN, COMPLEX, REAL, UNIT_OPEN, Domain
 from symgrad.reference.elements import ElementReference
 from symgrad.reference.tensors import ArrayReference
-from symgrad.sampling.numbers import table
+from symgrad.sampling.numbers import PAGE, PAGES, table
 from symgrad.system.errorstate import quiet
 from symgrad.testing.claimed import ORDINARY, ClaimedOp, cast
-from symgrad.testing.claims import Claims, Profile, in_a_thread, silence
+from symgrad.testing.claims import Claims, Profile, silence
 from symgrad.testing.examples import KINDS, SIZES, Draft, DrawingPlan, Example, Shape, edge_drafts, off_branch_cuts
 from symgrad.testing.failure import Result, Wrong
 from symgrad.testing.references import Rounding, precise_reference
-from symgrad.testing.strategies.arrays import ARRANGEMENTS, arrange, code_size, readable, require_hypothesis, select_numbers
+from symgrad.testing.strategies.arrays import ARRANGEMENTS, arrange, readable
 
 SHAPES = ((), (1,), (4,), (2, 3))  # of examples of an elementwise op
 COMMON = ((2, 3), (3,), (2, 1, 2), (0,), (2, 0))  # shapes that arguments broadcast to
@@ -37,7 +36,6 @@ FLUSHED = {"float64": 2.0**-1000, "float32": 2.0**-100, "float16": 2.0**-8}
 TIES = ("", "", "", "equal", "some", "next")
 WAYS = ARRANGEMENTS[:1] * 4 + ARRANGEMENTS[1:]
 AXES = ("", "", "real", "imaginary", "conjugate")
-BLOCK = 2048  # bytes that hypothesis draws at a time
 
 
 def plan_of(attack: ClaimedOp, kind: str) -> DrawingPlan:
@@ -83,78 +81,47 @@ def _value_like(attack: ClaimedOp, xs: Sequence[np.ndarray]) -> tuple[Shape, Any
     return (), widest
 
 
-def strategy_of(attack: ClaimedOp, kind: str) -> Any:
-    """The strategy for examples of a kind.
-
-    The kinds are "points" (general), "broadcast" (arguments of shapes that broadcast), "scalars" (shape ()), "empty" (without elements),
-    "low" (numbers in every floating-point type), "complex" (complex numbers, on the axes and off, and in conjugate pairs), "special" (the
-    special points). Raises ValueError for another kind, NotApplicable where the op cannot take such examples.
-    """
-    if kind in ("special", "empty"):
-        found = edge_examples(attack, kind)
-        if not found:
-            raise NotApplicable("it has no special points")
-        return require_hypothesis().strategies.sampled_from(found)
-    plan = plan_of(attack, kind)
-    size = plan.size
-    return require_hypothesis().strategies.binary(min_size=size, max_size=size).map(lambda code: complete_example(attack, decode_draft(plan, code)))
-
-
-def decode_draft(plan: DrawingPlan, code: bytes) -> Draft:
-    """The draft that bytes encode: shapes, the arrangement of the arguments, their numbers, the keys. Zeros encode the simplest draft."""
-    count = len(plan.domains)
-    counts = plan.counts
-    body = [code[start:start + code_size(n)] for n, start in zip(counts * 2, plan.starts)]
-    filling = code[-3] * 256 + code[-4]
-    shapes = plan.shapes or _shapes(plan, code[0], code[2:2 + count])
-    xs = [_decode_numbers(plan.table(i), body[i], counts[i], shape, filling) for i, shape in enumerate(shapes)]
-    way = code[1]
+def _draw(plan: DrawingPlan, rng: np.random.Generator) -> Draft:
+    """A random draft: shapes, numbers, their arrangement or ties between the arguments, and the keys."""
+    shapes = plan.shapes
+    if shapes is None and plan.kind == "broadcast":
+        common = _one_of(rng, COMMON)
+        parts = [tuple(1 if flat else side for flat, side in zip(flags, common[start:]))  # without leading axes, with sides 1
+                 for start in range(len(common) + 1) for flags in itertools.product((False, True), repeat=len(common) - start)]
+        shapes = tuple(_one_of(rng, parts) for _ in plan.domains)
+    elif shapes is None:
+        known = FEW_SHAPES.get(plan.kind, SHAPES) if plan.few else SHAPES
+        shapes = (() if plan.kind == "scalars" else _one_of(rng, known),) * len(plan.domains)
+    xs = [_numbers(rng, plan.table(i), shape) for i, shape in enumerate(shapes)]
     if plan.kind == "complex":
-        way //= len(AXES)
-        xs = _complex(plan, xs, body[count:], AXES[code[1] % len(AXES)], filling)
+        axis = _one_of(rng, AXES)
+        xs = [x if d == BOOLEAN else _complex(rng, x, d, axis) for x, d in zip(xs, plan.domains)]
     if plan.shapes is not None:
-        xs = [arrange(x, WAYS[way % len(WAYS)], d) for x, d in zip(xs, plan.domains)]
+        way = _one_of(rng, WAYS)
+        xs = [arrange(x, way, d) for x, d in zip(xs, plan.domains)]
     else:
-        how = TIES[way % len(TIES)]
+        how = _one_of(rng, TIES)
         xs = _with_ties(xs, "equal" if how == "next" and plan.kind == "low" else how, plan.domains)
-    return Draft(tuple(plan.typed(x, i) for i, x in enumerate(xs)), code[-1], code[-2])
+    return Draft(tuple(plan.typed(x, i) for i, x in enumerate(xs)), *rng.integers(0, 256, 2).tolist())
 
 
-def _shapes(plan: DrawingPlan, common: int, parts: bytes) -> list[Shape]:
-    """The shapes of the arguments of an elementwise op, decoded from bytes."""
-    if plan.kind == "broadcast":
-        return [_part(COMMON[common % len(COMMON)], k) for k in parts]
-    shapes = FEW_SHAPES.get(plan.kind, SHAPES) if plan.few else SHAPES
-    return [() if plan.kind == "scalars" else shapes[common % len(shapes)]] * len(parts)
+def _one_of(rng: np.random.Generator, options: Sequence[Any]) -> Any:
+    return options[rng.integers(len(options))]
 
 
-def _part(common: Shape, k: int) -> Shape:
-    """One of the shapes that broadcast to a common one: without some leading axes, with some sides 1."""
-    options = [tuple(1 if flat else side for flat, side in zip(flags, common[start:]))
-               for start in range(len(common) + 1) for flags in itertools.product((False, True), repeat=len(common) - start)]
-    return options[k % len(options)]
+def _numbers(rng: np.random.Generator, entries: np.ndarray, shape: Shape) -> np.ndarray:
+    return np.asarray(entries[rng.integers(PAGES)][rng.integers(0, PAGE, shape)])
 
 
-def _decode_numbers(entries: np.ndarray, code: bytes, count: int, shape: Shape, filling: int) -> np.ndarray:
-    """Numbers in a shape, from the last bytes: hypothesis moves what matters to the end. A large array repeats them."""
-    found, size = select_numbers(entries, code, count, filling), math.prod(shape)
-    return np.resize(found, shape) if size > count else found[count - size:].reshape(shape)
-
-
-def _complex(plan: DrawingPlan, real: Sequence[np.ndarray], codes: Sequence[bytes], axis: str, filling: int) -> list[np.ndarray]:
-    """Real parts in the domain and any imaginary parts: on both axes, in conjugate pairs, or anywhere. Booleans are unchanged."""
-    out = []
-    for x, code, n, d in zip(real, codes, plan.counts, plan.domains):
-        upright = axis == "imaginary" and 0.0 in d
-        part = _decode_numbers(table(UNIT_OPEN if upright else REAL, "float64", *SIZES["complex"]), code, n, x.shape, filling)
-        x = np.zeros(x.shape) if upright else x
-        if axis == "real":
-            part = np.zeros(x.shape)
-        elif axis == "conjugate":
-            half = x.size // 2
-            x, part = (np.concatenate([v.ravel()[:x.size - half], sign * v.ravel()[:half]]).reshape(x.shape) for v, sign in ((x, 1), (part, -1)))
-        out.append(x if d == BOOLEAN else off_branch_cuts(x, part))
-    return out
+def _complex(rng: np.random.Generator, x: np.ndarray, domain: Domain, axis: str) -> np.ndarray:
+    """Numbers with any imaginary parts, on one of the axes, or in conjugate pairs."""
+    upright = axis == "imaginary" and 0.0 in domain
+    part = _numbers(rng, table(UNIT_OPEN if upright else REAL, "float64", *SIZES["complex"]), x.shape) * (axis != "real")
+    x = np.zeros(x.shape) if upright else x
+    if axis == "conjugate":
+        half = x.size // 2
+        x, part = (np.concatenate([v.ravel()[:x.size - half], sign * v.ravel()[:half]]).reshape(x.shape) for v, sign in ((x, 1), (part, -1)))
+    return off_branch_cuts(x, part)
 
 
 @quiet
@@ -172,7 +139,11 @@ def _with_ties(xs: list[np.ndarray], how: str, domains: Sequence[Domain]) -> lis
 
 
 def edge_examples(attack: ClaimedOp, kind: str) -> Sequence[Example]:
-    """The fixed examples of a kind. Raises what `strategy_of` raises."""
+    """The fixed examples of a kind: what `plan_of` raises is raised.
+
+    The kinds are "points" (general), "broadcast" (arguments of shapes that broadcast), "scalars" (shape ()), "empty" (without elements), "low"
+    (numbers in every floating-point type), "complex" (on the axes and off, and in conjugate pairs), "special" (the special points).
+    """
     return [complete_example(attack, draft) for draft in edge_drafts(attack, plan_of(attack, kind))]
 
 
@@ -185,39 +156,9 @@ def random_examples(attack: ClaimedOp, kind: str) -> list[Example]:
 
 @functools.lru_cache(maxsize=64)
 def _search(plan: DrawingPlan, seed: int, count: int) -> list[Draft]:
-    """Drafts drawn by hypothesis, shared by ops with equal plans. Many are drawn at a time, which takes a tenth of the time."""
-    hypothesis = require_hypothesis()
-    size = plan.size
-    block = max(1, min(count, BLOCK // size))
-    codes: dict[bytes, None] = {}
-
-    def collect() -> None:
-        @hypothesis.seed(seed)
-        @search_settings(1 + math.ceil(count / block), [hypothesis.Phase.generate])
-        @hypothesis.given(hypothesis.strategies.binary(min_size=size * block, max_size=size * block))
-        def draw(many: bytes) -> None:
-            codes.update(dict.fromkeys(many[k:k + size] for k in range(0, len(many), size)))
-
-        draw()
-
-    outside_hypothesis(collect)
-    return [decode_draft(plan, code) for code in list(codes)[:count]]
-
-
-def search_settings(examples: int, phases: Sequence[Any]) -> Any:
-    """The hypothesis settings of internal searches: nothing is printed or stored, and there is no deadline."""
-    hypothesis = require_hypothesis()
-    return hypothesis.settings(max_examples=examples, database=None, deadline=None, phases=phases, derandomize=False, report_multiple_bugs=False,
-                               suppress_health_check=list(hypothesis.HealthCheck), print_blob=True, verbosity=hypothesis.Verbosity.quiet)
-
-
-def outside_hypothesis(function: Any) -> None:
-    """Run a search; inside a hypothesis test, run it in another thread, since hypothesis refuses nested tests in one thread."""
-    hypothesis = require_hypothesis()
-    if not hypothesis.currently_in_test_context():
-        function()
-        return
-    in_a_thread(function)
+    """Random drafts, shared by ops with equal plans."""
+    rng = np.random.default_rng(seed)
+    return [_draw(plan, rng) for _ in range(count)]
 
 
 class Attack(ClaimedOp):

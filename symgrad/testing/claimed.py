@@ -15,6 +15,7 @@ import numpy as np
 import sympy
 
 from symgrad.checks.cross import names_of
+from symgrad.dtypes.dtype import numpy_dtype
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.formulas.parsing import parse
 from symgrad.frameworks.adapter import Adapter, AdapterOptions, NotApplicable, is_active
@@ -117,7 +118,6 @@ class ClaimedOp:
             return False
 
     def _value(self, xs: Sequence[np.ndarray]) -> np.ndarray:
-        """The value; an op that refuses float64 is called with float32."""
         try:
             return self.subject.value(xs)
         except Exception:  # a user's function may raise anything
@@ -159,7 +159,6 @@ class ClaimedOp:
         return self._acts_on_elements()
 
     def _acts_on_elements(self) -> bool:
-        """Whether the elements of the op's value for vectors are its values for their elements."""
         base = [np.roll(np.resize(_some_numbers(d), 3), k) for k, d in enumerate(self.domains)]
         try:
             with silence():
@@ -204,7 +203,6 @@ class ClaimedOp:
         return min(self.profile.order, self.subject.orders)
 
     def _look(self) -> None:
-        """Determine by calls what the subject supports, and keep what the very first calls give."""
         values = [simple_number(d) or 0.0 for d in self.domains]
         shapes = [(ORDINARY if self.subject.compiles else 3,)] * len(values) if self.elementwise else self.shapes
         xs = [np.full(shape, x, self.dtype) for shape, x in zip(shapes, values)]
@@ -268,7 +266,6 @@ def _options(claims: Claims) -> AdapterOptions:
 
 
 def _some_numbers(domain: Domain) -> list[float]:
-    """Up to three numbers of a domain, different and on both sides of 0 if it has them."""
     return list(dict.fromkeys(x for x in (1.0, -2.0, *SIMPLE) if x in domain))[:3] or [simple_number(domain) or 0.0]
 
 
@@ -285,10 +282,10 @@ def special_points(claimed: ClaimedOp) -> list[tuple[tuple[Any, ...], Any]]:
 
 
 def cast(x: np.ndarray, dtype: str) -> np.ndarray:
-    """A float64 or complex128 array in a narrower type; any other array unchanged."""
-    if dtype == "float64" or x.dtype not in (np.float64, np.complex128):
-        return x
-    return x.astype(np.complex64 if x.dtype.kind == "c" else dtype)
+    """An array of floats in a floating-point type, one of complex numbers in the complex type that belongs to it; any other array unchanged."""
+    if x.dtype.kind == "c":
+        return x.astype(np.complex128 if dtype == "float64" else np.complex64)
+    return x.astype(numpy_dtype(dtype)) if x.dtype.kind == "f" else x
 
 
 def example_dtype(claimed: ClaimedOp) -> str:
@@ -337,7 +334,6 @@ def _fill(shape: tuple[int, ...], column: Sequence[float], k: int, domain: Domai
 
 
 def _exception_of_call(claimed: ClaimedOp, xs: Sequence[np.ndarray]) -> Exception | None:
-    """The exception a call raises, None if it gives a value."""
     try:
         with silence(), claimed.subject.context():
             claimed.subject.value([x.copy() for x in xs])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
@@ -208,19 +208,9 @@ def silence() -> Iterator[None]:
 
 def in_a_thread(function: Callable[[], Any]) -> Any:
     """The result of a function that is called in a thread of its own, in the modes and the context of the caller."""
-    found: list[Any] = []
-    raised: list[BaseException] = []
+    def work() -> Any:
+        with np.errstate(all="ignore"):
+            return function()
 
-    def work() -> None:
-        try:
-            with np.errstate(all="ignore"):
-                found.append(function())
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=with_modes_of_caller(work))
-    thread.start()
-    thread.join()
-    if raised:
-        raise raised[0]
-    return found[0]
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(with_modes_of_caller(work)).result()

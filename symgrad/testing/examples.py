@@ -20,16 +20,14 @@ from symgrad.proofs.statements import rule_boundary_points
 from symgrad.sampling.conditions import boundary_numbers, combined_numbers, constants_of_code, numbers_around
 from symgrad.sampling.numbers import GOLDEN, PAGES, PREFIX, edge_numbers, fit, restricted_domain, simple_numbers, table
 from symgrad.testing.claimed import ORDINARY, ClaimedOp, is_function, special_points
-from symgrad.testing.strategies.arrays import ARRANGEMENTS, arrange, code_size
+from symgrad.testing.strategies.arrays import ARRANGEMENTS, arrange
 
 KINDS = ("points", "broadcast", "scalars", "empty", "low", "complex", "special")
 EMPTY = ((0,), (0, 2), (3, 0))
-MAX_ELEMENTS = 6  # elements of an argument of an elementwise op
 # The smallest and the largest size of a number: any size for an elementwise op; such that sums and products of many keep digits; such
 # that float16 holds it, with bfloat16's digits; such that the parts of a complex function do not cancel.
 SIZES = {"points": (0.0, 1e300), "arrays": (1e-6, 300.0), "low": (2.0**-6, 64.0), "complex": (1e-3, 10.0)}
 LARGEST = {"float64": 1e300, "float32": 1e37, "float16": 1e4}
-HEADER, TRAILER = 2, 4  # bytes before and after those of a draft's numbers
 Shape = tuple[int, ...]
 
 
@@ -71,21 +69,6 @@ class DrawingPlan(NamedTuple):
     smallest: float
     dtype: str = "float64"
     few: bool = False
-
-    @property
-    def counts(self) -> list[int]:
-        """The number of numbers drawn for each argument."""
-        return [MAX_ELEMENTS if self.shapes is None else math.prod(self.shapes[i]) for i in range(len(self.domains))]
-
-    @property
-    def starts(self) -> list[int]:
-        """The offsets of the bytes of each argument's numbers, first of all real parts, then of all imaginary ones, and the end of the last."""
-        sizes = [code_size(n) for n in self.counts] * (2 if self.kind == "complex" else 1)
-        return list(itertools.accumulate(sizes, initial=HEADER + len(self.domains)))
-
-    @property
-    def size(self) -> int:
-        return self.starts[-1] + TRAILER
 
     def typed(self, x: np.ndarray, i: int) -> np.ndarray:
         """The array as booleans for a boolean domain, and as real numbers for the real arguments of an op with complex ones."""
@@ -224,7 +207,6 @@ def _edges(plan: DrawingPlan, i: int, further: Sequence[float]) -> list[float]:
 
 
 def _combined(own: Sequence[Sequence[float]]) -> list[Point]:
-    """A fixed choice of combinations of edges, spread over all of them."""
     total = math.prod(len(numbers) for numbers in own)
     chosen = range(total) if total <= MAX_COMBINATIONS else sorted({int(math.fmod((k + 1) * GOLDEN, 1.0) * total) for k in range(MAX_COMBINATIONS)})
     out = []
@@ -305,7 +287,6 @@ def _moderate(plan: DrawingPlan) -> Iterator[list[tuple[Any, ...]]]:
 
 
 def _of_shapes(plan: DrawingPlan) -> Iterator[list[np.ndarray]]:
-    """Ordinary numbers in shapes that broadcast, in shape (), or in empty arrays."""
     count = len(plan.domains)
     layouts: list[tuple[Any, ...]] = [((),) * count] * 4
     if plan.kind == "broadcast":
@@ -320,7 +301,6 @@ def _of_shapes(plan: DrawingPlan) -> Iterator[list[np.ndarray]]:
 
 
 def _of_arrays(plan: DrawingPlan) -> Iterator[list[np.ndarray]]:
-    """Arrays of ordinary numbers in every arrangement, and of mixed sizes."""
     assert plan.shapes is not None
     complexes = plan.kind == "complex"
     for turn, how in enumerate(("", *ARRANGEMENTS, "mixed")):
@@ -337,7 +317,6 @@ def _of_arrays(plan: DrawingPlan) -> Iterator[list[np.ndarray]]:
 
 
 def _of_constants(attack: ClaimedOp, plan: DrawingPlan) -> Iterator[list[np.ndarray]]:
-    """Arrays in which every second number is a constant of the source."""
     assert plan.shapes is not None
     named = [c for c in combined_numbers(_constants(attack))[:MAX_CONSTANTS] if MODERATE_SIZES[0] <= abs(c) <= MODERATE_SIZES[1]]
     columns = [[c for c in named if c in d] for d in plan.domains]

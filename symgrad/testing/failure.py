@@ -19,6 +19,7 @@ REFERENCE_DIGITS = 21  # of a reference number in a report
 MAX_SHOWN_ELEMENTS = 64  # of an array that a report shows
 MAX_ERROR_LINES = 12  # of an exception's text
 MAX_NUMBER_TEXT = 120  # characters of a number
+ALSO = "\nthe same was raised in {}"
 HERE = PurePath(__file__).parents[1]
 
 
@@ -126,7 +127,6 @@ class Failure(BaseReport):
             yield Line(self.seed)
 
     def _sides(self) -> Iterator[Part]:
-        """The result, the reference, and their distance."""
         wrong = self.wrong
         at = f" at {list(wrong.index)}" if wrong.index else ""
         by = f", by {', '.join(self._names(wrong.wrt))}" if wrong.wrt else ""
@@ -220,15 +220,11 @@ def group_by_exception(failures: Sequence[Failure]) -> list[tuple[Failure, list[
     return out
 
 
-def _also_raised(checks: Sequence[str]) -> str:
-    return f"\nthe same was raised in {', '.join(checks)}" if checks else ""
-
-
 class CheckFailure(AssertionError):
     """The failure of a check; `failure` holds it, and the message is its report."""
 
     def __init__(self, *failures: Failure):
-        super().__init__("\n\n".join(f"{failure}{_also_raised(others)}" for failure, others in group_by_exception(failures)))
+        super().__init__("\n\n".join(f"{failure}{ALSO.format(', '.join(others)) * bool(others)}" for failure, others in group_by_exception(failures)))
         self.failures = failures
 
     @property
@@ -304,4 +300,4 @@ class OpReport(BaseReport):
             yield Line(failure.headline)
             yield from failure.outline()
             if others:
-                yield Line(_also_raised(others).strip())
+                yield Line(ALSO.strip().format(", ".join(others)))

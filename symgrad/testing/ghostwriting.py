@@ -159,7 +159,6 @@ def _names(obj: Any, formula: str | None) -> list[str]:
 
 
 def _formula(obj: Any, given: str | None) -> tuple[str | None, str]:
-    """The formula as text that symgrad can parse, with a remark on its source."""
     if given is not None:
         try:
             parse(given)
@@ -247,7 +246,6 @@ GUESSES = ("real", "nonzero", "nonnegative", "positive", "nonpositive", "negativ
 
 
 def _finite_domain(formula: str) -> Iterator[tuple[str, str]]:
-    """For each argument the domain in which the formula is finite at a few points."""
     parsed = parse(formula)
 
     def finite(values: dict[str, float]) -> bool:
@@ -265,7 +263,6 @@ def _finite_domain(formula: str) -> Iterator[tuple[str, str]]:
 
 
 def _domain_text(domain: Domain) -> str | None:
-    """A domain as text, None if the notation cannot express it."""
     return next((word for word, known in NAMED.items() if known == domain), text_that_reads(domain))
 
 

@@ -20,7 +20,6 @@ from symgrad.dtypes.ulp import Ulp
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import parse
-from symgrad.formulas.programs import NamedNumber, apply_step, functions
 from symgrad.frameworks.calling import flat_names
 from symgrad.graph.modes import in_mode
 from symgrad.reference.accuracy import RoundedEvaluation, Term, is_explained, overflows
@@ -30,7 +29,6 @@ from symgrad.reference.quotients import Reader
 from symgrad.reference.recorder import Box, RecordingCarrier
 from symgrad.reference.sources import OracleReferenceValues
 from symgrad.reference.tensors import is_active
-from symgrad.symbolic.parameters import CONSTANTS
 from symgrad.system.restoring import workdps
 from symgrad.testing.claimed import ClaimedOp, is_function
 from symgrad.testing.failure import Wrong
@@ -65,10 +63,8 @@ def _evaluator(attack: ClaimedOp) -> tuple[Evaluate, str] | None:
     if formula is None:
         return None if op is None else (lambda xp, floats, cells: op.forward(
             xp.base, *((tuple(cells),) if op.arity is None else cells), *attack.claims.parameters), f"the forward rule of {op.name}")
-    if isinstance(formula, str):
-        return _text_evaluator(formula, attack.names), f"the formula {formula}"
     if not is_function(formula):
-        return _sympy_evaluator(formula, attack), f"the formula {formula}"
+        return _expression_evaluator(formula, attack), f"the formula {formula}"
     name = getattr(formula, "__name__", "")
     said = "the formula" if name in ("", "<lambda>") else f"the function {name}"
     names = list(inspect.signature(formula).parameters)
@@ -77,50 +73,24 @@ def _evaluator(attack: ClaimedOp) -> tuple[Evaluate, str] | None:
     return (_carrier_evaluator if names[:1] == ["xp"] else _recorded_evaluator)(formula, parameters), said
 
 
-def _text_evaluator(text: str, names: Sequence[str]) -> Evaluate:
-    """A formula from text, step by step; pi and e have all their digits."""
-    formula = parse(text)
-    of_elements = "[" in text  # the formula is one of elements and returns one number
-    known = functions()
-    missing = [name for name in formula.names if name not in names and re.sub(r"(_\d+)+$", "", name) not in names]
-    if missing:
-        raise ValueError(f"symgrad.testing: the formula {text} names {missing[0]}, but the arguments of the op are {', '.join(names)}")
+def _expression_evaluator(formula: Any, attack: ClaimedOp) -> Evaluate:
+    """Text or SymPy's expressions, each compiled once for mpmath with exact floats; NaN where an expression has no real value.
 
-    def evaluate(xp: RecordingCarrier, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
-        boxes = {name: Box(xp, cell) for name, cell in _by_name(names, cells).items()}
-        found = xp.lift(formula.evaluate_with(lambda x: Box(xp, xp.lift(_constant(xp, x))), boxes,
-                                              lambda step, operands: apply_step(step, operands, xp, known)).value)
-        shape = np.broadcast_shapes(*(c.shape for c in cells))  # which a constant formula does not have
-        return found if of_elements or found.shape or not shape else xp.base.broadcast_to(found, shape)
-
-    return evaluate
-
-
-def _constant(xp: RecordingCarrier, x: Any) -> Any:
-    if not isinstance(x, NamedNumber):
-        return x
-    return CONSTANTS[x.name] if xp is SYMBOLIC else +getattr(precise.context, x.name)
-
-
-def _by_name(names: Sequence[str], cells: Sequence[Any]) -> dict[str, Any]:
-    """Arguments by name, and their elements: x_0_1 is x[0, 1]."""
-    out = dict(zip(names, cells))
-    for name, cell in zip(names, cells):
-        out |= {"_".join([name, *map(str, at)]): cell[at] for at in np.ndindex(*cell.shape) if at}
-    return out
-
-
-def _sympy_evaluator(formula: Any, attack: ClaimedOp) -> Evaluate:
-    """SymPy's expressions, each compiled once for mpmath with exact floats; NaN where an expression has no real value."""
+    Raises ValueError for text that names something else than the arguments and their elements, such as x_0_1 for x[0, 1].
+    """
+    names = attack.names
+    unknown = [n for n in parse(formula).names if n not in names and re.sub(r"(_\d+)+$", "", n) not in names] if isinstance(formula, str) else []
+    if unknown:
+        raise ValueError(f"symgrad.testing: the formula {formula} names {unknown[0]}, but the arguments of the op are {', '.join(names)}")
     if isinstance(formula, sympy.Lambda):
-        formula = formula.expr.xreplace({s: sympy.Symbol(name, real=True) for s, name in zip(formula.signature, attack.names)})
+        formula = formula.expr.xreplace({s: sympy.Symbol(name, real=True) for s, name in zip(formula.signature, names)})
     made: dict[Any, Any] = {}
 
     def compiled(shapes: tuple[tuple[int, ...], ...]) -> Any:
         if shapes not in made:
-            expressions, shape = expressions_of(formula, dict(zip(attack.names, shapes)), {})
-            labels = ["_".join([name, *map(str, at)]) for name, size in zip(attack.names, shapes) for at in np.ndindex(*size)]
-            made[shapes] = [evaluator([sympy.Symbol(s, real=True) for s in labels], e) for e in expressions], shape
+            expressions, shape = expressions_of(formula, dict(zip(names, shapes)), {})
+            symbols = [sympy.Symbol(s, real=True) for s in flat_names(names, shapes)]
+            made[shapes] = [evaluator(symbols, e) for e in expressions], shape
         return made[shapes]
 
     def at(function: Any, xs: Sequence[Any]) -> Any:
@@ -131,8 +101,8 @@ def _sympy_evaluator(formula: Any, attack: ClaimedOp) -> Evaluate:
 
     def evaluate(xp: RecordingCarrier, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
         if xp is SYMBOLIC:
-            named = dict(zip(attack.names, cells))
-            return formula.xreplace({s: named[str(s)].item() for s in formula.free_symbols if str(s) in named})
+            (found,), _ = expressions_of(formula, dict.fromkeys(names, ()), {})
+            return found.xreplace({sympy.Symbol(name, real=True): c.item() for name, c in zip(names, cells)})
         if attack.elementwise:
             (function,), _ = compiled(((),) * len(cells))
             return np.frompyfunc(lambda *xs: at(function, xs), len(cells), 1)(*cells)
@@ -144,7 +114,6 @@ def _sympy_evaluator(formula: Any, attack: ClaimedOp) -> Evaluate:
 
 
 def _carrier_evaluator(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
-    """A function `(xp, *arrays)`, whose xp has every op of the registry."""
     def evaluate(xp: RecordingCarrier, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
         found = formula(xp, *(Box(xp, c) for c in cells), *parameters)
         return found.value if isinstance(found, Box) else found
@@ -214,65 +183,35 @@ def equations(attack: ClaimedOp, xs: Sequence[np.ndarray], part: Any) -> Callabl
     return lambda values: oracle.at(at(values))
 
 
-def _symbols(attack: ClaimedOp) -> list[sympy.Symbol]:
-    return [sympy.Symbol(name, **d.assumptions) for name, d in zip(attack.names, attack.domains)]
-
-
-def _cell(x: Any) -> Any:
-    return symbolic.ExactExpressions.fill([x], ())
-
-
-def expression(attack: ClaimedOp, wrt: Sequence[int] = ()) -> Any:
-    """The reference of an elementwise op as an expression, differentiated by the arguments `wrt`; None if there is none.
-
-    A function of tensors has none: its branches are known only at a point.
-
-    >>> from symgrad.testing.attack import Attack
-    >>> import symgrad
-    >>> expression(Attack(symgrad.sin), (0, 0))
-    -sin(input)
-    """
-    found = _evaluator(attack) if attack.elementwise else None
-    formula = attack.claims.formula
-    if found is None or is_function(formula) and "xp" not in inspect.signature(formula).parameters:
-        return None
-    symbols = _symbols(attack)
-    out = SYMBOLIC.lift(found[0](SYMBOLIC, [], [_cell(s) for s in symbols])).item()
-    for i in wrt:
-        out = derivative(out, symbols[i])
-    return out
-
-
 def difference(attack: ClaimedOp, wrong: Wrong) -> Any:
     """Rule minus reference as a formula; None if one of them has no formula, if they agree, and if the difference is long.
 
-    Order 0 compares the forward rule with a claimed formula; the others start from the partial derivatives of the op.
+    Order 0 compares the forward rule with a claimed formula; the others start from the partial derivatives of the op. A function of tensors has no
+    formula: its branches are known only at a point.
 
     >>> from symgrad.testing.attack import Attack
     >>> from symgrad.graph.op import REGISTRY
     >>> difference(Attack(REGISTRY["sin"], formula="sin(input)*2"), Wrong("", order=1, wrt=(0,)))
     -cos(input)
     """
-    op = attack.subject.op
-    if op is None or wrong.order is None or not attack.elementwise or op.kind != "elementwise":
+    op, formula, wrt, order = attack.subject.op, attack.claims.formula, wrong.wrt[:wrong.order], wrong.order
+    found = _evaluator(attack) if attack.elementwise else None
+    if found is None or op is None or op.kind != "elementwise" or order is None or len(wrt) != order or (
+            is_function(formula) and "xp" not in inspect.signature(formula).parameters):
         return None
-    wrt = wrong.wrt[:wrong.order]
-    if len(wrt) != wrong.order:
-        return None
-    symbols = _symbols(attack)
-    cells = [_cell(s) for s in symbols]
+    symbols = [sympy.Symbol(name, **d.assumptions) for name, d in zip(attack.names, attack.domains)]
+    one, *cells = (symbolic.ExactExpressions.fill([x], ()) for x in (sympy.S.One, *symbols))
     rule = op.forward(symbolic, *cells, *attack.claims.parameters)
     if wrt:
-        rule = op.vjp(symbolic, _cell(sympy.S.One), rule, (*cells, *attack.claims.parameters), (True,) * len(cells))[wrt[0]]
+        rule = op.vjp(symbolic, one, rule, (*cells, *attack.claims.parameters), (True,) * len(cells))[wrt[0]]
         if rule is None:
             return None
-    claim = rule.item()
+    claim, true = rule.item(), SYMBOLIC.lift(found[0](SYMBOLIC, [], cells)).item()
     for i in wrt[1:]:
         claim = derivative(claim, symbols[i])
-    true = expression(attack, wrt)
-    if true is None or claim.count_ops() + true.count_ops() > SIZE:
-        return None
-    return shortest_difference(claim, true)
+    for i in wrt:
+        true = derivative(true, symbols[i])
+    return None if claim.count_ops() + true.count_ops() > SIZE else shortest_difference(claim, true)
 
 
 Arrays = Sequence[np.ndarray]
@@ -307,7 +246,6 @@ class Rounding:
             return False
 
     def _by_elements(self, kind: Ulp, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Iterator[Term]:
-        """The partial derivatives that a number of an elementwise op is the sum of."""
         active = [i for i, x in enumerate(xs) if is_active(x)]
         for k, point, factor in self.attack.truth.parts(xs, at, wrt, cotangent, *tangents):  # type: ignore[attr-defined]
             rounded = self._rounded(kind, [np.asarray(p, x.dtype) for p, x in zip(point, xs)], (), sum(k), sum(k), np.ones(len(active)))
@@ -315,7 +253,6 @@ class Rounding:
             yield Term(rounded, factor, next(e for e in rounded.references.entries if e.index == index))
 
     def _of_arrays(self, kind: Ulp, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Iterator[Term]:
-        """The derivatives along directions that a number of an op on arrays is the sum of."""
         order = len(tangents) + (wrt is not None)
         starts = np.cumsum([0, *(x.size if is_active(x) else 0 for x in xs)])
         directions = [np.concatenate([np.zeros(x.size) if t is None else np.ravel(t) for x, t in zip(xs, ts) if is_active(x)]) for ts in tangents]

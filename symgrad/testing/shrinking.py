@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.frameworks.adapter import NotApplicable, is_active
-from symgrad.graph.domains import Domain
+from symgrad.graph.domains import Domain, MatrixDomain
+from symgrad.sampling.numbers import fit
 from symgrad.sampling.points import FROM_ONE, simpler_numbers
-from symgrad.testing.attack import Attack, Check, outside_hypothesis, run_at_example, search_settings, strategy_of
+from symgrad.testing.attack import Attack, Check, run_at_example
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Failure, Wrong
 from symgrad.testing.references import difference
@@ -27,18 +29,21 @@ DIGITS = 17
 def simplest_failure(check: Check, attack: Attack, example: Example, wrong: Wrong, fixed: bool = False) -> Failure:
     """The report of a failure at the simplest example found; with `fixed`, at the example given."""
     search = ShrinkSearch(check, attack, example, wrong)
-    note, notes = "", []
+    note = ""
     if not search.again(example):
         note = "it did not fail again at the same input: the op is random or has a state; this is what was seen first"
     elif not fixed and attack.shrink:
-        notes = search.run()
+        search.run()
         if search.best is not example and not search.again(search.best):
             search.best, search.why = example, wrong
             note = "it did not fail again at a simpler input: the op has a state; this is what was seen first"
     best, why = search.best, search.why
-    seed = "\n".join([f"examples drawn with @hypothesis.seed({attack.seed}); seed={attack.seed} draws the same ones", *notes])
-    return Failure(attack.name, check.name, why, attack.inputs(best.xs), attack.claims.parameters, _directions(attack, best, why),
-                   difference=_difference(attack, why), snippet=snippet(check, attack, best), seed=seed, command=pytest_command(), note=note)
+    formula = None
+    with contextlib.suppress(Exception):  # SymPy may raise anything
+        formula = difference(attack, why) if attack.shrink else None
+    return Failure(attack.name, check.name, why, attack.inputs(best.xs), attack.claims.parameters, _directions(attack, best, why), formula,
+                   snippet(check, attack, best), f"examples drawn with seed={attack.seed}, which draws the same ones again",
+                   pytest_command(), note)
 
 
 def _directions(attack: Attack, example: Example, wrong: Wrong) -> dict[str, Any]:
@@ -53,16 +58,6 @@ def _directions(attack: Attack, example: Example, wrong: Wrong) -> dict[str, Any
             label = "tangent" if k == 0 else f"tangent {k + 1}"
             out |= {f"{label} of {name}": t for name, t in zip(names, tangents) if t is not None}
     return out
-
-
-def _difference(attack: Attack, wrong: Wrong) -> Any:
-    """The difference from the reference as a formula; None if there is none, or if an exception is raised."""
-    if not attack.shrink:
-        return None
-    try:
-        return difference(attack, wrong)
-    except Exception:  # SymPy may raise anything
-        return None
 
 
 class ShrinkSearch:
@@ -102,33 +97,29 @@ class ShrinkSearch:
         """Whether one of the examples fails; the first that does becomes the best."""
         return any(self.fails(e) for e in examples)
 
-    def run(self) -> list[str]:
-        """Make the example smaller, then its numbers simpler; return hypothesis' notes if its search was used."""
-        notes: list[str] = []
-        if self.attack.elementwise:
-            while self.first(_parts(self.best)):
-                pass
-            before = None
-            while before is not self.best:
-                before = self.best
-                self.simpler()
-        else:
-            notes = self.searched()
+    def run(self) -> None:
+        """Make the example smaller, then its numbers simpler."""
+        while self.attack.elementwise and self.first(_parts(self.best)):
+            pass
+        before = None
+        while before is not self.best:
+            before = self.best
+            self.simpler()
         self.left += self.last
         self.plainer()
-        return notes
 
     def simpler(self) -> None:
         """Replace the arguments by simpler numbers of their domains."""
-        for k, domain in enumerate(self.attack.domains[:len(self.best.xs)]):
-            x = self.best.xs[k]
+        for k in range(len(self.best.xs)):
+            x, domain = self.best.xs[k], self.attack.domain_of(k)
             if x.size > 1 and self.first(self._with(k, np.full_like(x, c)) for c in _candidates(x.flat[0], domain)):
                 continue
             for at in list(np.ndindex(x.shape))[:MAX_SINGLE_ELEMENTS]:
                 self.first(self._with(k, _replace_element(self.best.xs[k], at, c)) for c in _candidates(x[at], domain))
 
     def _with(self, k: int, x: np.ndarray) -> Example:
-        return self.best._replace(xs=(*self.best.xs[:k], x, *self.best.xs[k + 1:]))
+        domain = self.attack.domain_of(k)
+        return self.best._replace(xs=(*self.best.xs[:k], fit(domain, x) if isinstance(domain, MatrixDomain) else x, *self.best.xs[k + 1:]))
 
     def plainer(self) -> None:
         """Replace the cotangent and the tangents by ones, or by simpler numbers."""
@@ -142,50 +133,13 @@ class ShrinkSearch:
             self.first(self.best._replace(tangents=(*self.best.tangents[:k], change, *self.best.tangents[k + 1:]))
                        for change in (ones[k], tuple(None if t is None else np.asarray(np.sign(t)) for t in self.best.tangents[k])))
 
-    def searched(self) -> list[str]:
-        """Search with hypothesis among the examples of the check; return its notes on how to reproduce the result."""
-        import hypothesis
-
-        notes: list[str] = []
-
-        def search() -> None:
-            @hypothesis.seed(self.attack.seed)
-            @search_settings(EXAMPLES, [hypothesis.Phase.generate, hypothesis.Phase.shrink])
-            @hypothesis.given(strategy_of(self.attack, self.check.draws))
-            def test(example: Example) -> None:
-                if self.fails(example):
-                    raise _Found
-
-            try:
-                test()
-            except _Found as error:
-                notes.extend(line for note in getattr(error, "__notes__", []) for line in note.splitlines() if "reproduce_failure" in line)
-            except hypothesis.errors.HypothesisException:  # a random failure does not repeat
-                pass
-
-        first, why = self.best, self.why
-        outside_hypothesis(search)
-        if _size(self.best) > _size(first):
-            self.best, self.why = first, why
-        return notes
-
-
-class _Found(AssertionError):
-    """The exception that signals a failing example to hypothesis."""
-
 
 def _kind(wrong: Wrong) -> tuple[Any, ...]:
     """The properties of a failure that must stay the same while the example gets simpler."""
     return type(wrong.__cause__), wrong.order
 
 
-def _size(example: Example) -> tuple[int, int]:
-    """The amount of text of an example."""
-    return sum(x.size for x in example.xs), sum(len(repr(v)) for x in example.xs for v in np.ravel(x).tolist())
-
-
 def _parts(example: Example) -> Iterator[Example]:
-    """The example without one axis, or with fewer elements along one."""
     arrays = [a for _, a in example.arrays()]
     rank = max(a.ndim for a in arrays)
     for axis in range(rank, 0, -1):  # counted from the last, as in broadcasting
@@ -204,7 +158,6 @@ def _parts(example: Example) -> Iterator[Example]:
 
 
 def _candidates(x: Any, domain: Domain) -> Iterator[Any]:
-    """Simpler numbers of the domain and of the type than x, the simplest first."""
     kind = x.dtype.kind
     value = complex(x) if kind == "c" else float(x)
     for c in simpler_numbers(value, FROM_ONE, DIGITS):

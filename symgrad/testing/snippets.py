@@ -99,7 +99,6 @@ class SnippetCode:
         return self._number(x[()]) if x.ndim == 0 else "[" + ", ".join(self._nested(part) for part in x) + "]"
 
     def _number(self, x: Any) -> str:
-        """The shortest text that evaluates to the number; NaN and infinity by name."""
         if isinstance(x, (bool, np.bool_)):
             return str(bool(x))
         if isinstance(x, (int, np.integer)):

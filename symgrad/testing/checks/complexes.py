@@ -12,9 +12,13 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import precise
+from symgrad.formulas.parsing import parse
+from symgrad.formulas.programs import NamedNumber, apply_step, functions
 from symgrad.frameworks.adapter import Array, Arrays, NotApplicable, is_active
+from symgrad.frameworks.calling import flat_names
 from symgrad.graph.domains import COMPLEX
 from symgrad.methods.extending import BUILT_IN
+from symgrad.reference.recorder import Box
 from symgrad.reference.sources import RATIO, STEPS, extrapolated_derivative
 from symgrad.system.restoring import workdps
 from symgrad.testing.attack import Attack
@@ -23,7 +27,7 @@ from symgrad.testing.checks.consistency import per_element, product, sum_terms
 from symgrad.testing.checks.dtypes import check_narrow
 from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong, counted
-from symgrad.testing.references import precise_reference
+from symgrad.testing.references import PRECISE, precise_reference
 
 LONGEST_STEP = 2.0**-5  # step of finite differences, relative to the number
 COMPLEX_FACTOR = 2.0**16  # the factor by which functions of complex numbers may be less accurate than those of real ones
@@ -73,7 +77,6 @@ def check_complex(attack: Attack, example: Example) -> None:
     if attack.subject.forward:
         CHECKS["adjoint"].body(attack, example)
     if attack.order > 1:
-        second_by_differences(attack, example)
         CHECKS["symmetry"].body(attack, example)
     if holomorphic:
         cauchy_riemann(attack, example)
@@ -101,6 +104,17 @@ def formula_of(attack: Attack) -> Callable[..., Array]:
         def read(floats: Arrays, cells: Sequence[Any], digits: int) -> Any:
             with workdps(mpmath.mp, digits):
                 return np.frompyfunc(lambda *given: compiled(*(mpmath.mpmathify(x) for x in given)), len(cells), 1)(*cells)
+    elif isinstance(formula, str):  # SymPy's expressions of it are of real symbols
+        parsed, known = parse(formula), functions()
+
+        def number(x: Any) -> Box:
+            return Box(PRECISE, PRECISE.lift(+getattr(precise.context, x.name) if isinstance(x, NamedNumber) else x))
+
+        def read(floats: Arrays, cells: Sequence[Any], digits: int) -> Any:
+            elements = zip(flat_names(attack.names, [c.shape for c in cells]), (c[at] for c in cells for at in np.ndindex(*c.shape)))
+            boxes = {name: Box(PRECISE, cell) for name, cell in (*elements, *zip(attack.names, cells))}
+            with precise.working_precision(digits):
+                return PRECISE.lift(parsed.evaluate_with(number, boxes, lambda step, xs: apply_step(step, xs, PRECISE, known)).value)
     else:
         read = precise_reference(attack)[0]  # type: ignore[index, assignment]
 
@@ -171,72 +185,52 @@ def complex_value(attack: Attack, example: Example) -> Array:
         raise NotApplicable(f"it takes no complex numbers: {str(error).splitlines()[0][:120] if str(error) else type(error).__name__}") from error
 
 
-def along(function: Callable[[Sequence[Array]], Array | None], xs: Sequence[Array], ts: Sequence[Array | None]) -> tuple[Array, Array]:
-    """The derivative of a function along tangents by finite differences, and a bound of its error."""
-    h = LONGEST_STEP * RATIO ** -np.arange(STEPS)
-    steps = np.concatenate([[0.0], h, -h])
-    values = np.array([as_double(function([x if t is None else x + s * t for x, t in zip(xs, ts)])) for s in steps])
-    return extrapolated_derivative(values, steps.reshape(-1, *[1] * (values.ndim - 1)), 1.0)
-
-
 def by_differences(attack: Attack, example: Example) -> bool:
-    """Raise `Wrong` where pullback or pushforward disagree with finite differences; return whether the op is holomorphic at every place.
+    """Raise `Wrong` where the pullback, its derivative or the pushforward disagree with finite differences by each argument along t and along i t.
 
-    Differences are taken by each argument along t and along i t.
+    Return whether the op is holomorphic at every place.
     """
     subject, xs, g, holomorphic = attack.subject, example.xs, example.cotangent, True
-    pulled = subject.gradient(xs, g)
+    pulled, each = subject.gradient(xs, g), per_element(attack, xs, g.shape)
+    steps = np.concatenate([[0.0], h := LONGEST_STEP * RATIO ** -np.arange(STEPS), -h])
     for i, x in enumerate(xs):
-        t = example.tangents[0][i]
-        if t is None or not is_active(x) or x.dtype.kind != "c":
+        s = example.tangents[0][i]
+        if s is None or x.dtype.kind != "c":
             continue
-        found = _slopes(attack, example, i, t, subject.value, pulled[i], g, "the pullback is not what finite differences say")
-        for ts, true, bound in found if subject.forward else ():
-            pushed = subject.tangent(xs, ts)
-            _compare("the pushforward is not what finite differences say", (pushed, np.abs(pushed)), true, bound, (i,))
-        (_, one, first), (_, other, second) = found
-        size = np.abs(one)
-        fine = np.isfinite(first + second) & (first + second <= EQUAL_DIFFERENCES * size)
-        holomorphic &= bool(np.any(fine)) and bool(np.all(np.abs(other - 1j * one)[fine] <= 4 * EQUAL_DIFFERENCES * size[fine]))
+        levels: list[Any] = [("the pullback", subject.value, pulled[i], g)]
+        if attack.order > 1 and pulled[i] is not None:
+            levels.append(("the second derivative", lambda at, i=i: subject.gradient(at, g)[i],
+                           subject.gradient(xs, g, only_tangent(example.tangents[0], i))[i], s))
+        for order, (what, function, derivative, seed) in enumerate(levels, 1):
+            slopes = []
+            for unit in (1.0, 1j):
+                t: Any = example.tangents[order - 1][i]
+                tangent = unit * t * np.maximum(np.abs(x), 0.1)  # so that a step is small relative to the number
+                ts = only_tangent([tangent] * len(xs), i)
+                values = np.array([as_double(function([x if t is None else x + k * t for x, t in zip(xs, ts)])) for k in steps])
+                true, bound = extrapolated_derivative(values, steps.reshape(-1, *[1] * (values.ndim - 1)), 1.0)
+                slopes.append((true, bound))
+                if true.shape == seed.shape:
+                    _compare(f"{what} is not what finite differences say", sum_terms([product(derivative, tangent, x)], each),
+                             sum_terms([product(seed, true, seed)], each)[0], sum_terms([np.abs(seed) * bound], each)[0], (i,), order)
+                if order == 1 and subject.forward:
+                    pushed = subject.tangent(xs, ts)
+                    _compare("the pushforward is not what finite differences say", (pushed, np.abs(pushed)), true, bound, (i,), 1)
+            if order == 1:
+                (one, first), (other, second) = slopes
+                size = np.abs(one)
+                fine = np.isfinite(first + second) & (first + second <= EQUAL_DIFFERENCES * size)
+                holomorphic &= bool(np.any(fine)) and bool(np.all(np.abs(other - 1j * one)[fine] <= 4 * EQUAL_DIFFERENCES * size[fine]))
     return holomorphic
 
 
-def second_by_differences(attack: Attack, example: Example) -> None:
-    """Raise `Wrong` where the second derivative disagrees with finite differences of the pullback, by each argument along t and along i t."""
-    subject, xs, g = attack.subject, example.xs, example.cotangent
-    for i, x in enumerate(xs):
-        s, t = (tangents[i] for tangents in example.tangents[:2])
-        if s is not None and t is not None and x.dtype.kind == "c" and subject.gradient(xs, g)[i] is not None:
-            found = subject.gradient(xs, g, only_tangent(example.tangents[0], i))[i]
-            _slopes(attack, example, i, t, lambda at, i=i: subject.gradient(at, g)[i], found, s,  # type: ignore[misc]
-                    "the second derivative is not what finite differences say", 2)
-
-
-def _slopes(attack: Attack, example: Example, i: int, t: Array, function: Callable[[Sequence[Array]], Array | None], found: Array | None, seed: Array,
-            what: str, order: int = 1) -> list[tuple[list[Array | None], Array, Array]]:
-    """Compare a derivative by argument i with finite differences along t and along i t; these tangents, the differences and their bounds."""
-    x, each, out = example.xs[i], per_element(attack, example.xs, example.cotangent.shape), []
-    for unit in (1.0, 1j):
-        tangent = unit * t * np.maximum(np.abs(x), 0.1)  # so that a step is small relative to the number
-        ts = only_tangent([tangent] * len(example.xs), i)
-        true, bound = along(function, example.xs, ts)
-        out.append((ts, true, bound))
-        if true.shape == seed.shape:
-            _compare(what, sum_terms([product(found, tangent, x)], each), sum_terms([product(seed, true, seed)], each)[0],
-                     sum_terms([np.abs(seed) * bound], each)[0], (i,), order)
-    return out
-
-
-def _compare(what: str, found: tuple[Array, Array], true: Array, bound: Array, wrt: tuple[int, ...], order: int = 1) -> None:
-    """Raise `Wrong` where a derivative is outside the error bound of the finite differences, at places where the bound is small."""
+def _compare(what: str, found: tuple[Array, Array], true: Array, bound: Array, wrt: tuple[int, ...], order: int) -> None:
     value, size = found
     size = np.maximum(size, np.abs(true))
-    with np.errstate(invalid="ignore"):
-        far = np.isfinite(bound) & (bound <= MAX_DIFFERENCE_ERROR * size) & ~(np.abs(value - true) <= 8 * bound + DIFFERENCE_ERROR * size)
-    counted(np.sum(np.isfinite(bound) & (bound <= MAX_DIFFERENCE_ERROR * size)))
-    if far.any():
-        at = tuple(int(k) for k in np.argwhere(far)[0])
-        raise Wrong(what, value[at], true[at], index=at, order=order, wrt=wrt)
+    sure = np.isfinite(bound) & (bound <= MAX_DIFFERENCE_ERROR * size)
+    counted(np.sum(sure))
+    for at in map(tuple, np.argwhere(sure & ~(np.abs(value - true) <= 8 * bound + DIFFERENCE_ERROR * size))):
+        raise Wrong(what, value[at], true[at], index=tuple(map(int, at)), order=order, wrt=wrt)
 
 
 def cauchy_riemann(attack: Attack, example: Example) -> None:
@@ -247,12 +241,10 @@ def cauchy_riemann(attack: Attack, example: Example) -> None:
         out = []
         for i, (a, b) in enumerate(zip(subject.gradient(xs, 1j * g), subject.gradient(xs, g))):
             if a is not None and b is not None and b.dtype.kind == "c":
-                out.append(Sides("the op is holomorphic, but vjp(i g) is not i vjp(g)", as_double(a), 1j * as_double(b), np.abs(as_double(b)), 1,
-                                 (i,)))
+                out.append(Sides("the op is holomorphic, but vjp(i g) is not i vjp(g)", a, 1j * as_double(b), None, 1, (i,)))
         if subject.forward:
-            pushed = as_double(subject.tangent(xs, ts))
             turned = subject.tangent(xs, [None if t is None else 1j * t for t in ts])
-            out.append(Sides("the op is holomorphic, but jvp(i t) is not i jvp(t)", as_double(turned), 1j * pushed, np.abs(pushed), 1))
+            out.append(Sides("the op is holomorphic, but jvp(i t) is not i jvp(t)", turned, 1j * as_double(subject.tangent(xs, ts)), None, 1))
         return out
 
     agree_at(example, sides, 1)
@@ -291,15 +283,13 @@ def real_axis(attack: Attack, example: Example) -> None:
     def sides(xs: Arrays, g: Array) -> list[Sides]:
         real, g = [np.real(x).copy() for x in xs], np.real(g).copy()
         inside = [x.astype(np.complex128) if is_active(x) else x for x in real]
-        value = subject.value(real)
-        out = [Sides("the value on the real axis is not that for real numbers", as_double(subject.value(inside)), value + 0j,
-                     COMPLEX_FACTOR * np.abs(value), 0)]
+        value, found = subject.value(real), subject.value(inside)
+        out = [Sides("the value on the real axis is not that for real numbers", found, value + 0j, COMPLEX_FACTOR * np.abs(value), 0)]
         if attack.order:
-            given = g.astype(np.complex128) if subject.value(inside).dtype.kind == "c" else g
-            for i, (a, b) in enumerate(zip(subject.gradient(inside, given), subject.gradient(real, g))):
+            for i, (a, b) in enumerate(zip(subject.gradient(inside, g.astype(found.dtype)), subject.gradient(real, g))):
                 if a is not None and b is not None:
-                    what = "the gradient on the real axis is not that for real numbers"
-                    out.append(Sides(what, np.real(as_double(a)), as_double(b), COMPLEX_FACTOR * np.abs(b), 1, (i,)))
+                    size = COMPLEX_FACTOR * np.abs(b)
+                    out.append(Sides("the gradient on the real axis is not that for real numbers", np.real(a), b, size, 1, (i,)))
         return out
 
     agree_at(example, sides)

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.frameworks.adapter import Array, Arrays, NotApplicable, is_active
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.base import Sides, agree_at, as_double, check, differentiable, moderate_mask, reason_without_order
+from symgrad.testing.checks.base import Sides, agree_at, as_double, check, complete, differentiable, moderate_mask, reason_without_order
 from symgrad.testing.checks.measuring import changes
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
@@ -52,7 +52,7 @@ def moderate_sides(sides: list[Sides], attack: Attack, each: bool, xs: Arrays, g
         terms = _largest([attack.subject.value(xs)]) * _largest([g])
         scale = max(SCALE_OF_EXPONENTS, _largest(xs)) / SCALE_OF_EXPONENTS
     out = []
-    for s in sides:
+    for s in map(complete, sides):
         size = s.size if each else s.size + math.prod([_largest(ts) / scale for ts in tangents[:s.order]], start=terms)
         out.append(s._replace(size=np.where(moderate_mask(xs, s.left.shape, s.order or 1, each), size, np.inf)))
     return out
@@ -135,47 +135,41 @@ def check_linearity(attack: Attack, example: Example) -> None:
 
     def sides(xs: Arrays, g: Array) -> list[Sides]:
         h = other(g)
-        pulled, second = subject.gradient(xs, g), subject.gradient(xs, h)
-        out = []
-        for a, b, of_a, of_b in ((g, h, pulled, second), (h, g, second, pulled)):
-            both = subject.gradient(xs, 2 * a - 3 * b)
-            for i, (left, one, two) in enumerate(zip(both, of_a, of_b)):
-                if left is not None and one is not None and two is not None:
-                    out.append(Sides("vjp(2g - 3h) is not 2 vjp(g) - 3 vjp(h)", as_double(left), 2 * as_double(one) - 3 * as_double(two),
-                                     2 * np.abs(as_double(one)) + 3 * np.abs(as_double(two)) + 3 * terms[i], 1, (i,)))
+        pulled, second, nothing = (subject.gradient(xs, c) for c in (g, h, np.zeros_like(g)))
         scale = 2.0 ** (SCALE if g.size and g.flat[0].real > 0 else -SCALE) if g.dtype.itemsize >= 4 else 1.0
         normal = 1e-290 if g.dtype.itemsize >= 8 else 1e-20
-        for i, (left, one, zero) in enumerate(zip(subject.gradient(xs, (scale * g).astype(g.dtype)), pulled, subject.gradient(xs, np.zeros_like(g)))):
-            if left is not None and one is not None and zero is not None:
-                size = np.abs(as_double(one))
-                out.append(Sides(f"vjp({scale:.3g} g) is not {scale:.3g} vjp(g)", as_double(left) / scale, as_double(one),
-                                 np.where((size * scale > normal) & (size > normal), size + terms[i], np.inf), 1, (i,)))
-                nothing = np.where(np.isfinite(size), as_double(zero), 0.0)
-                out.append(Sides("vjp(0) is not 0", nothing, np.zeros_like(nothing), np.zeros(nothing.shape), 1, (i,), identical=True))
+        both, turned, scaled = (subject.gradient(xs, c.astype(g.dtype)) for c in (2 * g - 3 * h, 2 * h - 3 * g, scale * g))
         bits = HUGE.get(np.real(g).dtype.itemsize)
-        if bits is not None:
-            large = subject.gradient(xs, (2.0**bits * g).astype(g.dtype))
-            for i, (left, one) in enumerate(zip(large, pulled)):
-                if left is not None and one is not None:
-                    size = np.abs(as_double(one))
-                    fine = _all_moderate([*xs, g]) & (size > MODERATE_SIZE[0]) & (size < MODERATE_SIZE[1])
-                    back = np.where(fine, as_double(left) / 2.0**bits, as_double(one))
-                    what = f"vjp({2.0**bits:.3g} g) is not {2.0**bits:.3g} vjp(g)"
-                    out.append(Sides(what, back, as_double(one), size + terms[i], 1, (i,), identical=True))
+        large = None if bits is None else subject.gradient(xs, (2.0**bits * g).astype(g.dtype))
+        numbers = np.concatenate([np.abs(as_double(x)).ravel() for x in (*xs, g) if is_active(x)] or [np.zeros(0)])
+        moderate = bool(np.all((numbers == 0) | (numbers > MODERATE_SIZE[0]) & (numbers < MODERATE_SIZE[1])))
+        out = []
+        for i, (one, two) in enumerate(zip(pulled, second)):
+            if one is None or two is None:
+                continue
+            one, two = as_double(one), as_double(two)
+            size, other_size = np.abs(one), np.abs(two)
+            for found, a, b, of_a, of_b in ((both[i], one, two, size, other_size), (turned[i], two, one, other_size, size)):
+                out += [] if found is None else [Sides("vjp(2g - 3h) is not 2 vjp(g) - 3 vjp(h)", found, 2 * a - 3 * b,
+                                                       2 * of_a + 3 * of_b + 3 * terms[i], 1, (i,))]
+            if scaled[i] is not None:
+                out.append(Sides(f"vjp({scale:.3g} g) is not {scale:.3g} vjp(g)", as_double(scaled[i]) / scale, one,
+                                 np.where((size * scale > normal) & (size > normal), size + terms[i], np.inf), 1, (i,)))
+            if nothing[i] is not None:
+                found = np.where(np.isfinite(size), as_double(nothing[i]), 0.0)
+                out.append(Sides("vjp(0) is not 0", found, np.zeros(size.shape), None, 1, (i,), True))
+            if large is not None and large[i] is not None:
+                fine = moderate & (size > MODERATE_SIZE[0]) & (size < MODERATE_SIZE[1])
+                out.append(Sides(f"vjp({2.0**bits:.3g} g) is not {2.0**bits:.3g} vjp(g)", np.where(fine, as_double(large[i]) / 2.0**bits, one), one,
+                                 size + terms[i], 1, (i,), True))
         out = moderate_sides(out, attack, attack.elementwise, xs, g)
         if subject.forward:
             with contextlib.suppress(NotApplicable):
-                pushed = subject.tangent(xs, [np.zeros_like(x) if is_active(x) else None for x in xs])
-                pushed = np.where(np.isfinite(subject.tangent(xs, [np.ones_like(x) if is_active(x) else None for x in xs])), as_double(pushed), 0.0)
-                out.append(Sides("jvp(0) is not 0", pushed, np.zeros_like(pushed), np.zeros(pushed.shape), 1, identical=True))
+                still, pushed = (subject.tangent(xs, [like(x) if is_active(x) else None for x in xs]) for like in (np.zeros_like, np.ones_like))
+                out.append(Sides("jvp(0) is not 0", np.where(np.isfinite(pushed), as_double(still), 0.0), np.zeros(still.shape), None, 1, (), True))
         return out
 
     settle(attack, example, sides, 0, terms, other(example.cotangent))
-
-
-def _all_moderate(arrays: Arrays) -> bool:
-    sizes = [np.abs(as_double(x)) for x in arrays if is_active(x)]
-    return all(bool(np.all((x == 0) | (x > MODERATE_SIZE[0]) & (x < MODERATE_SIZE[1]))) for x in sizes)
 
 
 @check("symmetry",

@@ -100,7 +100,6 @@ def _numbers(got: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _longest_steps(attack: Attack, xs: Arrays, a: int, place: int) -> np.ndarray:
-    """The longest steps of an argument inside its domain; 0 for numbers on another scale."""
     out = np.minimum(LONGEST * np.maximum(np.abs(xs[a]), 0.1), LONGEST)
     domain = attack.domain_of(place)
     flat = xs[a].ravel()
@@ -161,13 +160,12 @@ def along(attack: Attack, example: Example, order: int, keeps_ties: bool = False
         return [None if slope is None else (_numbers(mine, slope[0].shape), *slope) for mine, slope in zip(here(at), slopes(direction, at))]
 
     for i, side in enumerate(sides(xs)):
-        if side is not None:
-            try:
+        try:
+            if side is not None:
                 _compare_sides(attack, side, lambda k, i=i: sides([_shifted_points(x, longest, k) for x in xs])[i],  # type: ignore[misc]
-                        order, () if order == 1 else (i,), functools.partial(rounding, i))
-            except Wrong:
-                if not keeps_ties and side[0].shape == side[1].shape and not _is_additive(slopes, direction, i, side[1]):
-                    continue  # a tie, say: the function has one-sided slopes there, and no derivative
+                               order, () if order == 1 else (i,), functools.partial(rounding, i))
+        except Wrong:  # at a tie, say, the function has one-sided slopes, and no derivative
+            if keeps_ties or side[0].shape != side[1].shape or _is_additive(slopes, direction, i, side[1]):  # type: ignore[index]
                 raise
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,10 +16,11 @@ from symgrad.frameworks.adapter import Array, Arrays, NotApplicable, is_active
 from symgrad.graph.domains import MatrixDomain
 from symgrad.sampling.numbers import edge_numbers
 from symgrad.testing.attack import Attack, complete_example, plan_of
-from symgrad.testing.checks.base import Sides, agree_at, check
+from symgrad.testing.checks.base import Sides, agree_at, check, complete
 from symgrad.testing.checks.consistency import moderate_sides
 from symgrad.testing.checks.measuring import compare, read, sizes_of_terms
-from symgrad.testing.checks.memory import is_first, paired, results, size_of
+from symgrad.testing.checks.memory import is_first, results, sides_of
+from symgrad.testing.claimed import cast
 from symgrad.testing.examples import LARGEST, Draft, Example
 from symgrad.testing.failure import Wrong
 
@@ -112,7 +114,6 @@ def check_dtypes(attack: Attack, example: Example) -> None:
 
 
 def _check_in(attack: Attack, name: str, example: Example, whole: np.dtype, of: Any) -> bool:
-    """Raise `Wrong` where value or gradient in a type are not those of a reference; False if the op refuses the type."""
     subject, claimed = attack.subject, attack.claims.dtypes
     dtype = numpy_dtype(name)
     xs = [x.astype(dtype) if x.dtype.kind == "f" else x for x in example.xs]
@@ -124,14 +125,17 @@ def _check_in(attack: Attack, name: str, example: Example, whole: np.dtype, of: 
         if claimed is None and dtype.itemsize < np.dtype(attack.dtype).itemsize and dtype.itemsize < 4:
             return False
         raise
-    _check_dtype(attack, f"the value for {name}", value, dtype, whole)
-    compare(attack, f"the value for {name}", value, of.value(wide), wide, of=of)
+    double = g.astype(np.float64)
+    found: list[Any] = [("the value", value, of.value(wide), None)]
     if attack.order and whole == attack.dtype:
-        double = g.astype(np.float64)
-        for i, (got, true) in enumerate(zip(subject.gradient(xs, g), of.gradient(wide, double))):
-            if got is not None and true is not None:
-                _check_dtype(attack, f"the gradient for {name}", got, dtype, whole)
-                compare(attack, f"the gradient for {name}", got, true, wide, i, double, wrt=(i,), of=of)
+        found += zip(itertools.repeat("the gradient"), subject.gradient(xs, g), of.gradient(wide, double), itertools.count())
+    for what, got, true, i in found:
+        if got is not None and true is not None:
+            if whole == attack.dtype and got.dtype != dtype:  # an op that returns another type for float64, too, is left alone
+                instead = "" if claimed else f"; if the op is made for {attack.dtype} alone, claim dtypes=({attack.dtype!r},)"
+                raise Wrong(f"{what} for {name} has the dtype {got.dtype}{instead}", got)
+            compare(attack, f"{what} for {name}", got, true, wide, i, None if i is None else double,
+                    wrt=() if i is None else (i,), of=of)
     return True
 
 
@@ -161,7 +165,9 @@ def _check_mixed_types(attack: Attack, example: Example, of: _Double) -> None:
         xs = list(example.xs)
         for i in narrowed:
             some = [n for n in WHOLE_NUMBERS if n in attack.domain_of(i)] or [1]
-            xs[i] = np.resize(some, xs[i].shape) if dtype == "int64" else _of_many_digits(attack, xs[i], i).astype(dtype)
+            moved = (xs[i] * (1 - NARROWEST / 3)).astype(np.float32)  # next to the numbers of the narrowest type, which have few digits
+            inside = np.reshape([float(v) in attack.domain_of(i) for v in moved.ravel().tolist()], moved.shape)
+            xs[i] = np.resize(some, xs[i].shape) if dtype == "int64" else np.where(inside, moved, xs[i]).astype(dtype)
         wide = [x.astype(np.float64) if k in narrowed else x for k, x in enumerate(xs)]
         every = len(narrowed) == len(active)
         what = f"for arguments of {dtype}" if every else f"with argument {narrowed[0]} of {dtype} and the others of float64"
@@ -193,7 +199,6 @@ def _check_mixed_types(attack: Attack, example: Example, of: _Double) -> None:
 
 
 AROUND = 0.5, 0.125  # points whose derivatives count as near, relative to the point
-NARROW: dict[str, tuple[Any, Any]] = {"f": (np.float64, np.float32), "c": (np.complex128, np.complex64)}  # the wide and the narrow type of a kind
 
 
 def check_narrow(attack: Attack, example: Example) -> None:
@@ -204,39 +209,21 @@ def check_narrow(attack: Attack, example: Example) -> None:
     """
     tiny = float(np.finfo(np.float32).tiny) / float(np.finfo(np.float32).eps)
 
-    def cast(x: Array, narrow: int) -> Array:
-        return x.astype(NARROW[x.dtype.kind][narrow]) if x.dtype.kind in NARROW else x
-
     def sides(xs: Arrays, g: Array, *ts: Sequence[Array | None], around: Sequence[float] = ()) -> list[Sides]:
         given = Example(tuple(xs), g, tuple(map(tuple, ts)))
-        near = [{r[:3]: r[3] for r in results(attack, given._replace(xs=tuple(cast(x, 0) * part for x in xs)), 3)} for part in around]
-        narrow, wide = (results(attack, given.mapped(lambda x, k=k: cast(x, k)), 3) for k in (1, 0))  # type: ignore[misc]
-        name = np.dtype(NARROW[max(x.dtype.kind for x in xs if is_active(x) or x.dtype.kind == "c")][1]).name if xs else "float32"
+        near = [results(attack, given._replace(xs=tuple(cast(x, "float64") * part for x in xs)), 3) for part in around]
+        narrow, wide = (results(attack, given.mapped(functools.partial(cast, dtype=dtype)), 3) for dtype in ("float32", "float64"))
+        name = "complex64" if any(x.dtype.kind == "c" for x in xs) else "float32"
         out = []
-        for what, order, wrt, a, b in paired(narrow, wide):
-            sizes = [size_of(attack, b), *(np.abs(found[what, order, wrt]) for found in near if (what, order, wrt) in found)]
-            out.append(Sides(f"{what} for {name} is not that of the same numbers in twice as many digits", a, b,
-                             np.asarray(np.fmax.reduce(sizes)) + tiny, order, wrt))
+        for s in map(complete, sides_of(attack, narrow, wide, f"for {name} is not that of the same numbers in twice as many digits")):
+            sizes = [s.size, *(np.abs(x) for found in near for _, order, wrt, x in found if (order, wrt) == (s.order, s.wrt))]
+            out.append(s._replace(size=np.asarray(np.fmax.reduce(sizes)) + tiny, identical=False))
         return moderate_sides(out, attack, attack.elementwise, xs, g, *ts)
 
     try:
-        agree_at(example.mapped(lambda x: cast(x, 1)), sides, len(example.tangents), near=True)
+        agree_at(example.mapped(functools.partial(cast, dtype="float32")), sides, len(example.tangents), near=True)
     except Wrong:
         if not attack.elementwise:
             raise
         further = functools.partial(sides, around=AROUND)
-        agree_at(example.mapped(lambda x: cast(x, 1)), further, len(example.tangents), near=True)
-
-
-def _of_many_digits(attack: Attack, x: np.ndarray, i: int) -> np.ndarray:
-    """Numbers next to those of the narrowest type, which have few digits."""
-    domain = attack.domain_of(i)
-    moved = (x * (1 - NARROWEST / 3)).astype(np.float32)
-    return np.where(np.reshape([float(v) in domain for v in moved.ravel().tolist()], x.shape), moved, x)
-
-
-def _check_dtype(attack: Attack, what: str, got: np.ndarray, dtype: np.dtype, whole: np.dtype) -> None:
-    """Raise `Wrong` unless the op keeps the type; an op that returns another type for float64, too, is left alone."""
-    if whole == attack.dtype and np.asarray(got).dtype != dtype:
-        instead = "" if attack.claims.dtypes else f"; if the op is made for {attack.dtype} alone, claim dtypes=({attack.dtype!r},)"
-        raise Wrong(f"{what} has the dtype {np.asarray(got).dtype}{instead}", got)
+        agree_at(example.mapped(functools.partial(cast, dtype="float32")), further, len(example.tangents), near=True)

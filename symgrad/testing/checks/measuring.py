@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import mpmath
@@ -53,16 +53,19 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
         return
     kind, allowed = ulp_of(got.dtype.name), attack.ulp(got.dtype, order)
     numbers = got.astype(np.float64)
-    largest = (lambda: of.largest(xs, cotangent, *tangents)) if i is not None and hasattr(of, "largest") else None
-    for at in (tuple(map(int, row)) for row in np.argwhere(~_clearly_right(numbers, true, kind, allowed))):
-        value, truth, point = float(numbers[at]), true[at], _point_of_element(attack, xs, at, true.shape)
+    plain = np.array([np.nan if t is None else float(t) for t in true.ravel().tolist()]).reshape(true.shape)
+    size = np.abs(plain)
+    unit = float(kind.epsilon) * np.exp2(np.floor(np.log2(np.where(size > 0, size, 1.0))))
+    clear = (np.abs(numbers - plain) <= (allowed - 1) * unit) & (size >= float(kind.tiny)) & (size <= float(kind.largest))
+    single = attack.elementwise and np.broadcast_shapes(*(x.shape for x in xs)) == true.shape  # each element depends on single numbers
+    for at in (tuple(map(int, row)) for row in np.argwhere(~(clear | (numbers == 0) & (plain == 0) & (true == 0)))):
+        value, truth = float(numbers[at]), true[at]
+        point = [float(np.broadcast_to(x, true.shape)[at]) for x in xs if x.dtype.kind in "fV"] if single else []
         few = max((float(kind.tiny / abs(x)) for x in point if 0 < abs(x) < kind.tiny), default=1.0) if len(point) > 1 else 1.0
         if truth is None or few > 1 and not np.isfinite(value):
             continue  # no reference; or several arguments, one of them subnormal, of which a quotient overflows
         bar = allowed * few  # a subnormal number has few digits
-        condition: Any = functools.partial(of.condition, xs, at, i, cotangent, *tangents)
-        nearby = functools.partial(of.nearby, xs, at, i, cotangent, *tangents) if order and point and hasattr(of, "nearby") else None
-        measure = _ErrorMeasure(attack, kind, got.dtype, order, bar, point, condition, largest, nearby)
+        measure = functools.partial(_error, attack, of, kind, got.dtype.name, bar, point, (xs, at, i, cotangent, *tangents), order)
         error = measure(value, truth)
         if not error <= bar:
             truth = of.certain(xs, at, i, cotangent, *tangents)
@@ -110,82 +113,52 @@ def report_lost_digits(attack: Attack, wrong: Wrong, compared: Sequence[tuple[st
     wrong.what = f"imprecise: digits are lost in {wrong.what} {where}, at worst {'all' if worst == np.inf else ulp_text(worst) + ' ULP'}"
 
 
-def _clearly_right(numbers: np.ndarray, true: np.ndarray, kind: Any, bar: float) -> np.ndarray:
-    """The elements that are clearly right; the others are compared with all digits."""
-    plain = np.array([np.nan if t is None else float(t) for t in true.ravel().tolist()]).reshape(true.shape)
-    size = np.abs(plain)
-    unit = float(kind.epsilon) * np.exp2(np.floor(np.log2(np.where(size > 0, size, 1.0))))
-    return np.asarray((np.abs(numbers - plain) <= (bar - 1) * unit) & (size >= float(kind.tiny)) & (size <= float(kind.largest))
-                      | (numbers == 0) & (plain == 0) & (true == 0))
-
-
-def _point_of_element(attack: Attack, xs: Sequence[np.ndarray], at: Index, shape: Index) -> list[float]:
-    """The arguments that an element depends on, if it depends on single numbers."""
-    if not attack.elementwise or np.broadcast_shapes(*(x.shape for x in xs)) != shape:
-        return []
-    return [float(np.broadcast_to(x, shape)[at]) for x in xs if x.dtype.kind in "fV"]
-
-
-class _ErrorMeasure:
+def _error(attack: Attack, of: Any, kind: Ulp, name: str, bar: float, point: Sequence[float], place: tuple[Any, ...], order: int, value: float,
+           true: Any) -> float:
     """The error of one number in ULP; infinite for a number that is wrong in another way.
 
     Without a claimed error, an error also passes if it is small relative to the derivative near the point: few functions keep their digits
     where a derivative passes through zero. A claimed error is strict: the condition of an op of one argument then counts only where the
     derivative passes through zero next to the point.
     """
-
-    def __init__(self, attack: Attack, kind: Ulp, dtype: Any, order: int, bar: float, point: Sequence[float], condition: Callable[[], Any],
-                 largest_of_all: Callable[[], Any] | None = None, nearby: Callable[[], Any] | None = None):
-        self.attack, self.order, self.bar, self.point, self.condition = attack, order, bar, point, condition
-        self.largest_of_all, self.nearby = largest_of_all, nearby
-        self.kind, self.name = kind, np.dtype(dtype).name
-
-    def __call__(self, value: float, true: Any) -> float:
-        order, point, tiny, largest = self.order, self.point, self.kind.tiny, self.kind.largest
-        in_range = all(1 / largest < abs(mpmath.mpf(x)) ** order < largest for x in point if x)
-        if order > 1 and not in_range and (len(point) > 1 or not np.isfinite(value) and not self._is_claimed()):
-            return 0.0  # a higher derivative is a product of powers that overflow or underflow
-        if not self.attack.subject.subnormals and self.name != "float16" and np.isfinite(value) and abs(mpmath.mpf(value) - true) <= FLUSHES * tiny:
+    tiny, largest, claimed = kind.tiny, kind.largest, attack.claims.ulp
+    is_claimed = claimed is not None and not (isinstance(claimed, Mapping) and name not in claimed)
+    in_range = all(1 / largest < abs(mpmath.mpf(x)) ** order < largest for x in point if x)
+    if order > 1 and not in_range and (len(point) > 1 or not np.isfinite(value) and not is_claimed):
+        return 0.0  # a higher derivative is a product of powers that overflow or underflow
+    if not attack.subject.subnormals and name != "float16" and np.isfinite(value) and abs(mpmath.mpf(value) - true) <= FLUSHES * tiny:
+        return 0.0
+    if abs(true) > largest:
+        return 0.0 if not abs(value) < largest / MARGIN and not (order == 0 and value * mpmath.sign(true) < 0) else np.inf
+    if 0 < abs(true) < tiny:
+        widest = name == attack.dtype  # kernels of the narrower types may flush
+        if order == 0 and len(point) == 1 and 0 < abs(point[0]) < tiny and value == 0 and abs(true) >= kind.least and widest:
+            return np.inf  # a subnormal number is flushed to zero
+        if abs(value) <= 4 * tiny or not in_range and not np.isfinite(value):
             return 0.0
-        if abs(true) > largest:
-            away = not abs(value) < largest / MARGIN and not (order == 0 and value * mpmath.sign(true) < 0)
-            return 0.0 if away else np.inf
-        if 0 < abs(true) < tiny:
-            widest = self.name == self.attack.dtype  # kernels of the narrower types may flush
-            if order == 0 and len(point) == 1 and 0 < abs(point[0]) < tiny and value == 0 and abs(true) >= self.kind.least and widest:
-                return np.inf  # a subnormal number is flushed to zero
-            if abs(value) <= 4 * tiny or not in_range and not np.isfinite(value):
-                return 0.0
-        if not np.isfinite(value):
-            if order and abs(true) > largest / MARGIN and value * mpmath.sign(true) > 0:
-                return 0.0
-            return 0.0 if order and self.condition() > largest / MARGIN else np.inf  # infinite terms
-        with workdps(mpmath.mp, 60):
-            error = mpmath.mpf(value) - true
-            plain = (0.0 if abs(value) < tiny else np.inf) if true == 0 else self._ulps(error, true)
-            if plain <= self.bar or self._is_strict():
-                return plain
-            least = self._ulps(error, max(abs(true), self.largest_of_all())) if self.largest_of_all is not None else plain
-            if least > self.bar and not self._is_claimed() and self.nearby is not None:
-                least = self._ulps(error, max(abs(true), self.nearby()))
-            if least <= self.bar:
-                return least
-            moved = self.condition()
-            return self._ulps(error, max(abs(true), moved)) if mpmath.isfinite(moved) and (moved or true) else plain
+    if not np.isfinite(value):
+        if order and abs(true) > largest / MARGIN and value * mpmath.sign(true) > 0:
+            return 0.0
+        return 0.0 if order and of.condition(*place) > largest / MARGIN else np.inf  # infinite terms
 
-    def _ulps(self, error: Any, size: Any) -> float:
-        return float(abs(error) / self.kind.unit(max(abs(size), self.kind.tiny)))
+    def ulps(size: Any) -> float:
+        return float(abs(error) / kind.unit(max(abs(size), tiny)))
 
-    def _is_claimed(self) -> bool:
-        claimed = self.attack.claims.ulp
-        return claimed is not None and not (isinstance(claimed, Mapping) and self.name not in claimed)
-
-    def _is_strict(self) -> bool:
-        attack = self.attack
-        if not self._is_claimed() or attack.truth is None or not attack.elementwise or len(attack.names) != 1 or len(self.point) != 1:
-            return False
-        around = [x * part for part in NEXT for x in self.point if x * part in self.attack.domains[0]]
-        return not self.attack.truth.changes_sign(self.order, around)
+    with workdps(mpmath.mp, 60):
+        error = mpmath.mpf(value) - true
+        plain = (0.0 if abs(value) < tiny else np.inf) if true == 0 else ulps(true)
+        strict = is_claimed and attack.truth is not None and attack.elementwise and len(attack.names) == len(point) == 1 and (
+            not attack.truth.changes_sign(order, [x * part for part in NEXT for x in point if x * part in attack.domains[0]]))
+        if plain <= bar or strict:
+            return plain
+        xs, _, i, *directions = place
+        least = ulps(max(abs(true), of.largest(xs, *directions))) if i is not None and hasattr(of, "largest") else plain
+        if least > bar and not is_claimed and order and point and hasattr(of, "nearby"):
+            least = ulps(max(abs(true), of.nearby(*place)))
+        if least <= bar:
+            return least
+        moved = of.condition(*place)
+        return ulps(max(abs(true), moved)) if mpmath.isfinite(moved) and (moved or true) else plain
 
 
 PARTS = {True: (2.0**-36, 2.0**-44), False: (2.0**-20, 2.0**-26)}  # by which inputs change, if the op is followed and if not
@@ -205,7 +178,12 @@ def sizes_of_terms(subject: Adapter, inputs: Arrays, count: int, wrt: int | None
         found = changes(subject, inputs, count, wrt, True)
     except Exception:  # NoShadow, and whatever numbers with many digits make a user's function raise
         found = changes(subject, inputs, count, wrt, False)
-    return np.asarray(np.maximum(found, _rounding(subject, inputs, count, wrt)))
+    sides = []  # the smaller one counts: a kink on one side of a number is no rounding
+    for sign in (1, -1):
+        near = [[x * (1 + sign * STEP * k * (1 + np.sin(1e3 * x) / 2)) if is_active(x) else x for x in inputs]  # equal numbers change alike
+                for k in range(1, 2 * ORDER + 1)]
+        sides.append(np.max(np.abs(np.diff([read(subject, at, count, wrt) for at in near], ORDER, 0)), axis=0))
+    return np.asarray(np.maximum(found, np.nan_to_num(np.fmin(*sides)) / math.comb(2 * ORDER, ORDER) ** 0.5 / 2.0**-52))
 
 
 def changes(subject: Adapter, inputs: Arrays, count: int, wrt: int | None, followed: bool = True, tangents: Sequence[Any] = ()) -> np.ndarray:
@@ -216,7 +194,9 @@ def changes(subject: Adapter, inputs: Arrays, count: int, wrt: int | None, follo
     base, out = read(subject, inputs, count, wrt, followed, tangents=tangents), 0.0
 
     def size(part: float, seed: int) -> np.ndarray:
-        return np.abs(np.asarray(read(subject, _moved(inputs, part, seed), count, wrt, followed, part, seed, tangents) - base, np.float64)) / part
+        rng = np.random.default_rng(seed)
+        moved = [x * (1 + part * rng.uniform(-1, 1, x.shape)) if is_active(x) else x for x in inputs]
+        return np.abs(np.asarray(read(subject, moved, count, wrt, followed, part, seed, tangents) - base, np.float64)) / part
 
     large, small = PARTS[followed]
     for seed in range(DRAWS):
@@ -225,24 +205,6 @@ def changes(subject: Adapter, inputs: Arrays, count: int, wrt: int | None, follo
             found = np.where(size(small, seed) > JUMP * found, 0.0, found)
         out = np.maximum(out, found)
     return np.asarray(out)
-
-
-def _moved(inputs: Arrays, part: float, seed: int) -> Arrays:
-    rng = np.random.default_rng(seed)
-    return [x * (1 + part * rng.uniform(-1, 1, x.shape)) if is_active(x) else x for x in inputs]
-
-
-def _rounding(subject: Adapter, inputs: Arrays, count: int, wrt: int | None) -> np.ndarray:
-    """The rounding of each number in float64, by what is left of it in higher differences.
-
-    The smaller one of the two sides: a kink on one side of a number is no rounding.
-    """
-    sides = []
-    for sign in (1, -1):
-        near = [[x * (1 + sign * STEP * k * (1 + np.sin(1e3 * x) / 2)) if is_active(x) else x for x in inputs]  # equal numbers change alike
-                for k in range(1, 2 * ORDER + 1)]
-        sides.append(np.max(np.abs(np.diff([read(subject, at, count, wrt) for at in near], ORDER, 0)), axis=0))
-    return np.asarray(np.nan_to_num(np.fmin(*sides)) / math.comb(2 * ORDER, ORDER) ** 0.5 / 2.0**-52)
 
 
 def read(subject: Adapter, inputs: Arrays, count: int, wrt: int | None, followed: bool = False, part: float = 0.0, seed: int = 0,

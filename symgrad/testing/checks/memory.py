@@ -8,12 +8,12 @@ import itertools
 import pickle
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is_active
+from symgrad.frameworks.adapter import Array, Arrays, NotApplicable, is_active
 from symgrad.graph.domains import MatrixDomain
 from symgrad.system.restoring import states_restored
 from symgrad.testing.attack import Attack
@@ -41,6 +41,17 @@ def is_first(attack: Attack, example: Example, kind: str) -> bool:
     return all(x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in zip(example.xs, first.xs))
 
 
+def sides_of(attack: Attack, found: Results, usual: Results, said: str, shape: tuple[int, ...] | None = None) -> list[Sides]:
+    """The results of two calls as sides; the second ones are repeated to a shape where one is given. `said` follows the name of a result."""
+    ours, theirs = ({(what, order, wrt): x for what, order, wrt, x in some} for some in (found, usual))
+    out = []
+    for what, order, wrt in theirs | ours:
+        a, b = (some.get((what, order, wrt)) for some in (ours, theirs))
+        b = b if b is None or shape is None else np.resize(b, shape)
+        out.append(Sides(f"{what} {said}", a, b, None if b is None else size_of(attack, b), order, wrt, True))
+    return out
+
+
 def check_each_alone(attack: Attack, example: Example, most: int = 1) -> None:
     """Raise `Wrong` where derivatives by one argument, up to the order `most`, change if only that argument requires grad."""
     subject = attack.subject
@@ -50,14 +61,12 @@ def check_each_alone(attack: Attack, example: Example, most: int = 1) -> None:
 
     def sides(xs: Arrays, g: Array, ts: Sequence[Array | None]) -> list[Sides]:
         out = []
-        for i in places:
-            for order in range(1, min(attack.order, 1 if subject.compiles else most) + 1):
-                if order == 1 or ts[i] is not None:
-                    among = subject.gradient(xs, g, *[only_tangent(ts, i)] * (order - 1))[i]
-                    alone = subject.gradient(xs, g, *[ts] * (order - 1), by=[i])[i]
-                    one, others = (np.zeros(xs[i].shape) if c is None else c for c in (alone, among))
-                    out.append(Sides(f"the {'second ' * (order > 1)}{'gradient' if order == 1 else 'derivative'} by this argument alone is not that "
-                                     f"among others", one, others, size_of(attack, others), order, (i,), True))
+        for i, order in itertools.product(places, range(1, min(attack.order, 1 if subject.compiles else most) + 1)):
+            if order == 1 or ts[i] is not None:
+                among = subject.gradient(xs, g, *[only_tangent(ts, i)] * (order - 1))[i]
+                out.append(Sides(f"the {ORDINALS[order]} by this argument alone is not that among others",
+                                 subject.gradient(xs, g, *[ts] * (order - 1), by=[i])[i], among,
+                                 None if among is None else size_of(attack, among), order, (i,), True))
         return out
 
     agree_at(example, sides, 1)
@@ -78,19 +87,19 @@ def check_one_for_several(attack: Attack, example: Example) -> None:
     one = subject.calling(given_once)
 
     def sides(xs: Arrays, g: Array, *ts: Sequence[Array | None]) -> list[Sides]:
-        x, others = xs[0], [other for i, other in enumerate(xs) if i not in same]
-        equal = [x.copy() if i in same else other for i, other in enumerate(xs)]
-        plain = subject.value(equal)
-        out = [Sides("the value for one tensor given twice is not that for two equal ones", one.value([x, *others]), plain, size_of(attack, plain), 0,
-                     identical=True)]
-        for order in range(1, attack.order + 1 if is_active(x) and subject.records else 0):
+        x, equal = xs[0], [xs[0] if i in same else other for i, other in enumerate(xs)]
+        others = [other for i, other in enumerate(xs) if i not in same]
+        usual = subject.value([other.copy() for other in equal])
+        out = [Sides("the value for one tensor given twice is not that for two equal ones", one.value([x, *others]), usual, size_of(attack, usual), 0,
+                     (), True)]
+        for order in range(1, attack.order + 1 if is_active(x) else 1):
             found: Any = one.gradient([x, *others], g, *([t[0], *[None] * len(others)] for t in ts[:order - 1]))[0]
             apart = subject.gradient(equal, g, *([t[0] if i in same else None for i in range(len(equal))] for t in ts[:order - 1]))
             parts = [np.zeros(x.shape), *(c for i, c in enumerate(apart) if i in same and c is not None)]
-            what, total = f"the {ORDINALS[order]} by one tensor given twice is not the sum of those by two equal ones", np.sum(parts, axis=0)
+            total = np.sum(parts, axis=0)
             moderate = moderate_mask(xs, x.shape, order, attack.elementwise)  # elsewhere the parts may overflow, and cancel
-            left = np.where(moderate, np.zeros(x.shape) if found is None else found, total)
-            out.append(Sides(what, left, total, size_of(attack, *parts), order, (0,), True))
+            out.append(Sides(f"the {ORDINALS[order]} by one tensor given twice is not the sum of those by two equal ones",
+                             np.where(moderate, 0.0 if found is None else found, total), total, size_of(attack, *parts), order, (0,), True))
         return out
 
     if subject.value([x if i in same else other for i, other in enumerate(example.xs)]).shape == example.cotangent.shape:
@@ -107,7 +116,6 @@ def check_in_other_shapes(attack: Attack, example: Example) -> None:
     shapes = [MANY_AXES] if subject.compiles else [(example.cotangent.size, 1), LONG_SHAPE, MANY_AXES]
     if example.cotangent.shape == (ORDINARY,) and not subject.compiles and is_first(attack, example, "points"):
         shapes += FEW_ELEMENTS
-
     usual = results(attack, example.mapped(np.ravel))
 
     def sides(shape: tuple[int, ...], xs: Arrays, g: Array, ts: Sequence[Array | None]) -> list[Sides]:
@@ -115,11 +123,9 @@ def check_in_other_shapes(attack: Attack, example: Example) -> None:
         most = 2 if shape in FEW_ELEMENTS else 1
         once = usual if g is example.cotangent else results(attack, row, most)
         found = results(attack, row.mapped(lambda x: np.resize(x, shape)), most)
-        value = found[0][-1]
-        if value.shape != shape:
+        if (value := found[0][-1]).shape != shape:
             raise Wrong(f"the shape of the value is {value.shape} and should be {shape}, for the same elements in that shape", value, order=0)
-        return [Sides(f"{what} for the shape {shape} is not that of the same elements in a row", a, b, np.abs(as_double(b)), order, wrt, True)
-                for what, order, wrt, a, b in paired(found, [r for r in once if r[1] <= most], shape)]
+        return sides_of(attack, found, [r for r in once if r[1] <= most], f"for the shape {shape} is not that of the same elements in a row", shape)
 
     for shape in shapes:
         agree_at(example, functools.partial(sides, shape), 1, usual=True)
@@ -156,31 +162,28 @@ def check_global_state(attack: Attack) -> Iterator[None]:
 SHARES_COTANGENTS = ("torch", "autograd")  # frameworks that pass one cotangent to several arguments
 
 
-def in_layout(x: Array, layout: str) -> Array:
-    """The numbers of an array in another memory layout; in the overlapping one all rows are the first.
+def _read_only(x: Array) -> Array:
+    locked = x.copy()
+    locked.flags.writeable = False
+    return locked
 
-    >>> in_layout(np.arange(3.0), "backwards").strides
-    (-8,)
-    """
-    if layout == "strided":
-        return np.repeat(x[..., None], 2, -1)[..., 0]
-    if layout == "backwards":
-        return np.flip(np.flip(x).copy())
-    if layout == "by columns":
-        return np.array(x, order="F")
-    if layout == "read-only":
-        locked = x.copy()
-        locked.flags.writeable = False
-        return locked
-    if layout == "unaligned":
-        memory = np.zeros(x.nbytes + 1, np.uint8)
-        memory[1:] = np.frombuffer(x.tobytes(), np.uint8)
-        return memory[1:].view(x.dtype).reshape(x.shape)
-    if layout == "byte-swapped":
-        return x.astype(x.dtype.newbyteorder("S")) if x.dtype.kind in "fc" else x.copy()
-    if not x.ndim or not x.size:
-        return x.copy()
-    return np.lib.stride_tricks.as_strided(x[:1].copy(), x.shape, (0, *x[:1].copy().strides[1:]))
+
+def _unaligned(x: Array) -> Array:
+    memory = np.zeros(x.nbytes + 1, np.uint8)
+    memory[1:] = np.frombuffer(x.tobytes(), np.uint8)
+    return memory[1:].view(x.dtype).reshape(x.shape)
+
+
+def _overlapping(x: Array) -> Array:
+    first = x[:1].copy() if x.ndim and x.size else x.copy()
+    return np.lib.stride_tricks.as_strided(first, x.shape, (0, *first.strides[1:])) if x.ndim and x.size else first
+
+
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "strided": lambda x: np.repeat(x[..., None], 2, -1)[..., 0], "backwards": lambda x: np.flip(np.flip(x).copy()),
+    "by columns": lambda x: np.array(x, order="F"), "read-only": _read_only, "unaligned": _unaligned,
+    "byte-swapped": lambda x: x.astype(x.dtype.newbyteorder("S")) if x.dtype.kind in "fc" else x.copy(),
+    "overlapping": _overlapping}
 
 
 def is_view(attack: Attack) -> bool:
@@ -202,15 +205,6 @@ def results(attack: Attack, example: Example, most: int = 2) -> Results:
         with contextlib.suppress(NotApplicable):
             out.append(("the tangent", 1, (), subject.tangent(xs, example.tangents[0])))
     return out
-
-
-def paired(found: Results, usual: Results, shape: tuple[int, ...] | None = None) -> Iterator[tuple[str, int, tuple[int, ...], Array, Array]]:
-    """The results of two calls, zeros for a gradient that one of them has not; the second ones repeated to a shape where one is given."""
-    ours, theirs = ({(what, order, wrt): x for what, order, wrt, x in some} for some in (found, usual))
-    for what, order, wrt in theirs | ours:
-        a, b = (some.get((what, order, wrt)) for some in (ours, theirs))
-        b = b if b is None or shape is None else np.resize(b, shape)
-        yield what, order, wrt, *(np.zeros_like(y) if x is None else x for x, y in ((a, b), (b, a)))  # type: ignore[misc]
 
 
 def select_elements(attack: Attack, example: Example, chosen: Array, shape: tuple[int, ...]) -> Example | None:
@@ -250,11 +244,10 @@ def check_layouts(attack: Attack, example: Example) -> None:
         out = []
         contiguous = Example(tuple(xs), g, tuple(map(tuple, tangents))).copied()
         usual = results(attack, contiguous.copied())
-        matrices = any(isinstance(d, MatrixDomain) for d in attack.domains)
         for layout in subject.layouts:
-            if layout == "overlapping" and matrices:
+            if layout == "overlapping" and any(isinstance(d, MatrixDomain) for d in attack.domains):
                 continue  # a matrix with equal rows is not in the domain
-            inside = contiguous.mapped(functools.partial(in_layout, layout=layout))
+            inside = contiguous.mapped(LAYOUTS[layout])
             before = [x.tobytes() for _, x in inside.arrays()]
             plain = usual if layout != "overlapping" else results(attack, inside.copied())
             try:
@@ -266,9 +259,7 @@ def check_layouts(attack: Attack, example: Example) -> None:
             for (name, x), old in zip(inside.arrays(), before):
                 if x.tobytes() != old:
                     raise Wrong(f"{name} ({layout}) was changed", x, np.frombuffer(old, x.dtype).reshape(x.shape))
-            for what, order, wrt, a, b in paired(found, plain):
-                said = f"{what} for {layout} arrays is not that for contiguous ones"
-                out.append(Sides(said, a, b, size_of(attack, b), order, wrt, identical=True))
+            out += sides_of(attack, found, plain, f"for {layout} arrays is not that for contiguous ones")
         return out
 
     agree_at(example, sides, len(example.tangents), usual=True)
@@ -316,37 +307,34 @@ def check_aliasing(attack: Attack, example: Example) -> None:
 
 
 def _check_shared_memory(attack: Attack, own: Example) -> None:
-    """Raise `Wrong` where value or gradients share memory with a tensor of the user."""
     subject = attack.subject
-    arguments = [(f"argument {i}", x) for i, x in enumerate(own.xs)]
+    held = [(f"argument {i}", x) for i, x in enumerate(own.xs)]
     leaves = [subject.leaf(x, bool(attack.order) and is_active(x)) for x in own.xs]
     result = subject.call(leaves)
     value = subject.array(result)
     counted()
+
+    def apart(what: str, x: Array, **where: Any) -> None:
+        for name, other in held:
+            if np.shares_memory(x, other):
+                raise Wrong(f"{what} shares memory with {name}{'; claim view=True where it should' * (x is value)}", x, **where)
+
     if not is_view(attack):
-        for name, x in arguments:
-            if np.shares_memory(value, x):
-                raise Wrong(f"the value shares memory with {name}; claim view=True where it should", value, order=0)
+        apart("the value", value, order=0)
     if not attack.order or value.dtype.kind not in "fcV":
         return
-    held = [*arguments, ("the value", value)]
-    seed = own.cotangent.astype(value.dtype)
-    if subject.framework not in SHARES_COTANGENTS:
+    seed, places = own.cotangent.astype(value.dtype), [i for i, x in enumerate(own.xs) if is_active(x)]
+    held.append(("the value", value))
+    shares = subject.framework in SHARES_COTANGENTS
+    if not shares:
         held.append(("the cotangent", seed))
-    for i, c in _gradients(subject, own, result, leaves, seed):
-        for name, x in held:
-            if np.shares_memory(c, x):
-                raise Wrong(f"the gradient shares memory with {name}", c, order=1, wrt=(i,))
-        if subject.framework not in SHARES_COTANGENTS:
-            held.append((f"the gradient by argument {i}", c))
-
-
-def _gradients(subject: Adapter, example: Example, result: object, leaves: Sequence[object], seed: Array) -> list[tuple[int, Array]]:
-    """The gradients by number of the argument, from the given result where the framework records, else from a new call."""
-    places = [i for i, x in enumerate(example.xs) if is_active(x)]
-    try:
+    try:  # from this result where the framework records, else from a new call
         found = subject.grad([result], [leaves[i] for i in places], [subject.leaf(seed, False)], False)
+        pulled = [None if c is None else subject.array(c) for c in found]
     except NotApplicable:
-        pulled = subject.gradient(example.xs, seed)
-        return [(i, c) for i, c in enumerate(pulled) if c is not None]
-    return [(i, subject.array(c)) for i, c in zip(places, found) if c is not None]
+        every = subject.gradient(own.xs, seed)
+        pulled = [every[i] for i in places]
+    for i, c in zip(places, pulled):
+        if c is not None:
+            apart("the gradient", c, order=1, wrt=(i,))
+            held += [] if shares else [(f"the gradient by argument {i}", c)]

@@ -31,7 +31,6 @@ from symgrad.trees import flatten
 
 
 def _applies_to_rules(attack: Attack) -> str:
-    """A check for registered ops, whose rules are known."""
     op = attack.subject.op
     if op is None or op.kind == "composite":
         return "its rules are not known; it is no op of the registry"
@@ -198,7 +197,6 @@ def check_value(attack: Attack, example: Example) -> None:
 
 
 def _compare_gradient(attack: Attack, example: Example, *tangents: Sequence[np.ndarray | None], wrt: tuple[int, ...] = ()) -> None:
-    """Compare every gradient of Σ tangent * (... Σ tangent * gradient of <cotangent, value>) with the reference."""
     xs, g = example.xs, example.cotangent
     for i, (got, true) in enumerate(zip(attack.subject.gradient(xs, g, *tangents), attack.truth.gradient(xs, g, *tangents))):
         if true is not None:
@@ -255,7 +253,13 @@ def check_special(attack: Attack, example: Example) -> None:
     """
     xs, subject = example.xs, attack.subject
     ones = np.ones(example.cotangent.shape)
-    _check_finite("the value", subject.value(xs), 0)
+
+    def finite(what: str, got: Any, order: int, wrt: tuple[int, ...] = ()) -> None:
+        counted(np.size(got))
+        if got is not None and not np.all(np.isfinite(np.asarray(got).astype(np.float64))):
+            raise Wrong(f"{what} is not finite at a special point", got, order=order, wrt=wrt)
+
+    finite("the value", subject.value(xs), 0)
     if not attack.order:
         return
     gradient = subject.gradient(xs, ones)
@@ -282,23 +286,16 @@ def check_special(attack: Attack, example: Example) -> None:
     for a in active if subject.forward else ():
         if gradient[a] is None or np.all(np.isfinite(np.asarray(gradient[a]).astype(np.float64))):
             with contextlib.suppress(NotApplicable):
-                _check_finite("the tangent", subject.tangent(xs, units[a]), 1, (a,))
+                finite("the tangent", subject.tangent(xs, units[a]), 1, (a,))
     if attack.order > 1:
         kinked = np.array([point in agreed for point in points])  # where the gradient is a convention, which may have an infinite derivative
         for a in active:
             for i, second in enumerate(subject.gradient(xs, ones, units[a])):
                 inner = None if second is None else np.where((ends | kinked).reshape(ones.shape), 0.0, np.asarray(second, np.float64))
-                _check_finite("the second derivative", inner, 2, (a, i))
-
-
-def _check_finite(what: str, got: Any, order: int, wrt: tuple[int, ...] = ()) -> None:
-    counted(np.size(got))
-    if got is not None and not np.all(np.isfinite(np.asarray(got).astype(np.float64))):
-        raise Wrong(f"{what} is not finite at a special point", got, order=order, wrt=wrt)
+                finite("the second derivative", inner, 2, (a, i))
 
 
 def _check_in_hull(attack: Attack, xs: Any, point: tuple[float, ...], got: list[float], at: tuple[int, ...]) -> None:
-    """Raise `Wrong` unless the gradient at a kink is in the convex hull of those around it."""
     active = [i for i, x in enumerate(xs) if is_active(x)]
     around = []
     for signs in itertools.product((1, -1, 2, -2), repeat=len(active)):

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import Sides, agree, agree_at, as_double, check
-from symgrad.testing.checks.memory import check_each_alone, check_in_other_shapes, other_example, paired, results
+from symgrad.testing.checks.memory import check_each_alone, check_in_other_shapes, other_example, results, sides_of
+from symgrad.testing.claimed import cast
 from symgrad.testing.claims import DTYPES
 from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong, counted
 
-COMPLEX_OF = {"float32": "complex64", "float64": "complex128"}
 LARGE_BATCH = 67  # samples of a large batch
 MAX_SUBSETS = 3  # up to so many arguments every subset is batched, of more each single one and all
-
-
-def cast(x: Array, dtype: str) -> Array:
-    """An array of floats in another dtype; any other array unchanged."""
-    if x.dtype.kind not in "fc":
-        return x
-    if x.dtype.kind == "c":
-        return x.astype(COMPLEX_OF.get(dtype, "complex64"))
-    return x.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
 
 
 def names_a_dtype(parameter: Any) -> bool:
@@ -117,23 +108,19 @@ def check_broadcasting(attack: Attack, example: Example) -> None:
 
     def sides(at: Arrays, g: Array, given: Sequence[Array | None]) -> list[Sides]:
         whole = [np.broadcast_to(x, shape).copy() for x in at]
-        size = subject.value(whole)
-        out = [Sides("the value is not that of the expanded arguments", subject.value(at), size, np.abs(as_double(size)), 0, identical=True)]
+        out = [Sides("the value is not that of the expanded arguments", subject.value(at), subject.value(whole), None, 0, identical=True)]
         stretched = [None if t is None else np.broadcast_to(t, shape).copy() for t in given]
         pairs: list[tuple[list, list]] = [([], [])] * (attack.order > 0)
         pairs += [([only_tangent(given, k)], [only_tangent(stretched, k)]) for k in kept] * (attack.order > 1)
         for tangents, expanded in pairs:  # second order with the tangent of one argument at a time, so that terms cannot cancel
             for i, (a, b) in enumerate(zip(subject.gradient(at, g, *tangents), subject.gradient(whole, g, *expanded))):
                 b = np.zeros(shape) if b is None else as_double(b)
-                out.append(Sides("the derivative is not that of the expanded arguments, summed", np.zeros(at[i].shape) if a is None else as_double(a),
-                                 numeric.sum_to_size(b, at[i].shape), numeric.sum_to_size(np.abs(b), at[i].shape), 1 + len(tangents), (i,)))
+                out.append(Sides("the derivative is not that of the expanded arguments, summed", a, numeric.sum_to_size(b, at[i].shape),
+                                 numeric.sum_to_size(np.abs(b), at[i].shape), 1 + len(tangents), (i,)))
         if attack.order and subject.forward and kept:
-            try:
-                pushed = subject.tangent(whole, stretched)
-                out.append(Sides("the tangent is not that of the expanded arguments", subject.tangent(at, given), pushed, np.abs(as_double(pushed)),
-                                 1))
-            except NotApplicable:
-                pass
+            with contextlib.suppress(NotApplicable):
+                out.append(Sides("the tangent is not that of the expanded arguments", subject.tangent(at, given), subject.tangent(whole, stretched),
+                                 None, 1))
         return out
 
     agree_at(example, sides, 1)
@@ -151,14 +138,13 @@ def check_broadcasting(attack: Attack, example: Example) -> None:
 
 
 def _shapes_without_some(attack: Attack, xs: Arrays, value: Array) -> list[tuple[int, ...]]:
-    """The broadcast shapes of the arguments without those that have no gradient."""
     if not attack.order:
         return []
     try:
         found = attack.subject.gradient(xs, np.ones_like(value))
     except Exception:  # the pullback may raise where the value does not
         return []
-    used = [x.shape for x, c in zip(xs, found) if c is not None and np.any(c)]
+    used = [x.shape for x, c in zip(xs, found) if c is not None and (np.any(c) or not c.size)]
     return [np.broadcast_shapes(*used)] if len(used) < len(xs) else []
 
 
@@ -206,9 +192,8 @@ def check_batching(attack: Attack, example: Example) -> None:
                 if set(axes) - {0, None} or len(picks) != len(samples):
                     what += f" along the axes {', '.join(str(a) for a in axes if a is not None)}, {len(picks)} at once,"
                 what += " in a vmap inside another," * (levels > 1)
-                value = stacked(loop, 0)
-                found_value = subject.mapped(axes, levels).value_as_differentiated(batch)
-                out.append(Sides(f"the value {what} is not that of a loop", found_value, value, np.abs(as_double(value)), 0, identical=True))
+                value = subject.mapped(axes, levels).value_as_differentiated(batch)
+                out.append(Sides(f"the value {what} is not that of a loop", value, stacked(loop, 0), None, 0, identical=True))
                 if not active:
                     continue
                 try:
@@ -220,9 +205,7 @@ def check_batching(attack: Attack, example: Example) -> None:
                     if c is None and not any(np.any(p) for p in parts):
                         continue
                     right, size = (sum(p[k] for k in picks) if axis is None else stacked(p, axis) for p in (parts, [np.abs(p) for p in parts]))
-                    out.append(Sides(f"the pullback {what} is not that of a loop", np.zeros_like(right) if c is None else as_double(c),
-                                     np.asarray(right),
-                                     np.asarray(size), 1, (i,)))
+                    out.append(Sides(f"the pullback {what} is not that of a loop", c, np.asarray(right), np.asarray(size), 1, (i,)))
         return out
 
     agree(sides, [*example.xs, example.cotangent, *other.xs, other.cotangent])
@@ -251,7 +234,6 @@ def _batches(attack: Attack, xs: Arrays, chosen: Sequence[int]) -> list[tuple[Se
 
 
 def _accepts_arguments(subject: Adapter, other: Example, example: Example) -> bool:
-    """Whether the op takes the arguments of another example and gives a value of the same shape."""
     try:
         return [x.shape for x in other.xs] == [x.shape for x in example.xs] and subject.value(other.xs).shape == example.cotangent.shape
     except Exception:  # for instance a matrix that does not fit the other arguments
@@ -273,8 +255,7 @@ def check_scalars(attack: Attack, example: Example) -> None:
     def sides(at: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> list[Sides]:
         whole = Example(tuple(at), cotangent, (tuple(ts),))
         found, row = (results(attack, whole.mapped(lambda x, shape=shape: x.reshape(shape))) for shape in ((), (1,)))  # type: ignore[misc]
-        return [Sides(f"{what} for shape () is not that for shape (1,)", a, b, np.abs(as_double(b)), order, wrt, identical=not order)
-                for what, order, wrt, a, b in paired(found, row, ())]
+        return sides_of(attack, found, row, "for shape () is not that for shape (1,)", ())
 
     agree_at(example, sides, 1)
 

@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.frameworks.adapter import Array, Arrays, NotApplicable
 from symgrad.sampling.numbers import PREFIX
 from symgrad.testing.attack import Attack, complete_example, plan_of
-from symgrad.testing.checks.base import Sides, agree, as_double, check
+from symgrad.testing.checks.base import ORDINALS, Sides, agree, as_double, check
 from symgrad.testing.checks.differences import along, smooth
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.checks.memory import check_each_alone
@@ -55,9 +55,9 @@ def _leading_axes(attack: Attack, example: Example) -> list[Shape]:
 
 
 def _check_stacks(attack: Attack, example: Example) -> None:
-    """Raise `Wrong` where a stack of arguments is taken as such, and has other results than a loop."""
     subject, count, shapes = attack.subject, len(example.xs), [x.shape for x in (*example.xs, example.cotangent)]
-    apart = [e for e in attack.examples("points") if [x.shape for x in (*e.xs, e.cotangent)] == shapes and not _is_reordered(e.xs, example.xs)]
+    apart = [e for e in attack.examples("points") if [x.shape for x in (*e.xs, e.cotangent)] == shapes
+             and not all(np.array_equal(np.sort(x, None), np.sort(y, None)) for x, y in zip(e.xs, example.xs))]  # whose mean is not the same, say
     samples = [example, *apart[:SAMPLES - 1]]
     if len(samples) < 2:
         return
@@ -88,11 +88,6 @@ def _check_stacks(attack: Attack, example: Example) -> None:
             if taken or _formula_accepts_stack(attack, each, chosen, lead, expected):
                 at = tuple(int(k) for k in np.argwhere(~np.isclose(value, expected, CLOSE, 0.0))[0])
                 raise Wrong(f"the value {_axes_text(lead, chosen)} is not that of each alone", value[at], expected[at], index=at, order=0)
-
-
-def _is_reordered(xs: Arrays, others: Arrays) -> bool:
-    """Whether the arguments have the same numbers as others, whose mean, say, is that of both."""
-    return all(np.array_equal(np.sort(x, None), np.sort(y, None)) for x, y in zip(xs, others))
 
 
 def _axes_text(lead: Shape, chosen: Sequence[int]) -> str:
@@ -126,20 +121,14 @@ def _check_against_loop(attack: Attack, samples: Sequence[Example], each: Sequen
     An op whose derivative raises, or has another shape, is made for single arguments.
     """
     subject, count = attack.subject, len(each[0])
-    single = [i for i in range(count) if i not in chosen]
-
-    def unpacked(arrays: Sequence[Array]) -> tuple[list[list[Array]], list[Array]]:
-        rows = [list(arrays[k * (count + 1):(k + 1) * (count + 1)]) for k in range(len(samples))]
-        return [[(row if i in chosen else rows[0])[i] for i in range(count)] for row in rows], [row[-1] for row in rows]
 
     def sides(arrays: Sequence[Array]) -> list[Sides]:
-        rows, gs = unpacked(arrays)
+        parts = [arrays[k * (count + 1):(k + 1) * (count + 1)] for k in range(len(samples))]
+        rows, gs = [[(part if i in chosen else parts[0])[i] for i in range(count)] for part in parts], [part[-1] for part in parts]
         stack = [_stack([xs[i] for xs in rows], picks, lead) if i in chosen else rows[0][i] for i in range(count)]
         g, where = _stack(gs, picks, lead), _axes_text(lead, chosen)
         expected = _stack([subject.value(xs) for xs in rows], picks, lead)
-        out = [Sides(f"the value {where} is not that of each alone", subject.value(stack), expected, np.abs(as_double(expected)), 0, identical=True)]
-        if not attack.order:
-            return out
+        out = [Sides(f"the value {where} is not that of each alone", subject.value(stack), expected, None, 0, identical=True)]
         for order in range(1, min(attack.order, 2) + 1):
             ts: Any = [[s.tangents[0][i] if i in chosen else samples[0].tangents[0][i] for i in range(count)] for s in samples]
             given = [None if t is None else _stack([row[i] for row in ts], picks, lead) if i in chosen else t for i, t in enumerate(ts[0])]
@@ -147,18 +136,15 @@ def _check_against_loop(attack: Attack, samples: Sequence[Example], each: Sequen
                 found = subject.gradient(stack, g, *[given] * (order - 1))
             except Exception:  # made for single arguments
                 return out
-            parts = [subject.gradient(xs, one, *[t] * (order - 1)) for xs, one, t in zip(rows, gs, ts)]
+            pulled = [subject.gradient(xs, one, *[t] * (order - 1)) for xs, one, t in zip(rows, gs, ts)]
             for i, c in enumerate(found):
-                wanted = [np.zeros(xs[i].shape) if p[i] is None else as_double(p[i]) for xs, p in zip(rows, parts)]
+                wanted = [np.zeros(xs[i].shape) if p[i] is None else as_double(p[i]) for xs, p in zip(rows, pulled)]
                 right, size = (_stack(w, picks, lead) for w in (wanted, [np.full(w.shape, np.max(np.abs(w), initial=0.0)) for w in wanted]))
-                if i in single:
-                    axes = tuple(range(len(lead)))
-                    right, size = right.sum(axes), size.sum(axes)
-                left = np.zeros(right.shape) if c is None else as_double(c)
-                if left.shape != right.shape:
+                if i not in chosen:
+                    right, size = (x.sum(tuple(range(len(lead)))) for x in (right, size))
+                if c is not None and c.shape != right.shape:
                     return out
-                name = "the gradient" if order == 1 else "the second derivative"
-                out.append(Sides(f"{name} {where} is not that of each alone", left, right, size, order, (i,)))
+                out.append(Sides(f"the {ORDINALS[order]} {where} is not that of each alone", c, right, size, order, (i,)))
         return out
 
     agree(sides, [x for xs, s in zip(each, samples) for x in (*xs, s.cotangent)])
@@ -172,11 +158,7 @@ def _check_against_loop(attack: Attack, samples: Sequence[Example], each: Sequen
         check_each_alone(attack, whole)
 
 
-# Longer axes
-
-
 def _check_longer_axes(attack: Attack, example: Example) -> None:
-    """Raise `Wrong` where an op is right for axes a little longer than claimed, and wrong for long ones."""
     if attack.dtype != "float64" or smooth(attack):
         return
     shapes = [x.shape for x in example.xs]

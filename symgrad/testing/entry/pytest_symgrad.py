@@ -109,7 +109,6 @@ class _Listener:
 
 
 def _plugin(config: pytest.Config) -> Any:
-    """The plugin, made when it is first needed."""
     found = config.pluginmanager.get_plugin("symgrad-plugin")
     if found is None:
         from symgrad.testing.plugin.plugin import Plugin

@@ -7,6 +7,7 @@ outputs, its imaginary and its real part.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,17 +21,8 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.generators import REFUSED
 from symgrad.graph.modes import in_mode, thread
-from symgrad.testing.gradcheck.jacobians import (
-    Array,
-    FunctionAtPoint,
-    GradcheckError,
-    distances,
-    numerical_derivatives,
-    pullbacks,
-    push_forward,
-    random_vector,
-    unit_vectors,
-)
+from symgrad.system.errorstate import quiet
+from symgrad.testing.gradcheck.jacobians import Array, FunctionAtPoint, GradcheckError, push_forward, random_vector, unit_vectors
 
 IMAGINARY, REAL = "imaginary", "real"
 
@@ -50,22 +42,12 @@ class DerivativeCheck(FunctionAtPoint):
 
         Raises GradcheckError for the first derivative that is wrong.
         """
-        if not self.outputs:
-            _check_nothing(self)
-        if backward:
-            _check_backward(self)
-        if forward:
-            _check_forward(self)
-            if undefined:
-                _check_undefined_tangents(self)
-            if batched_forward:
-                check_batched_tangents(self)
-        if backward:
-            if batched:
-                check_batched_cotangents(self)
-            _check_zero_cotangents(self)
-            if undefined:
-                _check_undefined_cotangents(self)
+        for wanted, check in ((not self.outputs, _check_nothing), (backward, _check_backward), (forward, _check_forward),
+                              (forward and undefined, _check_undefined_tangents), (batched_forward, check_batched_tangents),
+                              (batched, check_batched_cotangents), (backward, _check_zero_cotangents),
+                              (backward and undefined, _check_undefined_cotangents)):
+            if wanted:
+                check(self)
 
     @functools.cached_property
     def vectors(self) -> list[list[list[Array]]]:
@@ -74,13 +56,19 @@ class DerivativeCheck(FunctionAtPoint):
     @functools.cached_property
     def differences(self) -> list[list[list[Array]]]:
         """For each input, direction and output, the derivatives by central differences."""
-        return [[numerical_derivatives(self, x, vectors, self.places) for vectors in directions] for x, directions in zip(self.leaves, self.vectors)]
+        return [[self.numerical(x, vectors, self.places) for vectors in directions] for x, directions in zip(self.leaves, self.vectors)]
+
+
+@quiet
+def _distances(a: Array, b: Array) -> Array:
+    return np.abs(a - b)
 
 
 def _columns(check: DerivativeCheck, y: Tensor, cotangents: Sequence[Array]) -> list[Array]:
     """The blocks of the Jacobian of one output by pullbacks, which must be deterministic."""
     blocks = []
-    for found in pullbacks(check, y, cotangents), pullbacks(check, y, cotangents):
+    for _ in range(2):
+        found = [grad(y, check.leaves, wrap(v.astype(y._value.dtype)), retain_graph=True, allow_unused=True) for v in cotangents]
         for gradients in found:
             for x, g in zip(check.leaves, gradients):
                 if g is not None and g.shape != x.shape:
@@ -89,14 +77,13 @@ def _columns(check: DerivativeCheck, y: Tensor, cotangents: Sequence[Array]) -> 
                     raise GradcheckError("Gradient has dtype mismatch")
         blocks.append([_matrix([gradients[j] for gradients in found], x).T for j, x in enumerate(check.leaves)])
     for one, other in zip(*blocks):
-        if one.size and distances(one, other).max() > check.nondet_tol:
+        if one.size and _distances(one, other).max() > check.nondet_tol:
             raise GradcheckError("gradcheck: Backward is not reentrant: run twice, it gives values that differ by more than nondet_tol = "
                                  f"{check.nondet_tol}. If the function is meant to be random, give a larger one")
     return blocks[0]
 
 
 def _rows(check: DerivativeCheck, j: int, vectors: Sequence[Array]) -> list[Array]:
-    """The blocks of the Jacobian by one input by pushforwards."""
     found = [push_forward(check, {j: vector}) for vector in vectors]
     for tangents in found:
         for y, t in zip(check.outputs, tangents):
@@ -106,7 +93,6 @@ def _rows(check: DerivativeCheck, j: int, vectors: Sequence[Array]) -> list[Arra
 
 
 def _matrix(rows: Sequence[Tensor | None], like: Tensor) -> Array:
-    """Tensors of one shape as the rows of a matrix; None becomes zeros."""
     out = np.zeros((len(rows), like.numel()), like._value.dtype)
     for k, row in enumerate(rows):
         if row is not None:
@@ -115,12 +101,6 @@ def _matrix(rows: Sequence[Tensor | None], like: Tensor) -> Array:
 
 
 # Numerical and analytical derivatives
-
-
-def _complex_derivative(columns: Sequence[Array], part: str) -> Array:
-    """The derivative of one part of an output by a complex input, ∂/∂Re x + i ∂/∂Im x, or by a real one."""
-    parts = [c if c.dtype.kind != "c" else c.imag if part == IMAGINARY else c.real for c in columns]
-    return parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
 
 
 def _parts_in_order(tensors: Sequence[Tensor]) -> Iterator[tuple[str, list[int]]]:
@@ -137,9 +117,11 @@ def _check_backward(check: DerivativeCheck) -> None:
             unit = 1j if y.is_complex() and part == IMAGINARY else 1
             vs = [random_vector(y, np.random.default_rng([1, i])).real] if check.fast else [e.real for e in unit_vectors(y)]
             analytical = _columns(check, y, [unit * v for v in vs])
-            message = (f"While considering the {part} part of complex outputs only, " if y.is_complex() else "") + "Jacobian mismatch"
-            for j in range(len(check.leaves)):
-                n, a = _complex_derivative([columns[i] for columns in check.differences[j]], part), analytical[j]
+            message = f"While considering the {part} part of complex outputs only, " * y.is_complex() + "Jacobian mismatch"
+            for j, a in enumerate(analytical):
+                columns = [each[i] for each in check.differences[j]]  # by a complex input ∂/∂Re x + i ∂/∂Im x
+                sides = [c if c.dtype.kind != "c" else c.imag if part == IMAGINARY else c.real for c in columns]
+                n = sides[0] if len(sides) == 1 else sides[0] + 1j * sides[1]
                 if not check.fast:
                     _compare(check, n, a, message, i, j)
                     continue
@@ -152,23 +134,20 @@ def _check_backward(check: DerivativeCheck) -> None:
 
 def _check_forward(check: DerivativeCheck) -> None:
     """J u by a pushforward and by differences, for all unit vectors or, in fast mode, for one u at random."""
-    differences = check.differences
     for part, places in _parts_in_order(check.leaves):
         sides = {j: len(check.vectors[j]) - 1 if part == IMAGINARY else 0 for j in places}
         analytical = {j: _rows(check, j, check.vectors[j][side]) for j, side in sides.items()}
-        for i in range(len(check.outputs)):
-            for j, side in sides.items():
-                n, a, x = differences[j][side][i], analytical[j][i], check.leaves[j]
-                message = (f"While considering the {part} part of complex inputs only, " if x.is_complex() else "")
-                message += "Jacobian computed with forward mode mismatch"
-                if not check.fast:
-                    _compare(check, n, a, message, i, j)
-                elif not np.allclose(a, n, check.rtol, check.atol * np.abs(check.vectors[j][side][0]).sum()):
-                    _check_entries(check, _check_forward, message, i, j)
+        for i, (j, side) in itertools.product(range(len(check.outputs)), sides.items()):
+            n, a = check.differences[j][side][i], analytical[j][i]
+            message = f"While considering the {part} part of complex inputs only, " * check.leaves[j].is_complex()
+            message += "Jacobian computed with forward mode mismatch"
+            if not check.fast:
+                _compare(check, n, a, message, i, j)
+            elif not np.allclose(a, n, check.rtol, check.atol * np.abs(check.vectors[j][side][0]).sum()):
+                _check_entries(check, _check_forward, message, i, j)
 
 
 def _check_undefined_tangents(check: DerivativeCheck) -> None:
-    """Check that an undefined tangent has the effect of zeros."""
     given = {j: check.directions(j, True)[0][0] for j, x in enumerate(check.leaves)}
     for j in given:
         others = {k: t for k, t in given.items() if k != j}
@@ -178,47 +157,37 @@ def _check_undefined_tangents(check: DerivativeCheck) -> None:
 
 
 def _compare(check: DerivativeCheck, n: Array, a: Array, message: str, i: int, j: int) -> None:
-    if not np.allclose(a, n, check.rtol, check.atol):
-        raise GradcheckError(f"{message} for output {i} with respect to input {j},\nnumerical:{wrap(n)}\nanalytical:{wrap(a)}\n\n"
-                             + _worst(check, n, a, i, j))
+    """Raise GradcheckError where entries differ; its last line names the one with the largest disagreement."""
+    if np.allclose(a, n, check.rtol, check.atol):
+        return
+    difference = _distances(n, a)
+    row, column = divmod(int(np.argmax(np.where(np.isnan(difference), np.inf, difference))), n.shape[1])
+    output, leaf = (f"{what} {k}{[int(i) for i in np.unravel_index(flat, t.shape)] if t.ndim else ''}"
+                    for what, k, flat, t in (("output", i, column, check.outputs[i]), ("input", j, row, check.leaves[j])))
+    raise GradcheckError(f"{message} for output {i} with respect to input {j},\nnumerical:{wrap(n)}\nanalytical:{wrap(a)}\n\n"
+                         f"The largest disagreement is that of {output} with respect to {leaf}: numerical {n[row, column].item()!r}, "
+                         f"analytical {a[row, column].item()!r}")
 
 
 def _check_entries(check: DerivativeCheck, compare: Callable[[DerivativeCheck], None], message: str, i: int, j: int) -> None:
-    """Raise the error for a projection that differs: that of an entry, if one does."""
-    compare(replace(check, fast=False))
+    compare(replace(check, fast=False))  # raises the error of an entry, if one differs
     raise GradcheckError(f"{message} for output {i} with respect to input {j} along a random direction, though each entry agrees. "
                          "Give larger tolerances, or fast_mode=False")
-
-
-def _worst(check: DerivativeCheck, n: Array, a: Array, i: int, j: int) -> str:
-    """The line that names the entry with the largest disagreement."""
-    difference = distances(n, a)
-    at = int(np.argmax(np.where(np.isnan(difference), np.inf, difference)))
-    row, column = divmod(at, n.shape[1])
-
-    def place(t: Tensor, flat: int) -> str:
-        return str([int(k) for k in np.unravel_index(flat, t.shape)]) if t.ndim else ""
-
-    output, leaf = f"output {i}{place(check.outputs[i], column)}", f"input {j}{place(check.leaves[j], row)}"
-    return (f"The largest disagreement is that of {output} with respect to {leaf}: numerical {n[row, column].item()!r}, "
-            f"analytical {a[row, column].item()!r}")
 
 
 # Further requirements of a backward
 
 
 def _check_nothing(check: DerivativeCheck) -> None:
-    """Check that the differences are zero if no output requires grad."""
     places = [i for i, y in enumerate(check.every) if y.is_floating_point() or y.is_complex()]
     for j, x in enumerate(check.leaves):
         for vectors in check.directions(j, check.fast):
-            for found in numerical_derivatives(check, x, vectors, places):
+            for found in check.numerical(x, vectors, places):
                 if (np.abs(found) > (check.nondet_tol if check.fast else 0)).any():
                     raise GradcheckError("Numerical gradient for function expected to be zero")
 
 
 def _check_zero_cotangents(check: DerivativeCheck) -> None:
-    """Check that a zero cotangent gives zeros in the shape and dtype of the input."""
     zeros = [wrap(np.zeros_like(y._value)) for y in check.outputs]
     found = grad(check.outputs, check.leaves, zeros, retain_graph=True, allow_unused=True) if zeros else ()
     for x, g in ((x, g) for x, g in zip(check.leaves, found) if g is not None):
@@ -243,7 +212,6 @@ class _Undefined(Function):
 
 
 def _check_undefined_cotangents(check: DerivativeCheck) -> None:
-    """Check that undefined cotangents, of all outputs or of one, have the effect of zeros."""
     count = len(check.outputs)
     for missing in (None, *(range(count) if count > 1 else ())):
         outputs = [y for y in check.evaluate(check.inputs) if y.requires_grad]
@@ -260,7 +228,6 @@ def _check_undefined_cotangents(check: DerivativeCheck) -> None:
 
 
 def _random_batch(x: Tensor, key: int) -> Array:
-    """Two random tensors of the shape of another."""
     real, imaginary = np.random.default_rng([2, key]).standard_normal((2, 2, *x.shape))
     return (real + 1j * imaginary if x.is_complex() else real).astype(x._value.dtype)
 

@@ -6,16 +6,15 @@ each vector the input is moved along; pullbacks give its columns, one for each c
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from symgrad.engine.tensor import Size, Tensor, wrap
-from symgrad.system.errorstate import quiet
 from symgrad.system.restoring import restored
 
 Array = Any
@@ -62,6 +61,29 @@ class FunctionAtPoint:
         generator = np.random.default_rng([0, j])
         return [[unit * random_vector(x, generator)] for unit in units]
 
+    def numerical(self, x: Tensor, vectors: Sequence[Array], places: Sequence[int]) -> list[Array]:
+        """The derivatives (f(x + eps v) - f(x - eps v)) / 2 eps of the outputs at these places: one row per vector v.
+
+        The input is written in place and restored. Raises AssertionError if the function's outputs change in shape or dtype.
+        """
+        rows = []
+        for step in (self.eps * vector for vector in vectors):
+            array = x.data._value
+            before, moved = array.copy(), np.argwhere(step)
+            where = f"on index {tuple(moved[0].tolist())} " if len(moved) == 1 else ""
+            ends: list[list[Array]] = []
+            with restored(functools.partial(np.copyto, array, before)):
+                for end in before - step, before + step:
+                    array[...] = end
+                    ends.append([np.array(y._value) for y in self.evaluate(self.inputs)])
+            for a, b in zip(*ends):
+                for what, one, other in ("shape", Size(a.shape), Size(b.shape)), ("dtype", wrap(a).dtype, wrap(b).dtype):
+                    if one != other:
+                        raise AssertionError(f"gradcheck: when an input moves {where}by {self.eps}, the {what} of an output is {one} and {other}")
+            with np.errstate(all="ignore"):
+                rows.append([((b - a) / (2 * self.eps)).reshape(-1) if a.dtype.kind not in "biu" else np.zeros(a.size) for a, b in zip(*ends)])
+        return [np.array([row[i] for row in rows]).reshape(len(rows), self.every[i].numel()) for i in places]
+
 
 def unit_vectors(x: Tensor) -> Iterator[Array]:
     """The unit vectors of the shape of a tensor."""
@@ -75,45 +97,6 @@ def random_vector(x: Tensor, generator: np.random.Generator) -> Array:
     """A vector of length one in the shape of a tensor, real and not negative, so that errors of one sign do not cancel."""
     u = generator.random(x.shape)
     return np.asarray(u / (np.linalg.norm(u) or 1)).astype(x._value.dtype)
-
-
-def _difference(problem: FunctionAtPoint, x: Tensor, step: Array) -> list[Array]:
-    """(f(x + step) - f(x - step)) / 2 eps for every output, flat: the input is written in place and restored."""
-    array = x.data._value
-    before = array.copy()
-    moved = np.argwhere(step)
-    where = f"on index {tuple(moved[0].tolist())} " if len(moved) == 1 else ""
-    ends: list[list[Array]] = []
-    with restored(lambda: np.copyto(array, before)):
-        for end in before - step, before + step:
-            array[...] = end
-            ends.append([np.array(y._value) for y in problem.evaluate(problem.inputs)])
-    for a, b in zip(*ends):
-        for what, one, other in ("shape", Size(a.shape), Size(b.shape)), ("dtype", wrap(a).dtype, wrap(b).dtype):
-            if one != other:
-                raise AssertionError(f"gradcheck: when an input moves {where}by {problem.eps}, the {what} of an output is {one} and {other}")
-    with np.errstate(all="ignore"):
-        return [((b - a) / (2 * problem.eps)).reshape(-1) if a.dtype.kind not in "biu" else np.zeros(a.size) for a, b in zip(*ends)]
-
-
-@quiet
-def distances(a: Array, b: Array) -> Array:
-    """|a - b|, in the library's error state."""
-    return np.abs(a - b)
-
-
-def numerical_derivatives(problem: FunctionAtPoint, x: Tensor, vectors: Sequence[Array], places: Sequence[int]) -> list[Array]:
-    """The derivatives of the outputs at these places along each vector, by central differences: one row per vector.
-
-    Raises AssertionError if the function's outputs change in shape or dtype.
-    """
-    rows = [_difference(problem, x, problem.eps * vector) for vector in vectors]
-    return [np.array([row[i] for row in rows]).reshape(len(rows), problem.every[i].numel()) for i in places]
-
-
-def pullbacks(problem: FunctionAtPoint, y: Tensor, cotangents: Sequence[Array]) -> list[list[Tensor | None]]:
-    """The pullback of each cotangent of one output to every input."""
-    return [list(grad(y, problem.leaves, wrap(v.astype(y._value.dtype)), retain_graph=True, allow_unused=True)) for v in cotangents]
 
 
 def push_forward(problem: FunctionAtPoint, tangents: Mapping[int, Array], without: int | None = None) -> list[Tensor | None]:

@@ -14,19 +14,20 @@ NUMERICAL = "finite differences with a bound of their error"
 
 @dataclass(frozen=True)
 class GradientMismatch:
-    """A wrong derivative: `where` it is, the function's gradient, the reference, and the inputs as text.
+    """A wrong derivative: the function's, the reference, whether that has fifty digits, whether it is a tangent, its coordinate (None: a direction).
 
-    `given` says whether it was found at the given inputs, `exact` whether the reference has fifty digits, `forward` whether it is a tangent,
-    `small` whether the default tolerances allow the difference.
+    In a report it also has the place `where` it is, the inputs as text, whether they are the given ones, and whether the difference is so small that
+    the default tolerances allow it.
     """
 
-    where: str
     analytical: float
     true: float
-    point: tuple[str, ...]
-    given: bool
     exact: bool
-    forward: bool = False
+    forward: bool
+    coordinate: int | None
+    where: str = ""
+    point: tuple[str, ...] = ()
+    given: bool = False
     small: bool = False
 
     def __str__(self) -> str:

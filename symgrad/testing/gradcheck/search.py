@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -49,16 +50,6 @@ class NotSearchable(Exception):
     """The reason why the function cannot be searched."""
 
 
-class WrongDerivative(NamedTuple):
-    """A wrong derivative: its coordinate (None for a direction), both values, whether the reference is exact, whether it is a tangent."""
-
-    coordinate: int | None
-    analytical: float
-    true: float
-    exact: bool
-    forward: bool = False
-
-
 class Search:
     """One search, which fills the report.
 
@@ -91,7 +82,8 @@ class Search:
     def run(self) -> None:
         """Compare at the given point, then at special and random ones, until one is wrong or all planned ones are compared.
 
-        Raises NotSearchable for a function whose repeated calls differ.
+        Fewer are planned for a long computation, and for one that is called often at a point. Raises NotSearchable for a function whose repeated
+        calls differ.
         """
         report = self.report
         self.first = self._again()
@@ -99,26 +91,22 @@ class Search:
         if not np.isfinite(self.first[0]).all():
             raise NotSearchable("it is not finite at the given inputs")
         calls = self.problem.calls
-        wrong = self._look(self.given)
-        more = self._planned(self.problem.calls - calls)
-        report.planned = 1 + more
+        wrong = self._is_wrong(self.given)
+        numbers = sum(map(_number_count, upstream([y._node for y in self.problem.outputs])))
+        work = max(numbers, 1) * (self.problem.calls - calls + MANY_DIGITS * self.formula)
+        more = int(min(max(WORK // work, AT_LEAST), RANDOM_POINTS + SPECIAL_POINTS))
+        report.planned, vector = 1 + more, self.given
         special = self.special or [np.full(self.given.size, x) for x in reversed(COMMON_VALUES)]
         random = map(flat, random_points(self.base, self.rng))
         for k in range(TRIES * more):
-            if wrong is not None or report.attacked == report.planned:
+            if wrong or report.attacked == report.planned:
                 break
-            wrong = self._look(special.pop() if special and k % 2 == 0 else next(random))
-        if wrong is not None:
-            self._accuse(wrong)
-
-    def _planned(self, calls: int) -> int:
-        """The number of points that are planned beside the given one: less for a long computation, and for one that is called often at a point."""
-        numbers = sum(map(_number_count, upstream([y._node for y in self.problem.outputs])))
-        work = max(numbers, 1) * (calls + MANY_DIGITS * self.formula)
-        return int(min(max(WORK // work, AT_LEAST), RANDOM_POINTS + SPECIAL_POINTS))
+            vector = special.pop() if special and k % 2 == 0 else next(random)
+            wrong = self._is_wrong(vector)
+        if wrong:
+            self._accuse(vector)
 
     def _again(self) -> tuple[Array, ...]:
-        """The values at the given point and, if the backward pass is checked, the gradient."""
         return self._values(self.given), self._gradient(self.given) if self.backward else np.zeros(0)
 
     def _require_same(self, reason: str) -> None:
@@ -129,7 +117,6 @@ class Search:
 
     @contextlib.contextmanager
     def _at(self, vector: Array) -> Iterator[None]:
-        """A context in which the inputs are at a point; they are restored at the end."""
         before = [a.copy() for a in self.arrays]
 
         def write(parts: Sequence[Array]) -> None:
@@ -141,7 +128,6 @@ class Search:
             yield
 
     def _split(self, vector: Array) -> list[Array]:
-        """A vector as arrays like the inputs."""
         return [part if a.dtype.kind != "c" else part.view(np.complex128)[..., 0]
                 for a, part in zip(self.arrays, map(np.ascontiguousarray, as_point(self.base, vector)))]
 
@@ -167,7 +153,6 @@ class Search:
                 return np.full(sum(as_real(w).size for w in self.weights), np.nan)
 
     def _gradient(self, vector: Array) -> Array:
-        """The gradient of the weighted sum at a point. Raises PointSkipped where it is not finite."""
         with self._at(vector):
             found = grad(self._outputs(), self.leaves, [wrap(w) for w in self.weights], allow_unused=True)
             out = flat([as_real(np.zeros_like(a) if g is None else g._value.astype(a.dtype).reshape(a.shape)) for g, a in zip(found, self.arrays)])
@@ -176,7 +161,6 @@ class Search:
         return out
 
     def _tangent(self, vector: Array, u: Array) -> float:
-        """The tangent of the weighted sum at a point along a direction, by a pushforward."""
         parts = {id(x): part for x, part in zip(self.leaves, self._split(u))}
         with self._at(vector):
             found = push_forward(self.problem, {j: parts[id(x)] for j, x in enumerate(self.problem.leaves)})
@@ -184,18 +168,18 @@ class Search:
 
     # Comparing
 
-    def _look(self, vector: Array) -> Array | None:
-        """Compare at one point and count it. Return the point if a derivative is wrong there."""
+    def _is_wrong(self, vector: Array) -> bool:
+        """Whether a derivative is wrong at a point, which is counted."""
         try:
             exact, wrong = self._compare(vector, measure=True)
         except PointSkipped as error:
             self.report.left_out[str(error)] += 1
-            return None
+            return False
         self.report.attacked += 1
         self.report.exact += exact
-        return None if wrong is None else vector
+        return wrong is not None
 
-    def _compare(self, vector: Array, measure: bool = False) -> tuple[bool, WrongDerivative | None]:
+    def _compare(self, vector: Array, measure: bool = False) -> tuple[bool, GradientMismatch | None]:
         """Whether the reference at a point is exact, and the wrong entry there. Raises PointSkipped if nothing can be compared."""
         exact, found = self._digits(vector, measure) if self.formula else (False, None)
         if not exact and self.backward:
@@ -205,29 +189,44 @@ class Search:
             found = self._differing(vector, lambda u: self._tangent(vector, u), lambda u: abs(self._tangent(vector, u)), True, exact)
         return exact, found
 
-    def _digits(self, vector: Array, measure: bool) -> tuple[bool, WrongDerivative | None]:
+    def _digits(self, vector: Array, measure: bool) -> tuple[bool, GradientMismatch | None]:
         """Whether there is an exact reference, and the worst entry of the gradient that differs from it."""
         with self._at(vector):
-            total = self._recorded()
-            if total is None:
+            try:
+                with in_mode(keep_values=True):
+                    total: Any = sum((y * wrap(w)).sum() for y, w in zip(self._outputs(), self.weights))
+            except PointSkipped:  # for instance a Function that converts its tensors to arrays
+                self._outputs()
+                self.formula = False
                 return False, None
-            run = Run(self.leaves, total, None)
+            nodes = list(upstream([total._node]))
+            self.formula = sum(map(_number_count, nodes)) <= MAX_NUMBERS and max(map(_formula_length, nodes)) <= MAX_NUMBERS
+            if not self.formula:
+                return False, None
+            run, report = Run(self.leaves, total, None), self.report
             try:
                 exact = OracleComparison(run, 1, np.ones(vector.size), 1)
                 if self.special is None:
                     self.special = [flat(p) for p in special_points(self.base, run, SPECIAL_POINTS)]
                 entries = exact.entries()[1:]
-                bad = self._beyond(entries)
-                if bad is not None and agreement(exact)[1] is None:  # which takes more digits where terms cancel
-                    bad = None
+                with workdps(mpmath.mp, 60):
+                    scale = max(abs(mpmath.mpf(e.reference)) for e in entries)
+
+                    def excess(e: Any) -> Any:
+                        rule, truth = mpmath.mpf(e.rule), mpmath.mpf(e.reference)
+                        allowed = max(DIGITS * abs(truth) + 1e-3 * DIGITS * scale, self.atol + self.rtol * abs(truth)) or mpmath.mpf("1e-300")
+                        return abs(rule - truth) / allowed if mpmath.isfinite(rule) else mpmath.inf
+
+                    bad = max(entries, key=excess)
+                    right = excess(bad) <= 1
+                right = right or agreement(exact)[1] is None  # which takes more digits where terms cancel
                 if exact.kink:
                     raise PointSkipped("it has a kink")
-                if bad is None and measure:  # keep the largest error of a float of the gradient
-                    report = self.report
+                if right and measure:  # keep the largest error of a float of the gradient
                     (found,) = worst_errors(run, exact, entries, {1: run.gradient()}, self._elements(), self.rng)
                     if report.ulp is None or found.ulp / max(found.condition, 1) > report.ulp / max(report.condition, 1):
                         report.ulp, report.where, report.condition = found.ulp, found.where.removeprefix("df/d"), found.condition
-                if bad is None:
+                if right:
                     return True, None
                 mine = float(run.gradient()[bad.index[0]])
             except Undefined:
@@ -238,35 +237,9 @@ class Search:
         rule, truth = float(bad.rule), float(bad.reference)
         if np.isfinite(rule) and not abs(mine - rule) < abs(mine - truth):  # the floats are right, so the rule was misread
             return False, None
-        return True, WrongDerivative(bad.index[0], mine, truth, True)
+        return True, GradientMismatch(mine, truth, True, False, bad.index[0])
 
-    def _recorded(self) -> Any:
-        """The weighted sum of the outputs at the current inputs, fully recorded; None if it cannot be recorded or is too long."""
-        try:
-            with in_mode(keep_values=True):
-                total: Any = sum((y * wrap(w)).sum() for y, w in zip(self._outputs(), self.weights))
-        except PointSkipped:  # for instance a Function that converts its tensors to arrays
-            self._outputs()
-            self.formula = False
-            return None
-        nodes = list(upstream([total._node]))
-        self.formula = sum(map(_number_count, nodes)) <= MAX_NUMBERS and max(map(_formula_length, nodes)) <= MAX_NUMBERS
-        return total if self.formula else None
-
-    def _beyond(self, entries: Sequence[Any]) -> Any:
-        """The entry with the largest error relative to what is allowed; None if all are allowed."""
-        with workdps(mpmath.mp, 60):
-            scale = max(abs(mpmath.mpf(e.reference)) for e in entries)
-
-            def excess(e: Any) -> Any:
-                rule, truth = mpmath.mpf(e.rule), mpmath.mpf(e.reference)
-                allowed = max(DIGITS * abs(truth) + 1e-3 * DIGITS * scale, self.atol + self.rtol * abs(truth)) or mpmath.mpf("1e-300")
-                return abs(rule - truth) / allowed if mpmath.isfinite(rule) else mpmath.inf
-
-            worst = max(entries, key=excess)
-            return worst if excess(worst) > 1 else None
-
-    def _differing(self, vector: Array, along: Along, size: Along, forward: bool, exact: bool = False) -> WrongDerivative | None:
+    def _differing(self, vector: Array, along: Along, size: Along, forward: bool, exact: bool = False) -> GradientMismatch | None:
         """The wrong derivative along a direction: first along a random one, then along each coordinate.
 
         The reference is the difference, or the gradient if it is known to be `exact`. Raises PointSkipped if differences do not converge.
@@ -275,7 +248,7 @@ class Search:
         noise = 0.0 if exact else NOISE * float(np.abs(self._values(vector)).sum())
         scale = np.maximum(np.abs(vector), 0.1)
 
-        def wrong(u: Array, coordinate: int | None, divisor: float) -> WrongDerivative | None:
+        def wrong(u: Array, coordinate: int | None, divisor: float) -> GradientMismatch | None:
             length = float(np.abs(u).sum())
             if exact:
                 true, allowed = float(gradient @ u), DIFFERENCES * float(np.abs(gradient) @ np.abs(u)) + DEFAULTS[0] * length
@@ -285,7 +258,7 @@ class Search:
                     raise PointSkipped("it has a kink, or differences do not come together")
                 allowed = max(DIFFERENCES * (abs(true) + size(u)), self.rtol * abs(true)) + max(self.atol, DEFAULTS[0]) * length + 100 * bound + noise
             mine = along(u)
-            return None if abs(mine - true) <= allowed else WrongDerivative(coordinate, float(mine / divisor), float(true / divisor), exact, forward)
+            return None if abs(mine - true) <= allowed else GradientMismatch(float(mine / divisor), float(true / divisor), exact, forward, coordinate)
 
         found = wrong(scale * self.rng.uniform(0.5, 1.5, vector.size) * self.rng.choice([-1.0, 1.0], vector.size), None, 1.0)
         for k in range(vector.size if found is not None and vector.size <= MAX_SINGLE else 0):
@@ -297,7 +270,6 @@ class Search:
     # Reporting a failure
 
     def _accuse(self, vector: Array) -> None:
-        """Confirm that the function's derivative is wrong, and report it at a simple point."""
         report = self.report
         self._require_same("called often it gives other answers: it keeps a state")
         beside = [vector * (1 + step * self.rng.uniform(-1, 1, vector.size)) + 1e-9 * step for step in BESIDE]
@@ -318,10 +290,10 @@ class Search:
             return
         by = "the inputs, along a direction" if found.coordinate is None else self._elements()[found.coordinate]
         shown = tuple(f"{name} = {wrap(part)}" for name, part in zip(self.names, self._split(vector)))
-        report.failure = GradientMismatch(f"{where} with respect to {by}", found.analytical, found.true, shown, given, found.exact,
-                                          found.forward, abs(found.analytical - found.true) <= DEFAULTS[0] + DEFAULTS[1] * abs(found.true))
+        small = abs(found.analytical - found.true) <= DEFAULTS[0] + DEFAULTS[1] * abs(found.true)
+        report.failure = replace(found, where=f"{where} with respect to {by}", point=shown, given=given, small=small)
 
-    def _wrong(self, vector: Array) -> WrongDerivative | None:
+    def _wrong(self, vector: Array) -> GradientMismatch | None:
         try:
             return self._compare(vector)[1]
         except PointSkipped:
@@ -343,12 +315,10 @@ class Search:
 
 
 def _index_text(x: Tensor, index: Sequence[int]) -> str:
-    """The index of an element in brackets; "" for a 0-d tensor."""
     return str([int(k) for k in index]) if x.ndim else ""
 
 
 def _number_count(node: Any) -> int:
-    """About how many numbers are computed at a node."""
     args = [a for a in (node.args or ())[:len(node.parents)] if isinstance(a, np.ndarray)]
     inner = args[0].shape[-1] if args and node.op.kind == "multilinear" and args[0].ndim else 1
     return max([np.size(node.value) * inner, *(a.size for a in args)])

@@ -42,40 +42,29 @@ class Target(NamedTuple):
 def options_of(config: pytest.Config) -> PluginOptions:
     """The options of a run. Raises UsageError for a profile, check, dtype or file that cannot be used."""
     get = config.getoption
-    checks, dtypes = get("symgrad_checks"), get("symgrad_dtypes")
-    return PluginOptions(_profile(config), tuple(CHECKS) if checks is None else _names(checks, "check", CHECKS, "--symgrad-checks"),
-                         get("symgrad_seed") or 0, None if dtypes is None else _names(dtypes, "dtype", DTYPES, "--symgrad-dtypes"),
-                         get("symgrad_ulp"), get("symgrad_accuracy"), _file(config, get("symgrad_report")))
+    checks, dtypes, orders, report = (get(f"symgrad_{name}") for name in ("checks", "dtypes", "orders", "report"))
+    name, path = get("symgrad_profile") or config.getini("symgrad_profile"), config.invocation_params.dir / (report or "")
+    if name not in PROFILES:
+        raise pytest.UsageError(f"the ini option symgrad_profile is {name!r}; expected one of {', '.join(PROFILES)}")
+    if report is not None and (path.is_dir() or not path.parent.is_dir()):
+        raise pytest.UsageError(f"--symgrad-report: {report} cannot be written; name a file in a folder that exists")
+    return PluginOptions(PROFILES[name] if orders is None else PROFILES[name]._replace(order=orders),
+                         tuple(CHECKS) if checks is None else _names(checks, "check", CHECKS, "--symgrad-checks"), get("symgrad_seed") or 0,
+                         None if dtypes is None else _names(dtypes, "dtype", DTYPES, "--symgrad-dtypes"), get("symgrad_ulp"), get("symgrad_accuracy"),
+                         None if report is None else path)
 
 
 def _split_commas(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _profile(config: pytest.Config) -> Profile:
-    name, orders = config.getoption("symgrad_profile") or config.getini("symgrad_profile"), config.getoption("symgrad_orders")
-    if name not in PROFILES:
-        raise pytest.UsageError(f"the ini option symgrad_profile is {name!r}; expected one of {', '.join(PROFILES)}")
-    return PROFILES[name] if orders is None else PROFILES[name]._replace(order=orders)
-
-
 def _names(text: str, what: str, known: Iterable[str], option: str) -> tuple[str, ...]:
-    """Names with commas between them, in the order of those that are known."""
     wanted = _split_commas(text)
     unknown = [name for name in wanted if name not in known]
     if unknown or not wanted:
         said = f"there is no {what} {unknown[0]!r}" if unknown else f"no {what} is named"
         raise pytest.UsageError(f"{option}: {said}; those are {', '.join(known)}")
     return tuple(name for name in known if name in wanted)
-
-
-def _file(config: pytest.Config, text: str | None) -> Path | None:
-    if text is None:
-        return None
-    path = config.invocation_params.dir / text
-    if path.is_dir() or not path.parent.is_dir():
-        raise pytest.UsageError(f"--symgrad-report: {text} cannot be written; name a file in a folder that exists")
-    return path
 
 
 def targets_of(config: pytest.Config) -> list[Target]:

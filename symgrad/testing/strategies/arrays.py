@@ -123,7 +123,6 @@ def numbers(domain: Any = REAL, dtype: Any = "float64") -> Any:
 
 
 def _floats(domain: Domain, floats: Floats, part: tuple[float, float]) -> Any:
-    """Any number of the type in one part of a domain."""
     st = require_hypothesis().strategies
     width = 32 if floats.dtype.kind == "V" else 8 * floats.dtype.itemsize
     drawn = st.floats(*part, width=width)
@@ -244,7 +243,6 @@ def arrays(domain: Any = REAL, shape: Any = (), dtype: Any = "float64") -> Any:
 
 @functools.lru_cache(maxsize=256)
 def _arrays(domain: Domain, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    """The strategy for arrays of one shape."""
     st = require_hypothesis().strategies
     floats, count, kind = Floats(dtype), math.prod(shape), bool if domain == BOOLEAN else dtype
     entries = table(domain, floats.dtype.name)

@@ -26,22 +26,13 @@ MAX_ROWS = 4  # rows of a matrix whose size is not given
 MIRRORS = ((1, 1), (1, 2), (1, -1), (2, 1), (1, 3), (1, 1, 1), (1, 1, 1, 1), (2, 1, 1), (1, 2, 2), (2, -1, 1))
 
 
-def _size_strategy(size: int | SearchStrategy[int] | None, least: int = 1) -> Any:
-    st = require_hypothesis().strategies
-    if size is None:
-        return st.integers(least, MAX_ROWS)
-    if not isinstance(size, int):
-        return size
-    if size < 0:
-        raise ValueError(f"a matrix has no {size} rows")
-    return st.just(size)
-
-
 def _batches_of(one: Callable[[Draw, Any], np.ndarray], size: Any, batch: Any, dtype: Any, least: int = 1) -> Matrices:
     """Matrices from a function of `draw` and the size, stacked to a batch of one size."""
     st = require_hypothesis().strategies
     batches = st.just(tuple(batch)) if isinstance(batch, (tuple, list)) else batch
-    sizes = size if isinstance(size, st.SearchStrategy) else _size_strategy(size, least)
+    if isinstance(size, int) and size < 0:
+        raise ValueError(f"a matrix has no {size} rows")
+    sizes = st.integers(least, MAX_ROWS) if size is None else st.just(size) if isinstance(size, int) else size
 
     @st.composite
     def drawn(draw: Any) -> np.ndarray:
@@ -69,7 +60,6 @@ def _entries(draw: Draw, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def _strictly_lower(draw: Draw, n: int, dtype: Any) -> np.ndarray:
-    """Integers below the diagonal, zeros elsewhere."""
     out = np.zeros((n, n), np.complex128 if np.dtype(dtype).kind == "c" else np.int64)
     out[np.tril_indices(n, -1)] = _entries(draw, (n * (n - 1) // 2,), dtype)
     return out

@@ -221,38 +221,28 @@ def _build(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: in
 
 @functools.lru_cache(10000)
 def _operands(op: Op, shapes: tuple[Shape, ...]) -> tuple[tuple[int, ...], ...]:
-    """The tuples of values that an op fits, as numbers, the earliest first."""
     return tuple(chosen for chosen in itertools.product(range(len(shapes)), repeat=op.arity or 2) if fits(op, [shapes[i] for i in chosen]))
 
 
 def _draw_step(draw: Any, op: Op, operands: Sequence[int], values: Sequence[Tensor]) -> tuple[DrawnStep, Tensor | None]:
-    """An op with drawn parameters and its value, None for a value that cannot be used."""
-    return _apply(op, operands, draw(parameters(op, [tuple(values[i].shape) for i in operands])), values)
+    """An op with drawn parameters, applied to values mapped into its domains, and once more to small ones if the result cannot be used.
 
-
-def _apply(op: Op, operands: Sequence[int], parameters: tuple[Any, ...], values: Sequence[Tensor]) -> tuple[DrawnStep, Tensor | None]:
-    """An op applied to values mapped into its domains, and once more to small ones if the result cannot be used."""
-    domains = op.domain or (REAL,)
+    The value is None if neither can be used.
+    """
+    further, domains = draw(parameters(op, [tuple(values[i].shape) for i in operands])), op.domain or (REAL,)
     guards = [guard_for(domains[min(k, len(domains) - 1)]) or "" for k in range(len(operands))]
     for small in (False, True):
-        step = DrawnStep(op.name, tuple(DrawnOperand(i, guard or ("small" if small else "")) for i, guard in zip(operands, guards)), parameters)
+        step = DrawnStep(op.name, tuple(DrawnOperand(i, guard or ("small" if small else "")) for i, guard in zip(operands, guards)), further)
         with np.errstate(all="ignore"):
             value = step(values)
-            if _is_usable(value):
+            found = value._value
+            finite = np.isfinite(found).all() and np.max(np.abs(found), initial=0.0) <= MAX_VALUE and value._node is not None
+            if finite and next(switches(value._node, MIN_KINK_DISTANCE), None) is None:
                 return step, value
     return step, None
 
 
-def _is_usable(value: Tensor) -> bool:
-    """Whether a value is finite, not too large, and not at a kink of its op."""
-    numbers = value._value
-    if not np.isfinite(numbers).all() or np.max(np.abs(numbers), initial=0.0) > MAX_VALUE or value._node is None:
-        return False
-    return next(switches(value._node, MIN_KINK_DISTANCE), None) is None
-
-
 def _live_steps(steps: Sequence[DrawnStep], inputs: int) -> tuple[DrawnStep, ...]:
-    """The steps that the last one depends on, with renumbered values."""
     needed = {len(steps) - 1}
     for k in range(len(steps) - 1, -1, -1):
         if k in needed:

@@ -99,7 +99,6 @@ def _axis_tuples(shape: Shape) -> Any:
 
 
 def _reduction_parameters(shape: Shape) -> Any:
-    """Axes to reduce, and `keepdim`."""
     st = require_hypothesis().strategies
     return st.tuples(_axis_tuples(shape), st.booleans())
 
@@ -121,7 +120,6 @@ def _factors(shape: Shape) -> Any:
 
 
 def _basic(shape: Shape) -> Any:
-    """Basic indices with a nonempty result."""
     return indices(shape, advanced=False).map(lambda index: (index if np.empty(shape)[index].size else 0,))
 
 
