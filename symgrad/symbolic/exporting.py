@@ -7,68 +7,12 @@ differentiate this code: each derivative is the next form of the formula, and is
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.frameworks.adapter import import_extra
 from symgrad.symbolic.formula import OpFormula, Order
-from symgrad.symbolic.support import CONVERGED, Patch, average, horner, over, power
-from symgrad.symbolic.wide import Guard, trusted_sizes, with_guard
-
-
-class _Quiet:
-    """A context that replaces NumPy's error state in frameworks without one."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *error: Any) -> None: ...
-
-
-def _common_functions(xp: Any, where: Callable[..., Any], base: Callable[[Any], Mapping[str, Any]], widened: Callable[[Any], Any]) -> dict[str, Any]:
-    """The functions of generated code that are common to both frameworks, defined by a namespace of elementary functions.
-
-    `base(x)` returns the namespace of wide numbers for arrays of the kind of x, and `widened(x)` the array in the highest precision.
-    """
-    def averaged(direct: Any, slope: Any, ends: Any, *xs: Any) -> Any:
-        return average(where, max(CONVERGED, 64 * float(xp.finfo(xs[0].dtype).eps)), direct, slope, ends, xs)
-
-    def guarded_by(y: Any, guard: Guard, *xs: Any) -> Any:
-        wide = [widened(x) for x in xs]
-        return with_guard(base(wide[0]), trusted_sizes(xp.finfo(y.dtype)), y, guard, xs, wide)
-
-    def sech(x: Any) -> Any:
-        z = xp.exp(-xp.abs(x))
-        return 2 * z / (1 + z * z)
-
-    def softplus(x: Any) -> Any:
-        return where(x > 0, x, 0 * x) + xp.log1p(xp.exp(-xp.abs(x)))
-
-    def step(x: Any, middle: float = 0.5) -> Any:
-        zero = 0 * x
-        return where(x > 0, zero + 1, where(x < 0, zero, zero + middle))
-
-    def cbrt(x: Any) -> Any:
-        root = xp.sign(x) * xp.abs(x) ** (1 / 3)
-        safe = where(root == 0, 0 * root + 1, root)
-        return root - where(root == 0, 0 * root, (root - x / (safe * safe)) / 3)  # one Newton step
-
-    def patched(y: Any, x: Any, patch: Patch) -> Any:
-        u = (x - patch.centre) - patch.rest
-        near = xp.abs(u) <= patch.radius
-        return where(near, horner(where(near, u, 0 * x), patch.coefficients), y)
-
-    def sigmoid(x: Any) -> Any:
-        return xp.exp(where(x < 0, x, 0 * x)) / (1 + xp.exp(-xp.abs(x)))
-
-    return over(xp, where) | {"sigmoids": lambda x: (sigmoid(x), sigmoid(-x)), "tanh_and_slope": lambda x: (xp.tanh(x), sech(x) * sech(x)),
-            "sech": sech, "sech_square": lambda x: sech(x) * sech(x), "softplus": softplus,
-            "sigmoid": sigmoid, "step": step, "cbrt": cbrt, "patched": patched, "averaged": averaged, "guarded": guarded_by,
-            "power": power, "quiet": _Quiet, "square": lambda x: x * x, "nan": math.nan}
-
-
-COMMON = "abs exp expm1 log log1p sin cos tan sinh cosh tanh sign floor ceil hypot logaddexp sqrt zeros_like logical_and logical_or logical_not "\
-         "acos acosh asin asinh atan atan2 atanh pow remainder"
+from symgrad.symbolic.support import ELEMENTARY, made_of
 
 
 @functools.cache
@@ -82,33 +26,25 @@ def _torch_names() -> dict[str, Any]:
 
         return call
 
-    def where(condition: Any, a: Any, b: Any) -> Any:
-        return torch.where(condition, a, b)
-
-    names = {name: getattr(torch, name) for name in COMMON.split()}
-    names |= {name: of_two(getattr(torch, name)) for name in ("maximum", "minimum", "hypot", "logaddexp", "atan2")}
     def frexp(x: Any) -> Any:
         m, e = torch.frexp(x)
         return m, e.to(x.dtype)
 
-    names |= _common_functions(torch, where, lambda x: base, lambda x: x.double())
-    base = names | {"where": where, "frexp": frexp, "ldexp": lambda m, e: torch.ldexp(torch.as_tensor(m, dtype=e.dtype), e), "average": average,
-                    "longest": 1e306, "like": lambda x, y: x.to(y.dtype)}
-    return names
+    names = {name: getattr(torch, name) for name in ELEMENTARY}
+    names |= {name: of_two(getattr(torch, name)) for name in ("maximum", "minimum", "hypot", "logaddexp", "atan2")}
+    return made_of(names | {
+        "where": lambda condition, a, b: torch.where(condition, a, b), "finfo": lambda x: torch.finfo(x.dtype), "frexp": frexp, "longest": 1e306,
+        "ldexp": lambda m, e: torch.ldexp(torch.as_tensor(m, dtype=e.dtype), e),
+        "replaced": lambda y, mask, compute, *xs: torch.where(mask, compute(*[x.double() for x in xs]).to(y.dtype), y)})
 
 
 @functools.cache
-def _jax_names() -> dict[str, Any]:
+def _jax_names(widest: Any) -> dict[str, Any]:
+    """The functions for a given highest precision."""
     jnp = import_extra("jax.numpy", "as_jax")
-    names = {name: getattr(jnp, name) for name in (*COMMON.split(), "maximum", "minimum", "cbrt")}
-    def base(x: Any) -> dict[str, Any]:
-        return short if x.dtype.itemsize < 8 else long
-
-    names |= _common_functions(jnp, jnp.where, base, lambda x: x.astype(jnp.result_type(float))) | {"cbrt": jnp.cbrt}
-    long = names | {"where": jnp.where, "frexp": jnp.frexp, "ldexp": lambda m, e: jnp.ldexp(m, e.astype(int)), "average": average, "longest": 1e306}
-    long |= {"like": lambda x, y: x.astype(y.dtype)}
-    short = long | {"longest": 1e36}
-    return names
+    return made_of({name: getattr(jnp, name) for name in (*ELEMENTARY, "maximum", "minimum", "cbrt", "where", "frexp")} | {
+        "finfo": lambda x: jnp.finfo(x.dtype), "longest": 1e306 if widest.itemsize == 8 else 1e36, "ldexp": lambda m, e: jnp.ldexp(m, e.astype(int)),
+        "replaced": lambda y, mask, compute, *xs: jnp.where(mask, compute(*[x.astype(widest) for x in xs]).astype(y.dtype), y)})
 
 
 def torch_function(formula: OpFormula) -> Callable[..., Any]:
@@ -117,12 +53,11 @@ def torch_function(formula: OpFormula) -> Callable[..., Any]:
     It is a `torch.autograd.Function`, whose backward calls the function of the next order. Tensors broadcast; Python numbers are converted.
     """
     torch = import_extra("torch", "as_torch_function")
-    names = _torch_names()
 
     @functools.cache
     def function(k: Order) -> Callable[..., Any]:
         form = formula.form(k)
-        compute = form.code.bound(names)
+        compute = form.code.bound(_torch_names())
 
         def forward(*xs: Any) -> Any:
             return compute(*xs)
@@ -163,12 +98,12 @@ def torch_function(formula: OpFormula) -> Callable[..., Any]:
 def jax_function(formula: OpFormula) -> Callable[..., Any]:
     """A `jax.custom_jvp` function of JAX arrays whose derivatives of every order are those of the formula; it works inside jit, vmap and grad."""
     jax = import_extra("jax", "as_jax")
-    names = _jax_names()
 
     @functools.cache
     def function(k: Order) -> Callable[..., Any]:
         form = formula.form(k)
-        rule = jax.custom_jvp(form.code.bound(names))
+        compute = functools.cache(lambda widest: form.code.bound(_jax_names(widest)))
+        rule = jax.custom_jvp(lambda *xs: compute(jax.numpy.result_type(float))(*xs))
 
         def jvp(primals: tuple, tangents: tuple) -> tuple:
             given = dict(zip(form.places, primals))

@@ -28,8 +28,7 @@ from symgrad.symbolic.carrier_function import CarrierFunction, written_out
 from symgrad.symbolic.error_sampling import COUNT, DISTANCES, HOPELESS, OVERFLOW, ErrorSampling, row_of
 from symgrad.symbolic.generating import Code, RatioCode, generate
 from symgrad.symbolic.reading import fold_special
-from symgrad.symbolic.support import Patch
-from symgrad.symbolic.wide import Guard
+from symgrad.symbolic.support import Guard, Patch
 from symgrad.system.limits import TERMS
 
 LOST = 1e3  # the error of a form that overflows or underflows

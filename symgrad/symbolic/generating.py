@@ -28,37 +28,15 @@ import sympy
 from symgrad.algebra import stable_functions as stable
 from symgrad.algebra.stable_products import Mean, Ratio
 from symgrad.algebra.values import Unknown, value
-from symgrad.carriers import numeric
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.symbolic.catalogue import special_call
-from symgrad.symbolic.support import SUPPORT, Patch
-from symgrad.symbolic.wide import Guard
+from symgrad.symbolic.support import SUPPORT, Guard, Patch
 
 # Pairs of functions that share one exponential
 
 
-class _Both(sympy.Function):
-    """sigmoid(u) and sigmoid(-u), or tanh(u) and its derivative."""
-
-
-class _Sigmoids(_Both):
-    """1 / (1 + exp(-u)) and 1 / (1 + exp(u))."""
-
-
-class _TanhAndSlope(_Both):
-    """tanh(u) and sech(u)²."""
-
-
-class _First(sympy.Function):
-    """The first function of a pair."""
-
-
-class _Second(sympy.Function):
-    """The second function of a pair."""
-
-
-class _Averaged(sympy.Function):
-    """A `Mean` in the code: its number, and all arguments."""
+SIGMOIDS, TANH_AND_SLOPE, FIRST, SECOND = map(sympy.Function, ("sigmoids", "tanh_and_slope", "first", "second"))
+AVERAGED = sympy.Function("averaged")  # a `Mean` in the code: its number, and all arguments
 
 
 def _with_pairs(outputs: Sequence[Any]) -> list[Any]:
@@ -68,9 +46,9 @@ def _with_pairs(outputs: Sequence[Any]) -> list[Any]:
     for f in sorted(found, key=sympy.default_sort_key):
         (u,) = f.args
         if isinstance(f, stable.sigmoid) and f not in together and stable.sigmoid(-u) in found:
-            together |= {f: _First(_Sigmoids(u)), stable.sigmoid(-u): _Second(_Sigmoids(u))}
+            together |= {f: FIRST(SIGMOIDS(u)), stable.sigmoid(-u): SECOND(SIGMOIDS(u))}
         elif isinstance(f, sympy.tanh) and stable.sech_squared(u) in found:
-            together |= {f: _First(_TanhAndSlope(u)), stable.sech_squared(u): _Second(_TanhAndSlope(u))}
+            together |= {f: FIRST(TANH_AND_SLOPE(u)), stable.sech_squared(u): SECOND(TANH_AND_SLOPE(u))}
     return [e.xreplace(together) for e in outputs]
 
 
@@ -80,7 +58,7 @@ FUNCTIONS: dict[Any, str] = {
     sympy.Abs: "abs", sympy.Max: "maximum", sympy.Min: "minimum", sympy.floor: "floor", sympy.ceiling: "ceil", sympy.Mod: "remainder",
     stable.expm1: "expm1", stable.log1p: "log1p", stable.hypot: "hypot", stable.logaddexp: "logaddexp", stable.sech_squared: "sech_square",
     stable.sigmoid: "sigmoid", stable.softplus: "softplus", stable.larger: "maximum", stable.smaller: "minimum", stable.whole: "floor",
-    _Sigmoids: "sigmoids", _TanhAndSlope: "tanh_and_slope",
+    SIGMOIDS: "sigmoids", TANH_AND_SLOPE: "tanh_and_slope",
     stable.step: "step", sympy.Heaviside: "step", stable.log_cosh: "log_cosh", stable.log1mexp: "log1mexp",
 }
 RELATIONS = {sympy.Eq: "==", sympy.Ne: "!=", sympy.Lt: "<", sympy.Le: "<=", sympy.Gt: ">", sympy.Ge: ">="}
@@ -103,14 +81,10 @@ class Code(NamedTuple):
         constants = {key: x.bound(names) if isinstance(x, Code) else x for key, x in self.constants.items()}
         if missing := {each for each in SPECIAL if re.search(rf"\b{each}\(", self.plain)} - names.keys():
             raise Unknown(f"{self.name}: the other framework has no {', '.join(sorted(missing))}")
-        return _compile(self.name, self.plain, constants, lambda each: names[each])
+        return _compile(self.name, self.plain, constants, names)
 
     def __call__(self, *xs: Any) -> Any:
         return self.function(*xs)
-
-
-NAMES = frozenset((*FUNCTIONS.values(), *DIVIDED.values(), *SUPPORT, "square", "sqrt", "where", "float_power", "logical_and", "logical_or",
-                   "logical_not", "pow", "zeros_like", *SPECIAL))
 
 
 def plain_names(symbols: Sequence[Any]) -> list[str]:
@@ -125,7 +99,7 @@ def plain_names(symbols: Sequence[Any]) -> list[str]:
     fresh = (name for name in (f"x{i}" for i in range(1, 10**9)) if name not in used)
     for symbol in symbols:
         name = symbol.name
-        plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name) and not keyword.iskeyword(name) and name not in NAMES and not hasattr(np, name)
+        plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name) and not keyword.iskeyword(name) and name not in SUPPORT and not hasattr(np, name)
         plain = plain and name not in out and not re.fullmatch(
             r"t\d+|(patch|mean|slope|ends|guard)\d+|ratio_\d+_\d+|place|self|xp|out|True|False|None", name)
         out.append(name if plain else next(fresh))
@@ -176,17 +150,17 @@ class _Printer:
             return functools.reduce(lambda a, b: f"{name}({a}, {b})", map(self.text, expr.args)), ATOM
         if function is Ratio:
             return self.ratio(*expr.args), ATOM
-        if function is _Averaged:
+        if function is AVERAGED:
             i, *xs = expr.args
             return f"averaged(mean{i}, slope{i}, ends{i}, {', '.join(map(self.text, xs))})", ATOM
-        if function in (_First, _Second):
-            return f"{self.text(expr.args[0], ATOM)}[{int(function is _Second)}]", ATOM
+        if function in (FIRST, SECOND):
+            return f"{self.text(expr.args[0], ATOM)}[{int(function is SECOND)}]", ATOM
         if function in FUNCTIONS:
             return f"{FUNCTIONS[function]}({', '.join(map(self.text, expr.args))})", ATOM
         if (call := special_call(expr)) is not None:
             return f"{call.op}({', '.join(self.text(sympy.sympify(x)) for x in call.args)})", ATOM
         raise Unknown(f"{function.__name__} is not a function that NumPy code can be generated for; known are "
-                      f"{', '.join(sorted({f.__name__ for f in FUNCTIONS if not issubclass(f, _Both)} | {*SPECIAL}))}")
+                      f"{', '.join(sorted({f.__name__ for f in FUNCTIONS if f.__module__} | {*SPECIAL}))}")
 
     def ratio(self, which: Any, order: Any, u: Any) -> str:
         assert self.ratio_code is not None, "an expression with ratios needs their code"
@@ -274,11 +248,11 @@ def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches:
     """The function of arrays that computes expressions of symbols: one value, or a tuple for several expressions.
 
     `patches` are, for each output, the series that replace it next to points of its first symbol. `ratio_code` returns the code of a
-    derivative of a `Ratio`; it is needed if the outputs contain one. `guards` are, for each output, its guard (see `symgrad.symbolic.wide`)
+    derivative of a `Ratio`; it is needed if the outputs contain one. `guards` are, for each output, its guard (see `symgrad.symbolic.support`)
     with the names of the guard's arguments. Raises `symgrad.algebra.values.Unknown` for a function without a rule.
     """
     own = list(names or plain_names(symbols))
-    name = f"{name}_" if name in NAMES else name  # so that the function does not call itself
+    name = f"{name}_" if name in SUPPORT else name  # so that the function does not call itself
     if not all(n.isidentifier() and not keyword.iskeyword(n) for n in (name, *own)):
         raise ValueError(f"the names of a function and of its arguments must be identifiers, not {name} and {', '.join(own)}")
     fresh = sympy.numbered_symbols("t", start=0, real=True)
@@ -318,7 +292,7 @@ def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches:
     constants |= printer.codes
     body = ["with quiet():", *("    " + line for line in lines)] if printer.guarded else lines
     source = "\n    ".join([f"def {name}({', '.join(own)}):", *body])
-    function = _compile(name, source, constants, lambda each: SUPPORT[each] if each in SUPPORT else getattr(numeric, each))
+    function = _compile(name, source, constants, SUPPORT)
     return Code(source + note, function, name, source, constants)
 
 
@@ -328,7 +302,7 @@ def _without_means(outputs: Sequence[Any], symbols: Sequence[Any]) -> tuple[list
 
     def of(e: Any) -> Any:
         if isinstance(e, Mean):
-            return _Averaged(means.setdefault(e, len(means)), *symbols)
+            return AVERAGED(means.setdefault(e, len(means)), *symbols)
         return e.func(*map(of, e.args)) if e.has(Mean) else e
 
     return [of(sympy.sympify(e)) for e in outputs], list(means)
@@ -343,13 +317,12 @@ def _codes_of_mean(mean: Any, i: int, symbols: Sequence[Any], names: Sequence[st
             f"ends{i}": generate(f"ends{i}", symbols, list(ends), names=names, ratio_code=ratio_code)}
 
 
-def _compile(name: str, source: str, constants: Mapping[str, Any], find: Callable[[str], Any]) -> Callable[..., Any]:
-    """The function for generated source: every name in it is an argument, in NAMES, or in `constants`."""
+def _compile(name: str, source: str, constants: Mapping[str, Any], names: Mapping[str, Any]) -> Callable[..., Any]:
+    """The function for generated source: every name in it is an argument, in SUPPORT, or in `constants`."""
     code = compile(source, f"<symgrad: {name}>", "exec")
     (function,) = [c for c in code.co_consts if hasattr(c, "co_names")]
-    if not {*function.co_names} <= NAMES | set(constants) | {"nan"} or code.co_names != (name,):
+    if not {*function.co_names} <= SUPPORT.keys() | constants.keys() or code.co_names != (name,):
         raise ValueError(f"the generated source of {name} uses other names than those of the table")
-    space: dict[str, Any] = {"__name__": "symgrad.generated", "nan": math.nan, **constants}
-    space |= {each: find(each) for each in NAMES & {*function.co_names}}
+    space: dict[str, Any] = {"__name__": "symgrad.generated", **{each: names[each] for each in {*function.co_names} - constants.keys()}, **constants}
     exec(code, space)
     return space[name]

@@ -1,10 +1,15 @@
-"""Functions for generated NumPy code, in addition to those of the numeric carrier."""
+"""The functions of generated code that are made of elementary ones, for any framework; faster ones for NumPy.
+
+A framework is a mapping of its elementary functions by name. In it `replaced(y, mask, compute, *xs)` is y with `compute(*xs)` where the mask
+holds, computed in the highest precision, `finfo(x)` describes the floats of an array, and `longest` is the largest exponent of wide numbers.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -13,7 +18,7 @@ import numpy as np
 
 from symgrad.carriers import elementwise, numeric
 from symgrad.carriers.special.table import SPECIAL
-from symgrad.symbolic.wide import Guard, trusted_sizes, with_guard
+from symgrad.symbolic.wide import Wide, wide_names
 from symgrad.system.restoring import workdps
 
 CONVERGED, NEAR = 2.0**-31, 0.92  # the largest relative difference of the two rules, and the largest relative distance of the ends of a mean
@@ -29,23 +34,53 @@ class Patch(NamedTuple):
     coefficients: tuple[float, ...]
 
 
-def step(x: Any, middle: float = 0.5) -> Any:
-    """0, a middle value, or 1, by the sign of x."""
-    return np.heaviside(x, x.dtype.type(middle))
+class Guard:
+    """Code that is evaluated with wide numbers where its float value is 0 or not finite, or |x| of its only argument is outside of a range."""
+
+    def __init__(self, code: Any, low: float = 0.0, high: float = math.inf):
+        self.code, self.low, self.high = code, low, high
+        self.bound: dict[int, tuple[Any, Callable[..., Any]]] = {}
+
+    def __call__(self, base: Mapping[str, Any], *xs: Any) -> Any:
+        """The value at arguments, computed in wide numbers."""
+        if id(base) not in self.bound:
+            self.bound[id(base)] = base, self.code.bound(made_of(wide_names(base)))
+        out = self.bound[id(base)][1](*[Wide.of(x, base) for x in xs])
+        return out.narrow() if isinstance(out, Wide) else out
 
 
-def over(xp: Any, where: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
-    """Functions defined by the elementary functions `xp` of any framework."""
+def made_of(elementary: Mapping[str, Any]) -> dict[str, Any]:
+    """The functions of a framework, with those that are made of them where it has none of its own."""
+    where, exp, log1p, replaced = (elementary[name] for name in ("where", "exp", "log1p", "replaced"))
+
+    def cbrt(x: Any) -> Any:
+        root = f["sign"](x) * abs(x) ** (1 / 3)
+        safe = where(root == 0, 0 * root + 1, root)
+        return root - where(root == 0, 0 * root, (root - x / (safe * safe)) / 3)  # one Newton step
+
+    f: dict[str, Any] = {"cbrt": cbrt, **elementary}
+
+    def sigmoid(x: Any) -> Any:
+        return exp(where(x < 0, x, 0 * x)) / (1 + exp(-abs(x)))
+
+    def sech(x: Any) -> Any:
+        z = exp(-abs(x))
+        return 2 * z / (1 + z * z)
+
+    def step(x: Any, middle: float = 0.5) -> Any:
+        zero = 0 * x
+        return where(x > 0, zero + 1, where(x < 0, zero, zero + middle))
+
     def log_cosh(x: Any) -> Any:
         """log(cosh(x)): |x| - log(2) + log1p(exp(-2|x|)), and log1p(2 sinh²(x/2)) next to 0."""
-        a = xp.abs(x)
-        small = xp.sinh(where(a < 1, a, 0 * a) / 2)
-        return where(a < 1, xp.log1p(2 * small * small), a - math.log(2.0) + xp.log1p(xp.exp(-2 * a)))
+        a = abs(x)
+        small = f["sinh"](where(a < 1, a, 0 * a) / 2)
+        return where(a < 1, log1p(2 * small * small), a - math.log(2.0) + log1p(exp(-2 * a)))
 
     def log1mexp(x: Any) -> Any:
         """log(1 - exp(x)) for x < 0. M. Maechler, Accurately computing log(1 - exp(-|a|)) (2012)."""
         near = x > -math.log(2.0)
-        return where(near, xp.log(-xp.expm1(x)), xp.log1p(-xp.exp(where(near, 0 * x - 1, x))))
+        return where(near, f["log"](-f["expm1"](x)), log1p(-exp(where(near, 0 * x - 1, x))))
 
     def choose(*parts: Any) -> Any:
         """The first value whose condition holds: parts are conditions and values in turn, and the last value."""
@@ -54,7 +89,93 @@ def over(xp: Any, where: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
             out = where(condition, x, out)
         return out
 
-    return {"log_cosh": log_cosh, "log1mexp": log1mexp, "choose": choose}
+    def patched(y: Any, x: Any, patch: Patch) -> Any:
+        """A value, replaced by the series near the centre of the patch."""
+        u = x - patch.centre if patch.centre else x
+        u = u - patch.rest if patch.rest else u
+        return replaced(y, abs(u) <= patch.radius, lambda u: horner(u, patch.coefficients), u)
+
+    def averaged(direct: Any, slope: Any, ends: Any, *xs: Any) -> Any:
+        """A quotient, computed as the mean of `slope` by Gauss's rule where its terms may cancel and two rules agree."""
+        def mean(y: Any, *xs: Any) -> Any:
+            first, second = ([w * slope(*xs, t) for t, w in zip(ts.tolist(), ws.tolist())] for ts, ws in mean_rules())
+            less, more, total = sum(first, 0.0), sum(second, 0.0), sum(map(abs, second), 0.0)
+            return where(abs(less - more) <= max(CONVERGED, 64 * float(f["finfo"](less).eps)) * total, more, y)
+
+        y, (x, r) = direct(*xs), ends(*xs)
+        return replaced(y, abs(x - r) <= 1 + NEAR * (abs(x) + abs(r)), mean, y, *xs)
+
+    def guarded(y: Any, guard: Guard, *xs: Any) -> Any:
+        """A value, with results of wide numbers where intermediate values may have been subnormal or overflowed."""
+        info, size = f["finfo"](y), abs(y)
+        trusted = (size >= float(info.tiny) / float(info.eps)) & (size <= float(info.max) * float(info.eps))
+        if len(xs) == 1 and (guard.low > 0 or guard.high < math.inf):
+            trusted = trusted & (abs(xs[0]) >= guard.low) & (abs(xs[0]) <= guard.high)
+        return replaced(y, f["logical_not"](trusted), lambda *xs: guard(f, *xs), *xs)
+
+    own = {function.__name__: function for function in (sigmoid, sech, step, log_cosh, log1mexp, choose, patched, averaged, guarded, power)}
+    return own | {"sech_square": lambda x: square(sech(x)), "sigmoids": lambda x: (sigmoid(x), sigmoid(-x)), "square": square, "nan": math.nan,
+                  "tanh_and_slope": lambda x: (f["tanh"](x), square(sech(x))), "quiet": contextlib.nullcontext,
+                  "softplus": lambda x: where(x > 0, x, 0 * x) + log1p(exp(-abs(x)))} | f
+
+
+def square(x: Any) -> Any:
+    """x · x."""
+    return x * x
+
+
+def power(x: Any, n: int) -> Any:
+    """A small integer power by multiplication."""
+    out, square = None, x
+    while n:
+        if n & 1:
+            out = square if out is None else out * square
+        n >>= 1
+        if n:
+            square = square * square
+    return out
+
+
+def horner(u: Any, coefficients: Sequence[float]) -> Any:
+    """Σ coefficients[i] uⁱ."""
+    first = next((i for i, c in enumerate(coefficients) if c), 0)
+    step_ = 2 if not any(coefficients[first + 1::2]) and len(coefficients) > first + 1 else 1
+    row, v = coefficients[first::step_], u * u if step_ == 2 else u
+    out = u * 0 + row[-1]
+    for c in row[-2::-1]:
+        out = out * v + c
+    return out * power(u, first) if first else out
+
+
+def _gauss(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes in [0, 1] and the weights of Gauss's rule, to full accuracy."""
+    rows = []
+    for start in np.polynomial.legendre.leggauss(n)[0].tolist():
+        with workdps(mpmath.mp, 30):
+            t = mpmath.mpf(start)
+            for _ in range(3):
+                p, q = mpmath.legendre(n, t), mpmath.legendre(n - 1, t)
+                slope = n * (q - t * p) / (1 - t * t)
+                t -= p / slope
+            rows.append((float((1 + t) / 2), float(1 / ((1 - t * t) * slope**2))))
+    ts, ws = zip(*rows)
+    return np.array(ts), np.array(ws)
+
+
+@functools.cache
+def mean_rules() -> list[tuple[np.ndarray, np.ndarray]]:
+    """A coarse rule for means over [0, 1], in two pieces, and a fine one, whose error is about the square of that of the coarse one."""
+    ts, ws = _gauss(14)
+    coarse = np.concatenate([SPLIT * ts, SPLIT + (1 - SPLIT) * ts]), np.concatenate([SPLIT * ws, (1 - SPLIT) * ws])
+    return [coarse, _gauss(40)]
+
+
+# NumPy
+
+
+def step(x: Any, middle: float = 0.5) -> Any:
+    """0, a middle value, or 1, by the sign of x."""
+    return np.heaviside(x, x.dtype.type(middle))
 
 
 def sigmoid(x: Any) -> Any:
@@ -91,126 +212,30 @@ def tanh_and_slope(x: Any) -> tuple[Any, Any]:
     return y, elementwise.sech_square_of_complement(r)
 
 
-def power(x: Any, n: int) -> Any:
-    """A small integer power by multiplication."""
-    out, square = None, x
-    while n:
-        if n & 1:
-            out = square if out is None else out * square
-        n >>= 1
-        if n:
-            square = square * square
-    return out
-
-
-def horner(u: Any, coefficients: Sequence[float]) -> Any:
-    """Σ coefficients[i] uⁱ."""
-    first = next((i for i, c in enumerate(coefficients) if c), 0)
-    step_ = 2 if not any(coefficients[first + 1::2]) and len(coefficients) > first + 1 else 1
-    row, v = coefficients[first::step_], u * u if step_ == 2 else u
-    out = u * 0 + row[-1]
-    for c in row[-2::-1]:
-        out = out * v + c
-    return out * power(u, first) if first else out
-
-
-def patched(y: Any, x: Any, patch: Patch) -> Any:
-    """A value, replaced by the series near the centre of the patch."""
-    u = x - patch.centre if patch.centre or patch.rest else x
-    if patch.rest:
-        u = u - patch.rest
-    near = numeric.abs(u) <= patch.radius
-    if type(near) is np.ndarray and type(y) is np.ndarray and y.shape == near.shape:
-        if near.any():
-            y[near] = horner(u[near], patch.coefficients)
-        return y
-    if type(near) is np.bool_:
-        return x.dtype.type(horner(u, patch.coefficients)) if near else y
-    return numeric.where(near, horner(numeric.where(near, u, 0.0 * numeric.ones_like(u)), patch.coefficients), y)
-
-
-def _gauss(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes in [0, 1] and the weights of Gauss's rule, to full accuracy."""
-    rows = []
-    for start in np.polynomial.legendre.leggauss(n)[0].tolist():
-        with workdps(mpmath.mp, 30):
-            t = mpmath.mpf(start)
-            for _ in range(3):
-                p, q = mpmath.legendre(n, t), mpmath.legendre(n - 1, t)
-                slope = n * (q - t * p) / (1 - t * t)
-                t -= p / slope
-            rows.append((float((1 + t) / 2), float(1 / ((1 - t * t) * slope**2))))
-    ts, ws = zip(*rows)
-    return np.array(ts), np.array(ws)
-
-
-@functools.cache
-def mean_rules() -> list[tuple[np.ndarray, np.ndarray]]:
-    """A coarse rule for means over [0, 1], in two pieces, and a fine one, whose error is about the square of that of the coarse one."""
-    ts, ws = _gauss(14)
-    coarse = np.concatenate([SPLIT * ts, SPLIT + (1 - SPLIT) * ts]), np.concatenate([SPLIT * ws, (1 - SPLIT) * ws])
-    return [coarse, _gauss(40)]
-
-
-def average(where: Any, converged: float, direct: Any, slope: Any, ends: Any, xs: Sequence[Any]) -> Any:
-    """A quotient, computed as the mean of `slope` by Gauss's rule where its terms may cancel and two rules agree."""
-    x, r = ends(*xs)
-    first, second = ([w * slope(*xs, t) for t, w in zip(ts.tolist(), ws.tolist())] for ts, ws in mean_rules())
-    less, more, total = sum(first, 0.0), sum(second, 0.0), sum(map(abs, second), 0.0)
-    near = where(abs(x - r) <= 1 + NEAR * (abs(x) + abs(r)), abs(less - more), math.inf) <= converged * total
-    return where(near, more, direct(*xs))
-
-
-def averaged(direct: Any, slope: Any, ends: Any, *xs: Any) -> Any:
-    """`average` for arrays; the mean is computed only for elements whose terms may cancel."""
-    if not all(isinstance(x, (np.ndarray, np.generic, float, int)) for x in xs):
-        return average(numeric.where, CONVERGED, direct, slope, ends, xs)
-    y = direct(*xs)
-    shape, dtype = np.shape(y), y.dtype
-    y, *full = np.broadcast_arrays(y, *xs)
-    x, r = (np.broadcast_to(end, shape) for end in ends(*full))
-    near = np.abs(x - r) <= 1 + NEAR * (np.abs(x) + np.abs(r))
-    if not near.any():
-        return y[()]
-    points = [x[near].astype(np.float64)[:, None] for x in full]
-    rows = [np.broadcast_to(slope(*points, ts), (len(points[0]), len(ts))) * ws for ts, ws in mean_rules()]
-    less, more = (row.sum(-1) for row in rows)
-    good = np.abs(less - more) <= CONVERGED * np.abs(rows[1]).sum(-1)
-    out = np.array(y)
-    out[near] = np.where(good, more, out[near]).astype(dtype)
-    return out[()]
-
-
-@functools.cache
-def sizes_of(dtype: Any) -> tuple[float, float]:
-    """The trusted sizes of an array's dtype."""
-    return trusted_sizes(ml_dtypes.finfo(dtype))
-
-
-def guarded_array(y: Any, guard: Guard, *xs: Any) -> Any:
-    """The value, with results of wide numbers for elements that may have overflowed or underflowed."""
-    low, high = sizes_of(y.dtype)
+def _replaced(y: Any, mask: Any, compute: Callable[..., Any], *xs: Any) -> Any:
+    """A value with others, which are computed for the elements of a mask alone."""
     if not isinstance(y, (np.ndarray, np.generic)):
-        return with_guard(BASE, (low, high), y, guard, xs, [x.astype(np.float64) if hasattr(x, "astype") else x for x in xs])
-    size = np.abs(y)
-    own = np.abs(xs[0]) if len(xs) == 1 and (guard.low > 0 or guard.high < math.inf) else None
-    if y.size == 0 or low <= size.min() and size.max() <= high and (own is None or own.min() >= guard.low and own.max() <= guard.high):
+        wide = [x.astype(np.float64) if hasattr(x, "astype") else x for x in xs]
+        return numeric.where(mask, compute(*wide).astype(y.dtype), y)
+    if not mask.any():
         return y
-    unsafe = ~((size >= low) & (size <= high))
-    if own is not None:
-        unsafe |= ~((own >= guard.low) & (own <= guard.high))
-    out = np.array(y)
+    shape = np.broadcast_shapes(y.shape, mask.shape)
+    out, places = np.array(np.broadcast_to(y, shape)), np.broadcast_to(mask, shape)
     with np.errstate(all="ignore"):
-        out[unsafe] = guard(BASE, *[np.broadcast_to(x, out.shape)[unsafe].astype(np.float64) for x in xs]).astype(out.dtype)
+        out[places] = compute(*[np.broadcast_to(x, shape)[places].astype(np.float64) for x in xs]).astype(out.dtype)
     return out[()]
 
 
-SUPPORT: dict[str, Any] = {f.__name__: f for f in (step, sigmoid, sigmoids, tanh_and_slope, power, patched, averaged)} | over(numeric, numeric.where)
-SUPPORT |= {"cbrt": np.cbrt, "quiet": functools.partial(np.errstate, divide="ignore", invalid="ignore", over="ignore")}
-SUPPORT["guarded"] = guarded_array
-PLAIN = """abs exp expm1 log log1p sin cos tan sinh cosh tanh sign floor ceil hypot logaddexp sqrt zeros_like logical_and logical_or logical_not
-acos acosh asin asinh atan atan2 atanh pow remainder maximum minimum softplus sech sech_square""".split()
-# The functions for the computation with wide numbers.
-BASE = {**{name: getattr(numeric, name) for name in (*PLAIN, *SPECIAL)}, **SUPPORT, "frexp": np.frexp, "where": numeric.where, "average": average,
-        "ldexp": lambda m, e: np.ldexp(m, e.astype(np.int32)), "longest": 1e306,
-        "like": lambda x, y: x.astype(y.dtype)}
+@functools.cache
+def _finfo(dtype: Any) -> Any:
+    return ml_dtypes.finfo(dtype)
+
+
+ELEMENTARY = """abs exp expm1 log log1p sin cos tan sinh cosh tanh sign floor ceil hypot logaddexp sqrt logical_and logical_or logical_not
+acos acosh asin asinh atan atan2 atanh pow remainder zeros_like""".split()
+SUPPORT = made_of({
+    **{name: getattr(numeric, name) for name in (*ELEMENTARY, "maximum", "minimum", "softplus", "sech", "sech_square", "where", *SPECIAL)},
+    "cbrt": np.cbrt, "replaced": _replaced, "finfo": lambda x: _finfo(x.dtype), "longest": 1e306, "frexp": np.frexp,
+    "ldexp": lambda m, e: np.ldexp(m, e.astype(np.int32))}) | {
+    "sigmoid": sigmoid, "sigmoids": sigmoids, "tanh_and_slope": tanh_and_slope, "step": step,
+    "quiet": functools.partial(np.errstate, divide="ignore", invalid="ignore", over="ignore")}

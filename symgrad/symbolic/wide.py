@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 LOWEST = -10.0  # the exponent of 0, in units of the largest one
@@ -160,16 +161,6 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
 
         return call
 
-    def sech(u: Wide) -> Wide:
-        small = exp(-abs(u))
-        return 2 * small / (1 + small * small)
-
-    def sigmoid(u: Wide) -> Wide:
-        return exp(chosen(u > 0, 0, u)) / (1 + exp(-abs(u)))
-
-    def softplus(u: Wide) -> Wide:
-        return chosen(u > 0, u, 0) + log1p(exp(-abs(u)))
-
     def root(n: int, f: Callable[[Any], Any]) -> Callable[[Wide], Wide]:
         def call(u: Wide) -> Wide:
             e = floor(where(u.m == 0, 0 * u.e, u.e) / n)
@@ -193,61 +184,14 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
     def gamma(u: Wide) -> Wide:  # beyond 100 its condition number exceeds the error of the exponent
         return chosen(u > 100, exp(lifted(base["lgamma"])(u)), lifted(base["gamma"])(u))
 
-    def choose(*parts: Any) -> Wide:
-        out = parts[-1]
-        for condition, x in zip(parts[-3::-2], parts[-2::-2]):
-            out = chosen(condition, x, out)
-        return out
-
-    def patched(y: Wide, x: Wide, patch: Any) -> Wide:
-        at = x.narrow()
-        near = abs((at - patch.centre) - patch.rest) <= patch.radius
-        return chosen(near, base["patched"](0 * at, at, patch), y)
-
-    def averaged(direct: Any, slope: Any, ends: Any, *xs: Wide) -> Wide:
-        return base["average"](chosen, 2.0**-31, direct, slope, ends, xs)
-
-    square = lambda u: u * u
     own = {
         "exp": exp, "log": log, "expm1": beside_zero(expm1), "log1p": beside_zero(log1p), "sinh": beside_zero(hyperbolic(-1, base["sinh"])),
         "cosh": hyperbolic(1, base["cosh"]), **{name: beside_zero(lifted(base[name])) for name in "tanh asin atan asinh atanh".split()},
-        "sin": beside_zero(periodic(base["sin"])), "cos": periodic(base["cos"]), "tan": beside_zero(periodic(base["tan"])),
-        "sech": sech, "sech_square": lambda u: square(sech(u)), "sigmoid": sigmoid, "sigmoids": lambda u: (sigmoid(u), sigmoid(-u)),
-        "tanh_and_slope": lambda u: (beside_zero(lifted(base["tanh"]))(u), square(sech(u))), "softplus": softplus, "abs": abs,
-        "sign": lambda u: Wide.of(sign(u.m), base), "step": lambda u, *middle: Wide.of(base["step"](u.m, *middle), base),
-        "log1mexp": lambda u: chosen(u < -40, -exp(u), lifted(base["log1mexp"])(u)), "square": square, "sqrt": root(2, base["sqrt"]),
-        "cbrt": root(3, base["cbrt"]), "hypot": lambda a, b: root(2, base["sqrt"])(a * a + b * b), "pow": pow_, "atan2": atan2,
-        "power": base["power"],
-        "maximum": lambda a, b: chosen(of(a) >= b, a, b), "minimum": lambda a, b: chosen(of(a) <= b, a, b), "choose": choose, "where": chosen,
-        "patched": patched, "averaged": averaged, "zeros_like": lambda u: 0 * u, "quiet": base["quiet"], "nan": math.nan,
-        "logical_and": base["logical_and"], "logical_or": base["logical_or"], "logical_not": base["logical_not"],
-    }
-    return {name: lifted(f) for name, f in base.items() if callable(f)} | own | ({"gamma": gamma} if "gamma" in base else {})
-
-
-class Guard:
-    """Code that is evaluated with wide numbers where its float value is 0 or not finite, or |x| of its only argument is outside of a range."""
-
-    def __init__(self, code: Any, low: float = 0.0, high: float = math.inf):
-        self.code, self.low, self.high = code, low, high
-        self.bound: dict[int, tuple[Any, Callable[..., Any]]] = {}
-
-    def __call__(self, base: Mapping[str, Any], *xs: Any) -> Any:
-        """The value at arguments, computed in wide numbers."""
-        if id(base) not in self.bound:
-            self.bound[id(base)] = base, self.code.bound(wide_names(base))
-        out = self.bound[id(base)][1](*[Wide.of(x, base) for x in xs])
-        return out.narrow() if isinstance(out, Wide) else out
-
-
-def trusted_sizes(finfo: Any) -> tuple[float, float]:
-    """The smallest and the largest result of a dtype that is trusted; beyond, intermediate values may be subnormal or overflow."""
-    return float(finfo.tiny) / float(finfo.eps), float(finfo.max) * float(finfo.eps)
-
-
-def with_guard(base: Mapping[str, Any], sizes: tuple[float, float], y: Any, guard: Guard, xs: Sequence[Any], widened: Sequence[Any]) -> Any:
-    """A value with results of wide numbers where it is not trusted, computed for all elements."""
-    trusted = (abs(y) >= sizes[0]) & (abs(y) <= sizes[1])
-    if len(xs) == 1:
-        trusted = trusted & (abs(xs[0]) >= guard.low) & (abs(xs[0]) <= guard.high)
-    return base["where"](trusted, y, base["like"](guard(base, *widened), y))
+        "sin": beside_zero(periodic(base["sin"])), "cos": periodic(base["cos"]), "tan": beside_zero(periodic(base["tan"])), "abs": abs,
+        "sign": lambda u: Wide.of(sign(u.m), base), "sqrt": root(2, base["sqrt"]), "cbrt": root(3, base["cbrt"]),
+        "hypot": lambda a, b: root(2, base["sqrt"])(a * a + b * b), "pow": pow_, "atan2": atan2, "where": chosen,
+        "maximum": lambda a, b: chosen(of(a) >= b, a, b), "minimum": lambda a, b: chosen(of(a) <= b, a, b), "zeros_like": lambda u: 0 * u,
+        "replaced": lambda y, mask, compute, *xs: chosen(mask, compute(*xs), y), "finfo": lambda u: SimpleNamespace(eps=0.0),
+        **{name: base[name] for name in ("logical_and", "logical_or", "logical_not")}}
+    made = {"softplus", "sech", "sech_square"}  # of the functions above, without loss
+    return {name: lifted(f) for name, f in base.items() if callable(f) and name not in made} | own | ({"gamma": gamma} if "gamma" in base else {})
