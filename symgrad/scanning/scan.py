@@ -15,7 +15,6 @@ from symgrad.algebra.limits import OutOfTime, abort_after
 from symgrad.dtypes.dtype import DType
 from symgrad.formulas.expressions import expr
 from symgrad.formulas.expressions import formula as formula_of
-from symgrad.frameworks.naming import is_foreign
 from symgrad.graph.domains import Domain
 from symgrad.graph.order import upstream
 from symgrad.reference.sources import ExpressionSource, RecordedSource, Source
@@ -25,7 +24,7 @@ from symgrad.sampling.floats import Floats, ordinary_floats
 from symgrad.scanning.blame import Blame, better_forms
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import Scanner
-from symgrad.scanning.subject import ForeignSubject, Index, Subject
+from symgrad.scanning.subject import Index, Subject
 from symgrad.symbolic.parameters import parse_formula
 
 MAX_EXPLAINED = 24  # of the largest errors, for which the operation that loses the digits is looked for
@@ -69,17 +68,17 @@ def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None 
         raise ValueError(f"accuracy: points must be a positive whole number, not {points!r}")
     kind = _numpy_type(dtype)
     count = len(domain) if isinstance(domain, dict) else None
-    subject: Subject = ForeignSubject(fn, order, count) if is_foreign(fn) else Subject(fn, count)
+    subject = Subject(fn, count)
     floats = Floats(kind, subject.subnormals)
     domains = list(domains_of(domain, subject.names, subject.domains).values())
     source, words = _reference_source(subject, formula)
     notes = []
-    if isinstance(subject, ForeignSubject):
+    if not subject.own:
         notes += [f"derivatives were scanned up to order {subject.order}: the function gives no more of them"] * (subject.order < order)
         notes += [] if subject.subnormals else [f"no subnormal numbers were drawn: {subject.framework} takes them for zero"]
-        order = subject.order
+        order = min(order, subject.order)
     elif formula is not None and not _can_be_recorded(subject, domains, floats):
-        subject, order = ForeignSubject(fn, 0, subject.count, "numpy"), 0
+        subject, order = Subject(fn, subject.count, framework="numpy"), 0
         notes.append("only values were scanned: the function is not computed with symgrad's operations")
     start = time.perf_counter()
     try:
@@ -87,7 +86,7 @@ def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None 
             scanner = Scanner(subject, source, domains, floats, order, points, effort, seed, tell)
             report = scanner.run()
             report.notes += notes
-            if not isinstance(subject, ForeignSubject):
+            if subject.own:
                 _add_explanations(scanner, domains)
     except OutOfTime:
         raise TimeoutError(f"accuracy: the scan of {subject.name} was aborted after {seconds:g} seconds; give fewer points, or more time") from None
@@ -161,7 +160,7 @@ def _can_be_recorded(subject: Subject, domains: Sequence[Domain], floats: Floats
     rng = np.random.default_rng(0)
     for point in zip(*(ordinary_floats(d, floats, 4, rng) for d in domains)):
         with contextlib.suppress(Exception):  # a function that does not accept Tensors can raise anything
-            subject.call_at(point)
+            subject.call(point)
             return True
     return False
 
@@ -180,7 +179,7 @@ def _numpy_type(dtype: Any) -> np.dtype:
 def _reference_source(subject: Subject, formula: Any) -> tuple[Source, str]:
     """The source of reference values, and its description for the report."""
     point = [np.zeros(())] * subject.count
-    if formula is None and isinstance(subject, ForeignSubject):
+    if formula is None and not subject.own:
         raise TypeError(f"accuracy: {subject.name} is not computed with symgrad; give formula= to compare it with, a SymPy expression or its text")
     if formula is None:
         return RecordedSource(subject.run, point), "its own operations, differentiated by SymPy,"

@@ -18,7 +18,7 @@ from symgrad.sampling.conditions import boundary_numbers, constants_of_code, num
 from symgrad.sampling.floats import NEAR, Floats, Region, is_inside, ordinary_floats, regions_beside, regions_of
 from symgrad.scanning.references import References
 from symgrad.scanning.report import LOST, THRESHOLDS, AccuracyReport, Sample, Worst
-from symgrad.scanning.subject import Index, Subject, Unsuitable, derivative_indices
+from symgrad.scanning.subject import Index, Subject, derivative_indices
 
 PILOT = 8  # points of a region that are measured first, to count the work per point
 POINTS = 64  # points of a region, fewer if they need more than the work for an effort of 1
@@ -127,8 +127,6 @@ class Scanner:
         values = subject.floats(points, 0)[()]
         if np.isnan(values).all() and subject.failure is not None:
             error, point = subject.failure
-            if isinstance(error, Unsuitable):
-                raise TypeError(str(error))
             raise ValueError(f"accuracy: {subject.name} runs at no point of the domain; at {self._point_text(point)} it raises "
                              f"{type(error).__name__}: {error}") from error
         again = subject.floats(points, 0)[()]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
+import difflib
 import itertools
-import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from symgrad.factories.creation import tensor
 from symgrad.frameworks.adapter import AdapterOptions
 from symgrad.frameworks.differentiation_task import silence
 from symgrad.frameworks.levels import Derivatives, adapter_of
-from symgrad.frameworks.naming import framework_of, name_of, parameters_of
+from symgrad.frameworks.naming import framework_of, is_foreign, name_of, parameters_of
 from symgrad.graph.domains import FIXED, REAL, Domain
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.reference.run import Run
@@ -47,48 +46,46 @@ class Recording(Run):
     def partials(self, order: int, last: bool = False) -> dict[Index, Any]:
         """Every derivative up to an order as Tensors; with `last`, those of the highest order are recorded as well."""
         out: dict[Index, Any] = {(): self.result}
-
-        def by_each(index: Index, create_graph: bool) -> dict[Index, Any]:
-            return {(*index, i): g for i, g in enumerate(self.gradients(out[index], create_graph)) if i >= max(index, default=0)}
-
         for index in derivative_indices(len(self.leaves), order - 1):
-            out |= by_each(index, last or len(index) < order - 1)
-        lower = [] if last else [by_each(index, False) for index in derivative_indices(len(self.leaves),
-                                                                                       order - 2)]  # computed as in a call up to a lower order
-        return functools.reduce(operator.or_, lower, out)
+            found = self.gradients(out[index], last or len(index) < order - 1)
+            out |= {(*index, i): g for i, g in enumerate(found) if i >= max(index, default=0)}
+        return out
 
 
 class Subject:
     """A function of real numbers: a function of Tensors, one written with NumPy's or torch's names, or an op of the registry by name.
 
-    Raises TypeError for other objects, and for a function without arguments.
+    A function of another framework or of plain floats, and a tuple of a function, its gradient and its Hessian, are called point by point; `order` is
+    the highest order that they give. Raises TypeError for other objects, and for a function without arguments.
     """
 
-    framework = "symgrad"
-    subnormals = True  # False if the framework flushes subnormal numbers to zero
-
-    def __init__(self, given: Any, count: int | None = None, parameters: Sequence[Any] | None = None):
+    def __init__(self, given: Any, count: int | None = None, parameters: Sequence[Any] | None = None, framework: str | None = None):
         self.given = given  # whose constants are points, too
         self.special: list[tuple[float, ...]] = []
-        self.vectorised: bool | None = None  # whether a call with arrays computes the calls with their elements
         self.constant: float | None = None  # the result in a branch that computes nothing from the arguments
-        self.failure: tuple[Exception, Any] | None = None  # the last exception of the function, and the point
+        self.failure: tuple[BaseException, Any] | None = None  # the last exception of the function, and the point
         op = REGISTRY.get(given) if isinstance(given, str) else given if isinstance(given, Op) else None
         if isinstance(given, str) and op is None:
-            import difflib
-
             close = difflib.get_close_matches(given, REGISTRY, 1)
             raise TypeError(f"accuracy: there is no op {given!r}" + (f"; did you mean {close[0]!r}?" if close else "; give a function"))
         self.is_op = op is not None
+        self.function, partials, hessian = (*given, None, None)[:3] if isinstance(given, tuple) else (given, None, None)
         if op is not None:
             self._use_op(op, parameters)
-            return
-        if not callable(given):
+        elif not callable(self.function):
             raise TypeError(f"accuracy needs a function or the name of an op, not {type(given).__name__}")
-        self.function = given
-        self.name = name_of(given)
-        self.names = _argument_names(given, self.name, count)
-        self.domains: list[Domain] = [REAL] * len(self.names)
+        else:
+            self.name = name_of(self.function)
+            self.names = _argument_names(self.function, self.name, count)
+            self.domains: list[Domain] = [REAL] * len(self.names)
+        if framework is None and (op is not None or not is_foreign(given)):
+            self.adapter = adapter_of(self._scalar, "symgrad", self.name, AdapterOptions(joined=True))
+        else:
+            options = AdapterOptions(joined=True, gradient=_with_scalars(partials), hessian=_with_scalars(hessian))
+            self.adapter = adapter_of(_with_scalars(self.function), framework or framework_of(self.function) or "numpy", self.name, options)
+        self.framework, self.subnormals, self.order = self.adapter.framework, self.adapter.subnormals, self.adapter.orders
+        self.own = self.framework == "symgrad"
+        self.vectorised = None if self.own else False  # whether a call with arrays computes the calls with their elements
 
     def _use_op(self, op: Op, parameters: Sequence[Any] | None) -> None:
         """Use an op with some parameters, those of its first example if it needs any; they begin with the arguments in the domain FIXED."""
@@ -110,19 +107,49 @@ class Subject:
         """The number of arguments."""
         return len(self.names)
 
-    def call(self, columns: Sequence[Any], named: bool = False) -> Recording:
+    def _scalar(self, *leaves: Any) -> Tensor:
+        """The result at one point as a number of the graph. A branch may return a constant, but not numbers computed outside the graph."""
+        result = self.function(*leaves)
+        if isinstance(result, Tensor) and result.requires_grad:
+            if result.numel() != 1:
+                raise Unsuitable(f"accuracy: {self.name} of numbers gives shape {list(result.shape)}; scan a function whose result is one number")
+            return result.reshape(()) if result.ndim else result
+        try:
+            value = float(getattr(result, "value", result))
+        except (TypeError, ValueError):
+            raise self._unsuitable(result) from None
+        if self.constant is not None and value != self.constant:
+            raise self._unsuitable(result)
+        self.constant = value
+        return 0 * leaves[0] + value
+
+    def _unsuitable(self, result: Any) -> Unsuitable:
+        return Unsuitable(f"accuracy: the result of {self.name} is not computed from its arguments with operations that have a derivative (it is of "
+                          f"type {type(result).__name__}); compute it with symgrad's or NumPy's functions, or give formula= to compare its values "
+                          f"with")
+
+    def call(self, columns: Sequence[Any], named: bool = False, function: Callable[..., Any] | None = None) -> Recording:
         """One recorded call with arrays or numbers. Exceptions of the function propagate; Unsuitable is raised if nothing was recorded."""
         leaves = [tensor(np.array(c), dtype=np.asarray(c).dtype, requires_grad=True, symbol=name if named else None)
                   for name, c in zip(self.names, columns)]
         with observing() as escapes, enable_grad(), silence():
-            result = self.function(*leaves)
+            result = (function or self.function)(*leaves)
         if not isinstance(result, Tensor) or not result.requires_grad:
-            raise Unsuitable(f"accuracy: the result of {self.name} is not computed from its arguments with operations that have a derivative (it is "
-                             f"of type {type(result).__name__}); compute it with symgrad's or NumPy's functions, or give formula= to compare its "
-                             f"values with")
+            raise self._unsuitable(result)
         if result.is_complex():
             raise Unsuitable(f"accuracy: the result of {self.name} is complex; scan its real and its imaginary part")
         return Recording(leaves, result, None, escapes)
+
+    def call_at(self, point: Sequence[Any], named: bool = False) -> Recording:
+        """The call at one point."""
+        return self.call(point, named, self._scalar)
+
+    def run(self, point: Sequence[Any]) -> Run:
+        """The call at one point. Raises ValueError where the function raises, or gives no number."""
+        try:
+            return self.call_at(point)
+        except Exception as error:
+            raise ValueError(f"{self.name} has no value") from error
 
     def graph_mismatch(self, point: Sequence[Any], far: bool = False) -> str | None:
         """The difference between the recorded graph and the function around a point, and with `far` elsewhere; None if there is none.
@@ -131,91 +158,45 @@ class Subject:
         """
         return graph_mismatch(self.call(point, named=True), lambda values: self.call(values, named=True), far)
 
-    def call_at(self, point: Sequence[Any], named: bool = False) -> Recording:
-        """The call at one point."""
-        return self._as_scalar(self.call(point, named))
-
-    def _as_scalar(self, found: Recording) -> Recording:
-        if found.result.numel() != 1:
-            raise Unsuitable(f"accuracy: {self.name} of numbers gives shape {list(found.result.shape)}; scan a function whose result is one number")
-        if found.result.ndim:
-            found.result = found.result.reshape(())
-        return found
-
-    def detect_vectorised(self, points: np.ndarray) -> None:
-        """Determine whether arrays can be passed: the results must equal those of single points up to a few ULP."""
-        try:
-            together = self.call(list(points)).result
-        except Exception:  # calls at single points report the exception
-            self.vectorised = False
-            return
-        self.vectorised = together.shape == points.shape[1:]
-        for k in range(0, points.shape[1], max(points.shape[1] // 8, 1)):
-            if not self.vectorised:
-                return
-            try:
-                single = float(self.call_at(list(points[:, k])).result.value)
-            except Exception:
-                self.vectorised = False
-                return
-            value = float(together.value[k])
-            self.vectorised = single == value or single != single and value != value or ulp_of(points.dtype.name).error(value, single) <= 8
-
-    def recordings(self, points: np.ndarray) -> Iterator[tuple[slice, Recording | None]]:
-        """Calls at the points: one call with arrays, or a call for each point; None where the function raises."""
-        if self.vectorised is None:
-            self.detect_vectorised(points)
-        if self.vectorised:
-            yield slice(0, points.shape[1]), self.call(list(points))
-            return
-        for k in range(points.shape[1]):
-            yield slice(k, k + 1), self._try_call(list(points[:, k]))
-
-    def _try_call(self, point: Sequence[Any]) -> Recording | None:
-        """The call at one point; None if it raises. A branch may return a constant, but not numbers computed outside the graph."""
-        try:
-            found = self.call(point)
-        except Unsuitable as error:
-            with silence():
-                leaf = tensor(point[0], requires_grad=True)
-                result = self.function(leaf, *map(tensor, point[1:]))
-            try:
-                value = float(getattr(result, "value", result))
-            except (TypeError, ValueError):
-                self.failure = error, point
-                raise error from None
-            if self.constant is not None and value != self.constant:
-                self.failure = error, point
-                raise
-            self.constant = value
-            with enable_grad():
-                return Recording([leaf, *(tensor(x, requires_grad=True) for x in point[1:])], 0 * leaf + value, None)
-        except Exception as error:
-            self.failure = error, point
-            return None
-        return self._as_scalar(found)
-
     def derivatives(self, order: int) -> Derivatives:
         """The derivatives up to an order at single points, by an adapter."""
-        adapter = adapter_of(self.function, "symgrad", self.name, AdapterOptions(joined=True))
-        return Derivatives(adapter, order, order, np.ones(self.count))
+        return Derivatives(self.adapter, order, order, np.ones(self.count))
 
-    def run(self, point: Sequence[Any]) -> Run:
-        """The call at one point. Raises ValueError where the function raises, or gives no number."""
-        found = self._try_call(point)
-        if found is None:
-            raise ValueError(f"{self.name} has no value")
-        return found
+    def _takes_arrays(self, points: np.ndarray) -> bool:
+        """Whether arrays can be passed: the results must equal those of single points up to a few ULP."""
+        try:
+            together = self.call(list(points)).result
+            if together.shape != points.shape[1:]:
+                return False
+            pairs = [(float(together.value[k]), float(self.call_at(list(points[:, k])).result.value))
+                     for k in range(0, points.shape[1], max(points.shape[1] // 8, 1))]
+        except Exception:  # calls at single points report the exception
+            return False
+        ulp = ulp_of(points.dtype.name)
+        return all(a == b or a != a and b != b or ulp.error(a, b) <= 8 for a, b in pairs)
 
     def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
-        """Every derivative up to an order as the library's floats; NaN where the function raises."""
+        """Every derivative up to an order as floats; NaN where the function raises."""
         out = {index: np.full(points.shape[1], np.nan) for index in derivative_indices(self.count, order)}
-        for where, recording in self.recordings(points):
-            if recording is None:
-                continue
+        if self.vectorised is None:
+            self.vectorised = self._takes_arrays(points)
+        if self.vectorised:
+            recording = self.call(list(points))
             with silence(), enable_grad():
-                for index, t in recording.partials(order).items():
-                    out[index][where] = np.ravel(t.value)
+                for k in range(order + 1):  # each order as in a call up to it
+                    out.update({index: np.ravel(t.value).astype(np.float64) for index, t in recording.partials(k).items() if len(index) == k})
+            return out
+        derivatives = self.derivatives(order)
+        for k in range(points.shape[1]):
+            point = [np.array(x) for x in points[:, k]]
+            levels = derivatives.at(point, order)
+            if levels.error is not None:
+                self.failure = levels.error[1], point
+                if isinstance(self.failure[0], Unsuitable):
+                    raise self.failure[0]
+            for index in out:
+                if len(index) in levels.values:
+                    out[index][k] = levels.values[len(index)][index]
         return out
 
 
@@ -251,41 +232,6 @@ def _argument_names(function: Callable[..., Any], name: str, count: int | None) 
         return [placed[0].name]
     count = count or int(getattr(function, "nin", 1))
     return ["x"] if count == 1 else [f"x{i + 1}" for i in range(count)]
-
-
-class ForeignSubject(Subject):
-    """A function of another framework or of plain floats, or a tuple of a function, its gradient and its Hessian, called point by point.
-
-    `order` is the highest order that it gives; derivatives by finite differences are not scanned.
-    """
-
-    def __init__(self, given: Any, order: int, count: int | None = None, framework: str | None = None):
-        function, partials, hessian = (*given, None, None)[:3] if isinstance(given, tuple) else (given, None, None)
-        super().__init__(function, count)
-        self.given, self.vectorised = given, False
-        adapter = adapter_of(_with_scalars(function), framework or framework_of(function) or "numpy", self.name,
-                             AdapterOptions(joined=True, gradient=_with_scalars(partials), hessian=_with_scalars(hessian)))
-        self.framework, self.subnormals, self.order = adapter.framework, adapter.subnormals, min(order, adapter.orders)
-        self.adapter = adapter
-
-    def derivatives(self, order: int) -> Derivatives:
-        """The derivatives up to an order at single points."""
-        return Derivatives(self.adapter, order, order, np.ones(self.count))
-
-    def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
-        """Every derivative up to an order as the framework's floats; NaN where it raises."""
-        derivatives = self.derivatives(order)
-        out = {index: np.full(points.shape[1], np.nan) for index in derivative_indices(self.count, order)}
-        for k in range(points.shape[1]):
-            point = [np.array(x) for x in points[:, k]]
-            levels = derivatives.at(point, order)
-            if levels.error is not None:
-                error = levels.error[1]
-                self.failure = (error if isinstance(error, Exception) else RuntimeError(str(error))), point
-            for index in out:
-                if len(index) in levels.values:
-                    out[index][k] = levels.values[len(index)][index]
-        return out
 
 
 def _with_scalars(function: Any) -> Any:
