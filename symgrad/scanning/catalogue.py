@@ -181,29 +181,20 @@ def scanned_calls(op: Op) -> tuple[tuple[Any, ...], ...]:
 
 
 def _formulas(op: Op) -> tuple[Any, tuple[Any, ...]]:
-    """The formula of an elementwise op, and its derivatives by each argument; None and nothing for others, and where there is no expression."""
-    if op.elementwise:
-        return _recorded_formulas(op)
-    if op.kind != "elementwise" or not op.arity:
-        return None, ()
-    symbols = sympy.symbols(LETTERS, real=True)[:op.arity]
-    given = op.docs.examples[0] if op.docs.examples else ()
-    cells = [symbolic.ExactExpressions.fill([s], ()) for s in symbols]
-    try:
-        y = op.forward(symbolic, *cells, *given)
-        partials = [p(symbolic, y, *cells, *given) if callable(p) else p for p in op.partials]
-        found = [sympy.S.Zero if p is None else sympy.sympify(p.item() if hasattr(p, "item") else p) for p in partials]
-        return sympy.sympify(y.item()), tuple(found)
-    except (TypeError, ValueError, NotImplementedError, ArithmeticError, AttributeError):
-        return None, ()
+    """The formula of an elementwise op, and its derivatives by each argument, from the graph of a call at a point inside its domain.
 
-
-def _recorded_formulas(op: Op) -> tuple[Any, tuple[Any, ...]]:
-    """The same of a composite, from the graph of a call at a point inside its domain; none where the graph is that of a branch."""
-    subject, floats, rng = Subject(op, parameters=scanned_calls(op)[0]), Floats(np.dtype(np.float64)), np.random.default_rng(0)
+    None and nothing for others, where there is no expression, and where the graph is that of a branch.
+    """
+    if not op.arity or not (op.elementwise or op.kind == "elementwise"):
+        return None, ()
+    names = LETTERS.split()[:op.arity]
     try:
+        if not op.differentiable:
+            cells = [symbolic.ExactExpressions.fill([sympy.Symbol(name, real=True)], ()) for name in names]
+            return sympy.sympify(op.forward(symbolic, *cells).item()), (sympy.S.Zero,) * op.arity
+        subject, floats, rng = Subject(op, parameters=scanned_calls(op)[0]), Floats(np.dtype(np.float64)), np.random.default_rng(0)
         (point,) = zip(*(ordinary_floats(d, floats, 1, rng) for d in subject.domains))
-        subject.names = list(LETTERS.split()[:subject.count])
+        subject.names = names[:subject.count]
         recording = subject.call_at(point, named=True)
         if recording.result.conditions:
             return None, ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -107,8 +108,8 @@ class Subject:
         """The number of arguments."""
         return len(self.names)
 
-    def _scalar(self, *leaves: Any) -> Tensor:
-        """The result at one point as a number of the graph. A branch may return a constant, but not numbers computed outside the graph."""
+    def _scalar(self, *leaves: Any, strict: bool = False) -> Tensor:
+        """The result at one point as a number of the graph. Unless `strict`, a branch may return a constant."""
         result = self.function(*leaves)
         if isinstance(result, Tensor) and result.requires_grad:
             if result.numel() != 1:
@@ -118,7 +119,7 @@ class Subject:
             value = float(getattr(result, "value", result))
         except (TypeError, ValueError):
             raise self._unsuitable(result) from None
-        if self.constant is not None and value != self.constant:
+        if strict or self.constant is not None and value != self.constant:
             raise self._unsuitable(result)
         self.constant = value
         return 0 * leaves[0] + value
@@ -142,12 +143,12 @@ class Subject:
 
     def call_at(self, point: Sequence[Any], named: bool = False) -> Recording:
         """The call at one point."""
-        return self.call(point, named, self._scalar)
+        return self.call(point, named, functools.partial(self._scalar, strict=True))
 
     def run(self, point: Sequence[Any]) -> Run:
         """The call at one point. Raises ValueError where the function raises, or gives no number."""
         try:
-            return self.call_at(point)
+            return self.call(point, function=self._scalar)
         except Exception as error:
             raise ValueError(f"{self.name} has no value") from error
 

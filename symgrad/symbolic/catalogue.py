@@ -95,35 +95,45 @@ def _is_arithmetic(e: Any) -> bool:
     return e.is_Atom or (e.is_Add or e.is_Mul or e.is_Pow and (e.exp.is_positive or e.base.is_Atom)) and all(map(_is_arithmetic, e.args))
 
 
-@functools.cache
-def _table() -> tuple[dict[Any, str], dict[Any, list[_Entry]]]:
-    """The ops that compute one SymPy function, by this function; the others by the outermost function of their formula, longest first."""
-    functions: dict[Any, str] = {}
-    patterns: dict[Any, list[_Entry]] = {}
+def _ops() -> list[Op]:
     of_lengths = {"beyond_zero", *[op.square for op in REGISTRY.values()]}  # which the recorder calls; the first has the derivatives of a length
-    ops = [REGISTRY[name] for name in REGISTRY if name in BUILT_IN and name not in ARITHMETIC and name not in of_lengths]
-    for entry in [_entry_of(op, *named) for op in ops for named in ((op.name, ()), *WITH_PARAMETERS.get(op.name, {}).items())]:
-        if entry is None:
+    return [REGISTRY[name] for name in REGISTRY if name in BUILT_IN and name not in ARITHMETIC and name not in of_lengths]
+
+
+@functools.cache
+def known_functions() -> dict[Any, str]:
+    """The ops that compute one SymPy function, by this function."""
+    found = [entry for op in _ops() if (entry := _entry_of(op, op.name)) is not None and _is_function(entry)]
+    return {entry.formula.func: entry.op for entry in found[::-1]}  # the first op of a function
+
+
+def _is_function(entry: _Entry) -> bool:
+    return entry.formula.args == entry.wilds and not (entry.formula.is_Add or entry.formula.is_Mul or entry.formula.is_Pow)
+
+
+@functools.cache
+def _patterns() -> dict[Any, list[_Entry]]:
+    """The other ops by the outermost function of their formula, the longest first."""
+    patterns: dict[Any, list[_Entry]] = {}
+    for entry in [_entry_of(op, *named) for op in _ops() for named in ((op.name, ()), *WITH_PARAMETERS.get(op.name, {}).items())]:
+        if entry is None or _is_function(entry) or not isinstance(entry.formula, sympy.Expr):
             continue
-        formula = entry.formula
-        if formula.args == entry.wilds and not (formula.is_Add or formula.is_Mul or formula.is_Pow):
-            functions.setdefault(formula.func, entry.op)
-        elif isinstance(formula, sympy.Expr) and (len(entry.wilds) == 1 or not _is_arithmetic(formula)):
-            patterns.setdefault(formula.func, []).append(entry)
+        if len(entry.wilds) == 1 or not _is_arithmetic(entry.formula):
+            patterns.setdefault(entry.formula.func, []).append(entry)
     for entries in patterns.values():
         entries.sort(key=lambda entry: -sum(1 for _ in sympy.preorder_traversal(entry.formula)))
-    return functions, patterns
+    return patterns
 
 
 @functools.cache
 def special_formulas() -> frozenset[str]:
     """The names of the ops with a longer formula in which there is a special function."""
-    return frozenset(entry.op for entries in _table()[1].values() for entry in entries if is_special(entry.formula))
+    return frozenset(entry.op for entries in _patterns().values() for entry in entries if is_special(entry.formula))
 
 
 def known_names() -> list[str]:
     """The names of the SymPy functions that ops can compute."""
-    known = [*_table()[0], *DEFINITIONS, *BOOLEANS, *COMPLEX, sympy.Piecewise, sympy.ITE, sympy.Sum, sympy.Product]
+    known = [*known_functions(), *DEFINITIONS, *BOOLEANS, *COMPLEX, sympy.Piecewise, sympy.ITE, sympy.Sum, sympy.Product]
     return sorted({kind.__name__ for kind in known})
 
 
@@ -177,7 +187,7 @@ def _matches(patterns: Sequence[Any], parts: list[Any], binding: Binding) -> Ite
 
 def known_formula(e: Any, accepted: Callable[[str], bool]) -> Call | None:
     """The expression as a call of an op with a longer formula; for a sum or product, the formula may match a part of it."""
-    for entry in _table()[1].get(e.func, ()):
+    for entry in _patterns().get(e.func, ()):
         refused = not accepted(entry.op)
         if refused and entry.op not in WHOLE:
             continue
@@ -213,9 +223,11 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
     >>> plan(x - 2 * y)
     Call(op='sub', args=(x, Call(op='mul', args=(2, y))))
     """
-    found = known_formula(e, accepted)
-    if found is not None:
-        return found
+    return known_formula(e, accepted) or plan_parts(e, accepted)
+
+
+def plan_parts(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | Any:
+    """Like `plan`, without ops that have a longer formula."""
     if e.is_Add:
         return accepted("fmod_tensor") and _fmod_by_number(e) or _sum(e)
     if e.is_Mul:
@@ -237,7 +249,7 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
         return Call(BOOLEANS[kind], args) if len(args) < 3 else Call(BOOLEANS[kind], (kind(*args[:-1]), args[-1]))
     if kind is sympy.log and _exponents(args[0]):
         return _log_of_sum(_exponents(args[0]))
-    functions = _table()[0]
+    functions = known_functions()
     if kind in functions and (len(args) == REGISTRY[functions[kind]].arity or kind in (sympy.Max, sympy.Min)):
         return Call(functions[kind], args)
     if kind in COMPLEX:

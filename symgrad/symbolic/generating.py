@@ -29,7 +29,9 @@ from symgrad.algebra import stable_functions as stable
 from symgrad.algebra.stable_products import Mean, Ratio
 from symgrad.algebra.values import Unknown, value
 from symgrad.carriers.special.table import SPECIAL
-from symgrad.symbolic.catalogue import special_call
+from symgrad.symbolic.carrier_function import Call
+from symgrad.symbolic.carrier_function import Unknown as NoOp
+from symgrad.symbolic.catalogue import NAMED, known_functions, plan_parts, special_call
 from symgrad.symbolic.support import SUPPORT, Guard, Patch
 
 # Pairs of functions that share one exponential
@@ -52,19 +54,15 @@ def _with_pairs(outputs: Sequence[Any]) -> list[Any]:
     return [e.xreplace(together) for e in outputs]
 
 
-# The functions of generated code, by the SymPy function (`func`): names of the numeric carrier, or of `SUPPORT`.
-FUNCTIONS: dict[Any, str] = {
-    **{getattr(sympy, name): name for name in "exp log sin cos tan sinh cosh tanh sech asin acos atan asinh acosh atanh atan2 sign".split()},
-    sympy.Abs: "abs", sympy.Max: "maximum", sympy.Min: "minimum", sympy.floor: "floor", sympy.ceiling: "ceil", sympy.Mod: "remainder",
-    stable.expm1: "expm1", stable.log1p: "log1p", stable.hypot: "hypot", stable.logaddexp: "logaddexp", stable.sech_squared: "sech_square",
-    stable.sigmoid: "sigmoid", stable.softplus: "softplus", stable.larger: "maximum", stable.smaller: "minimum", stable.whole: "floor",
-    SIGMOIDS: "sigmoids", TANH_AND_SLOPE: "tanh_and_slope",
-    stable.step: "step", sympy.Heaviside: "step", stable.log_cosh: "log_cosh", stable.log1mexp: "log1mexp",
-}
-RELATIONS = {sympy.Eq: "==", sympy.Ne: "!=", sympy.Lt: "<", sympy.Le: "<=", sympy.Gt: ">", sympy.Ge: ">="}
-DIVIDED = {sympy.sec: "cos", sympy.csc: "sin", sympy.cot: "tan", sympy.csch: "sinh", sympy.coth: "tanh"}
+# Functions of generated code without an op, or with one whose code is slower; all others are those of the catalogue
+OWN = {SIGMOIDS: "sigmoids", TANH_AND_SLOPE: "tanh_and_slope", stable.step: "step", sympy.Heaviside: "step", stable.log_cosh: "log_cosh",
+       stable.log1mexp: "log1mexp", stable.whole: "floor"}
 MULTIPLIED = 8  # the largest power that is computed by multiplication
 SUM, PRODUCT, SIGN, ATOM = range(4)  # the precedence of code
+OPERATORS = {"add": ("{} + {}", SUM, SUM, PRODUCT), "sub": ("{} - {}", SUM, SUM, PRODUCT), "mul": ("{}*{}", PRODUCT, PRODUCT, ATOM),
+             "div": ("{}/{}", PRODUCT, PRODUCT, ATOM), "neg": ("-{}", SIGN, PRODUCT), "eq": ("({} == {})", ATOM, SUM, SUM),
+             "ne": ("({} != {})", ATOM, SUM, SUM), "lt": ("({} < {})", ATOM, SUM, SUM), "le": ("({} <= {})", ATOM, SUM, SUM),
+             "gt": ("({} > {})", ATOM, SUM, SUM), "ge": ("({} >= {})", ATOM, SUM, SUM)}  # with the precedences of the result and of the operands
 
 
 class Code(NamedTuple):
@@ -123,31 +121,20 @@ class _Printer:
         return f"({out})" if own < level else out
 
     def of(self, expr: Any) -> tuple[str, int]:
+        """The code of an expression, or of a call of an op, and its precedence."""
+        if isinstance(expr, Call):
+            return self.call(expr)
+        expr = sympy.sympify(expr)
         if expr in self.names:
             return self.names[expr], ATOM
         if isinstance(expr, sympy.Expr) and not expr.free_symbols:
             return self.number(expr)
         function = expr.func
-        if function is sympy.Add:
-            return self.sum(expr), SUM
         if function is sympy.Mul:
-            return self.product(expr)
+            constant, rest = expr.as_independent(*expr.free_symbols, as_Add=False)
+            return self.of(plan_parts(expr) if constant.is_Rational else Call("mul", (constant, rest)))
         if function is sympy.Pow:
             return self.power(*expr.args)
-        if function in RELATIONS:
-            return f"({self.text(expr.lhs)} {RELATIONS[function]} {self.text(expr.rhs)})", ATOM
-        if function in (sympy.And, sympy.Or):
-            name = "logical_and" if function is sympy.And else "logical_or"
-            return functools.reduce(lambda a, b: f"{name}({a}, {b})", map(self.text, expr.args)), ATOM
-        if function is sympy.Not:
-            return f"logical_not({self.text(expr.args[0])})", ATOM
-        if function is sympy.Piecewise:
-            return self.piecewise(expr), ATOM
-        if function in DIVIDED:
-            return f"1/{DIVIDED[function]}({self.text(expr.args[0])})", PRODUCT
-        if function in (stable.larger, stable.smaller, sympy.Max, sympy.Min):
-            name = FUNCTIONS[function]
-            return functools.reduce(lambda a, b: f"{name}({a}, {b})", map(self.text, expr.args)), ATOM
         if function is Ratio:
             return self.ratio(*expr.args), ATOM
         if function is AVERAGED:
@@ -155,12 +142,27 @@ class _Printer:
             return f"averaged(mean{i}, slope{i}, ends{i}, {', '.join(map(self.text, xs))})", ATOM
         if function in (FIRST, SECOND):
             return f"{self.text(expr.args[0], ATOM)}[{int(function is SECOND)}]", ATOM
-        if function in FUNCTIONS:
-            return f"{FUNCTIONS[function]}({', '.join(map(self.text, expr.args))})", ATOM
-        if (call := special_call(expr)) is not None:
-            return f"{call.op}({', '.join(self.text(sympy.sympify(x)) for x in call.args)})", ATOM
-        raise Unknown(f"{function.__name__} is not a function that NumPy code can be generated for; known are "
-                      f"{', '.join(sorted({f.__name__ for f in FUNCTIONS if f.__module__} | {*SPECIAL}))}")
+        if function in OWN:
+            return f"{OWN[function]}({', '.join(map(self.text, expr.args))})", ATOM
+        self.guarded |= function is sympy.Piecewise
+        try:
+            known = function in known_functions() or function is sympy.Piecewise
+            return self.of((None if known else special_call(expr)) or plan_parts(expr))
+        except NoOp:
+            raise Unknown(f"{function.__name__} is not a function that NumPy code can be generated for") from None
+
+    def call(self, call: Call) -> tuple[str, int]:
+        """The code of a call of an op."""
+        op, parameters = NAMED.get(call.op, (call.op, ()))
+        args = (*call.args, *parameters)
+        if op in OPERATORS:
+            form, own, *levels = OPERATORS[op]
+            return form.format(*map(self.text, args, levels)), own
+        if op not in SUPPORT:
+            raise Unknown(f"{op} is not a function that NumPy code can be generated for")
+        if len(args) > 2 and op in ("maximum", "minimum"):
+            return functools.reduce(lambda a, b: f"{op}({a}, {b})", map(self.text, args)), ATOM
+        return f"{op}({', '.join(map(self.text, args))})", ATOM
 
     def ratio(self, which: Any, order: Any, u: Any) -> str:
         assert self.ratio_code is not None, "an expression with ratios needs their code"
@@ -169,47 +171,14 @@ class _Printer:
         return f"{name}({self.text(u)})"
 
     def number(self, expr: Any) -> tuple[str, int]:
+        if expr is sympy.nan:
+            return "nan", ATOM
         if expr.is_Integer and abs(expr) < 2**53:
             return (str(expr), ATOM) if expr >= 0 else (str(expr), SIGN)
         found = float(value(expr)([]))
         if not math.isfinite(found):
             raise Unknown(f"{expr} is {found}, not a finite number")
         return repr(found), ATOM if found >= 0 else SIGN
-
-    def sum(self, expr: Any) -> str:
-        terms = sorted(expr.args, key=lambda t: (t.could_extract_minus_sign(), t.is_number and t.could_extract_minus_sign()))
-        out = self.text(terms[0], SUM)
-        for term in terms[1:]:
-            if term.could_extract_minus_sign():
-                out += f" - {self.text(-term, PRODUCT)}"
-            else:
-                out += f" + {self.text(term, PRODUCT)}"
-        return out
-
-    def product(self, expr: Any) -> tuple[str, int]:
-        factor, rest = expr.as_coeff_Mul()
-        if factor.is_negative:
-            return f"-{self.text(-expr, PRODUCT)}", SIGN
-        above: list[Any] = []
-        below: list[Any] = []
-        for f in sympy.Mul.make_args(rest):
-            if f.is_number and not f.is_Rational:
-                factor = factor * f
-            elif isinstance(f, sympy.Pow) and f.exp.is_Rational and f.exp.is_negative:
-                below.append(f.base ** -f.exp)
-            else:
-                above.append(f)
-        if factor.is_Rational:
-            if factor.p != 1:
-                above.insert(0, sympy.Integer(factor.p))
-            if factor.q != 1:
-                below.append(sympy.Integer(factor.q))
-        elif factor != 1:
-            above.insert(0, factor)
-        out = "*".join(self.text(f, ATOM if i else PRODUCT) for i, f in enumerate(above)) or "1"
-        if not below:
-            return out, PRODUCT
-        return f"{out}/{self.text(below[0], ATOM)}" if len(below) == 1 else f"{out}/({'*'.join(self.text(f, ATOM) for f in below)})", PRODUCT
 
     def power(self, base: Any, exponent: Any) -> tuple[str, int]:
         if exponent.is_Rational and exponent.is_negative:
@@ -230,16 +199,6 @@ class _Printer:
         if base.is_number:
             return f"exp({self.text(sympy.log(base) * exponent)})" if base == sympy.E else f"pow({self.text(base)}, {self.text(exponent)})", ATOM
         return f"pow({self.text(base)}, {self.text(exponent)})", ATOM
-
-    def piecewise(self, expr: Any) -> str:
-        self.guarded = True
-        *pairs, (last, condition) = expr.args
-        parts = [part for e, c in pairs for part in (self.text(c), self.text(e))]
-        if condition != sympy.true:
-            parts += [self.text(condition), self.text(last), "nan"]
-        else:
-            parts.append(self.text(last))
-        return f"choose({', '.join(parts)})"
 
 
 def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches: Sequence[Sequence[Patch]] = (),
