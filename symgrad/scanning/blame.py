@@ -1,7 +1,7 @@
 """The operation of a computation in which digits are lost: each float of the graph is compared with its exact value.
 
-The graph of a derivative holds the operations of the forward and of the backward pass. The search starts at the result and follows, from node to
-node, the operand that causes most of the error, until the operands are accurate. The reported loss is the step at which the error grew most.
+The graph of a derivative holds the operations of the forward and of the backward pass. The reported loss is the operation at which the error grew
+most, among those whose float alone, in a computation that is exact otherwise, changes the result as much.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from symgrad.autograd.causes import Local, record_of
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
 from symgrad.dtypes.ulp import ALL_DIGITS
-from symgrad.engine.replay import replay
+from symgrad.engine.replay import call_rule, replay
 from symgrad.engine.tensor import wrap
 from symgrad.engine.traced import traced
 from symgrad.formulas.expressions import expr
 from symgrad.frameworks.differentiation_task import silence
-from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.domains import Domain
-from symgrad.graph.node import Leaf, Node
+from symgrad.graph.node import Node
 from symgrad.reference.accuracy import BOUNDS
 from symgrad.reports.base import first_line, ulp_text
 from symgrad.sampling.floats import Floats
@@ -46,7 +45,7 @@ FAILURES = (TypeError, AttributeError, NotImplementedError, ArithmeticError, Val
 
 
 class Stage(NamedTuple):
-    """A node of the path, the element examined, and the relative errors of its float, of the operation alone, and of its operands."""
+    """A node, the element examined, and the relative errors of its float, of the operation alone, and of its operands."""
 
     node: Node
     place: tuple[int, ...]
@@ -67,75 +66,46 @@ class Blame:
         point = np.array(worst.point, self.floats.dtype)
         try:
             with silence(), enable_grad(), set_detect_anomaly(True, check_nan=False):
-                recording = self.subject.call_at(list(point), named=True)
-                root = recording.partials(len(index), last=True)[index]._node
-            if root is None:
-                return None
-            exact = self._exact_values(root, reference)
-            path = None if exact is None else self._path(root, exact)
+                root = self.subject.call_at(list(point), named=True).partials(len(index), last=True)[index]._node
+            exact = None if root is None else self._exact_values(root, reference)
+            stage = None if exact is None else self._culprit(root, exact)
         except FAILURES:  # a rule that cannot be evaluated in many digits, or a number beyond them
             return None
-        if not path or path[0].error <= 4 * self.unit:  # the error is not in this graph
-            return None
-        before = [max(stage.operands, self.unit / 2) for stage in path]  # where no digit was left, an error has not grown
-        growth = [0.0 if np.isinf(b) else 1.0 if b >= 0.5 else stage.error / b for stage, b in zip(path, before)]
-        k = max(range(len(path)), key=lambda i: (growth[i], i))
-        return self._loss(path[k], exact, worst)  # type: ignore[arg-type]
+        return None if stage is None else self._loss(stage, exact, worst)  # type: ignore[arg-type]
 
     def _exact_values(self, root: Node, reference: Any) -> dict[Node, Any] | None:
         """The values of all nodes with so many digits that the result agrees with the reference value; None if `LAST` digits are too few."""
         for digits in rungs(FIRST, LAST):
             with precise.working_precision(digits):
-                values = replay(precise, [root], lambda leaf: precise.lift_value(leaf.value), precise.lift_value)
+                values = _replayed(root)
                 found = values[root].item()
                 if abs(found - reference) <= mpmath.mpf("1e-20") * abs(reference) or abs(reference) < mpmath.mpf("1e-400") > abs(found):
                     return values
         return None
 
-    def _path(self, root: Node, exact: dict[Node, Any]) -> list[Stage]:
-        """The nodes from the result to the operation with accurate operands."""
+    def _culprit(self, root: Node, exact: dict[Node, Any]) -> Stage | None:
+        """Of the operations whose error alone is a good part of that of the result, the one that enlarges the errors of its operands most.
+
+        None if the result is accurate: then the error is not in this graph.
+        """
         with precise.working_precision(LAST):
-            path: list[Stage] = []
-            node: Node | None = root
-            place: tuple[int, ...] = ()
-            while node is not None:
-                if isinstance(node, DerivativeNode):
-                    node = node.parents[0]
-                    continue
-                if isinstance(node, Leaf) or node.args is None:
-                    break
-                error = _relative_error(np.asarray(node.value)[place], _cell(exact[node], place))
-                operands = [(p, *self._worst_element(p, exact)) for p in node.parents if p is not None]
-                inherited = max((e for _, e, _ in operands), default=0.0)
-                given = [precise.lift_value(a) if p is None else precise.lift_value(p.value) for p, a in zip(node.parents, node.args)]
-                alone = _cell(self._apply_precise(node, given), place)
-                path.append(Stage(node, place, error, _relative_error(np.asarray(node.value)[place], alone), inherited))
-                node, place = self._wrong_operand(node, place, operands, exact, error)
-            return path
+            errors = {node: _largest_error(node, exact) for node in exact}
+            total = errors[root][0]
+            before = {node: max([errors[p][0] for p in node.parents if p is not None], default=0.0) for node in exact}
+            least = self.unit / 2
 
-    def _wrong_operand(self, node: Node, place: tuple[int, ...], operands: Sequence[tuple[Node, float, tuple[int, ...]]], exact: dict[Node, Any],
-                       error: float) -> tuple[Node | None, tuple[int, ...]]:
-        """The inaccurate operand that causes most of the error of a node, and its element; None if there is none."""
-        best: tuple[float, Node | None, tuple[int, ...]] = (0.0, None, ())
-        for p, e, where in operands:
-            if e <= 4 * self.unit:
-                continue
-            mixed = [precise.lift_value(a) if q is None else precise.lift_value(q.value) if q is p else exact[q]
-                     for q, a in zip(node.parents, node.args or ())]
-            moved = _relative_error(_cell(self._apply_precise(node, mixed), place), _cell(exact[node], place))
-            if moved >= MIN_SHARE * (error if np.isfinite(error) else 1.0) and moved > best[0]:
-                best = moved, p, where
-        return best[1], best[2]
+            def growth(node: Node) -> float:  # where no digit was left, an error has not grown
+                return 0.0 if np.isinf(before[node]) else 1.0 if before[node] >= 0.5 else errors[node][0] / max(before[node], least)
 
-    def _apply_precise(self, node: Node, tensors: Sequence[Any]) -> Any:
-        rest = (node.args or ())[len(node.parents):]
-        return precise.lift_value(node.op.forward(precise, *((tensors,) if node.op.arity is None else tensors), *rest))
-
-    def _worst_element(self, node: Node, exact: dict[Node, Any]) -> tuple[float, tuple[int, ...]]:
-        """The largest relative error among the elements of a node's value, and its position."""
-        value = np.asarray(node.value)
-        errors = [(_relative_error(value[place], _cell(exact[node], place)), place) for place in np.ndindex(value.shape)]
-        return max(errors, key=lambda x: x[0], default=(0.0, ()))
+            nodes = [node for node, (error, _) in errors.items() if error > 4 * self.unit and getattr(node, "args", None) is not None]
+            for node in sorted(nodes, key=growth, reverse=True):
+                moved = _relative_error(_replayed(root, {node: precise.lift_value(node.value)})[root].item(), exact[root].item())
+                if total > 4 * self.unit and moved >= MIN_SHARE * (total if np.isfinite(total) else 1.0):
+                    error, place = errors[node]
+                    given = [precise.lift_value(a if p is None else p.value) for p, a in zip(node.parents, node.args or ())]
+                    alone = _cell(precise.lift_value(call_rule(precise, node, given, node.args or ())), place)
+                    return Stage(node, place, error, _relative_error(np.asarray(node.value)[place], alone), before[node])
+        return None
 
     # The report
 
@@ -176,6 +146,18 @@ class Blame:
         names = [None if p is None else next(letters) for p in node.parents]
         local = Local(node.op, tuple(None if n is None else (n,) for n in names), given, node.value, args[count:])
         return {n: float(a) for n, a in zip(names, given) if n is not None}, local.formula()
+
+
+def _replayed(root: Node, known: dict[Node, Any] | None = None) -> dict[Node, Any]:
+    """The values of all nodes in the precise carrier, some of which may be known."""
+    return replay(precise, [root], lambda leaf: precise.lift_value(leaf.value), precise.lift_value, known)
+
+
+def _largest_error(node: Node, exact: dict[Node, Any]) -> tuple[float, tuple[int, ...]]:
+    """The largest relative error among the elements of a node's value, and its position."""
+    value = np.asarray(node.value)
+    errors = [(_relative_error(value[place], _cell(exact[node], place)), place) for place in np.ndindex(value.shape)]
+    return max(errors, key=lambda x: x[0], default=(0.0, ()))
 
 
 def _relative_error(value: Any, reference: Any) -> float:
