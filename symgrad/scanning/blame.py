@@ -16,7 +16,6 @@ import sympy
 
 from symgrad.algebra.ladder import rungs
 from symgrad.algebra.stable import stable_form, suggestions
-from symgrad.algebra.stable_functions import log1mexp, log_cosh
 from symgrad.autograd.anomaly import set_detect_anomaly
 from symgrad.autograd.causes import Local, record_of
 from symgrad.autograd.modes import enable_grad
@@ -34,7 +33,6 @@ from symgrad.reports.base import first_line, ulp_text
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.report import Better, Loss, Worst
 from symgrad.scanning.subject import Index, Subject
-from symgrad.symbolic.carrier_function import DEFINITIONS
 from symgrad.symbolic.reading import evaluate_expression
 
 FIRST, LAST = 60, 1920  # digits of the first and the last precision
@@ -210,13 +208,10 @@ def better_forms(subject: Subject, floats: Floats, formula: Any, domains: Sequen
     except (RecursionError, TypeError, ValueError, AttributeError, NotImplementedError):
         return []
     out: list[Better] = []
-    present = [{k: _largest(part["errors"], k) for k in range(order + 1)} for part in columns]
+    present = [_largest(part["errors"], order) for part in columns]
     for found, better, name, form in candidates:
         try:
-            written = form  # heads without an op are replaced by their stable definitions
-            for head in (log_cosh, log1mexp):
-                written = written.replace(head, DEFINITIONS[head])
-            other = Subject(lambda *xs, e=written: evaluate_expression(e, symbols, traced, xs), subject.count)
+            other = Subject(lambda *xs, e=form: evaluate_expression(e, symbols, traced, xs), subject.count)
             after = [_errors(other, floats, part, order) for part in columns]
         except (TypeError, ValueError, NotImplementedError, ArithmeticError):
             continue
@@ -234,16 +229,14 @@ def better_forms(subject: Subject, floats: Floats, formula: Any, domains: Sequen
 def _errors(subject: Subject, floats: Floats, part: Mapping[str, Any], order: int) -> dict[int, float]:
     """The largest error of each order of another form, at the points with a reference value."""
     values = subject.floats(part["points"], order)
-    errors: dict[Index, np.ndarray] = {}
-    for index, before in part["errors"].items():
-        known = np.flatnonzero(~np.isnan(before))
-        errors[index] = floats.ulps(values[index][known], [part["truth"][index][k] for k in known])
-    return {k: _largest(errors, k) for k in range(order + 1)}
+    known = {index: np.flatnonzero(~np.isnan(before)) for index, before in part["errors"].items()}
+    return _largest({index: floats.ulps(values[index][at], [part["truth"][index][k] for k in at]) for index, at in known.items()}, order)
 
 
-def _largest(errors: Mapping[Index, np.ndarray], order: int) -> float:
-    every = [e[~np.isnan(e)] for index, e in errors.items() if len(index) == order]
-    return max((float(e.max()) for e in every if e.size), default=0.0)
+def _largest(errors: Mapping[Index, np.ndarray], order: int) -> dict[int, float]:
+    """The largest error of each order."""
+    return {k: max((float(np.nanmax(e)) for index, e in errors.items() if len(index) == k and not np.isnan(e).all()), default=0.0)
+            for k in range(order + 1)}
 
 
 def _is_better(before: Sequence[Mapping[int, float]], after: Sequence[Mapping[int, float]], order: int) -> bool:

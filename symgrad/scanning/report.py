@@ -42,13 +42,10 @@ class Worst:
     @property
     def verdict(self) -> str:
         """Whether the error is within 8, 8, 64 or 512 ULP (for orders 0 to 3), within that times the condition, or beyond both."""
-        if self.wrong:
-            return "wrong"
-        if self.ulp <= BOUNDS[self.order]:
-            return "accurate"
-        if np.isinf(self.ulp):
-            return "not finite"
-        return "ill-conditioned" if self.ulp <= BOUNDS[self.order] * max(self.condition, 1.0) else "digits are lost"
+        if self.wrong or not self.lost:
+            return "wrong" if self.wrong else "accurate"
+        explained = self.ulp <= BOUNDS[self.order] * max(self.condition, 1.0)
+        return "not finite" if np.isinf(self.ulp) else "ill-conditioned" if explained else "digits are lost"
 
     @property
     def lost(self) -> bool:
@@ -166,14 +163,10 @@ class AccuracyReport(BaseReport):
     @property
     def summary(self) -> str:
         """The result in a few words."""
-        lost = [w for w in self.worst if w.verdict in LOST]
         found = [f"{what} in {len({w.region for w in bad})} of {len(self.samples)} regions, at order{'s' * (len({w.order for w in bad}) > 1)} "
                  f"{', '.join(map(str, sorted({w.order for w in bad})))}"
-                 for what, bad in (("the numbers are wrong", self.wrong), ("digits are lost", lost)) if bad]
-        if found:
-            return "; ".join(found)
-        conditioned = [w for w in self.worst if w.lost]
-        return "accurate, but for points where the result is ill-conditioned" if conditioned else "accurate"
+                 for what, bad in (("the numbers are wrong", self.wrong), ("digits are lost", [w for w in self.worst if w.verdict in LOST])) if bad]
+        return "; ".join(found) or "accurate" + ", but for points where the result is ill-conditioned" * bool(self.lost())
 
     @property
     def headline(self) -> str:
@@ -187,16 +180,13 @@ class AccuracyReport(BaseReport):
         if self.formula is not None:
             yield Formula("f", self.formula)
         orders = range(self.order + 1)
-        rows: list[tuple[str, ...]] = []
-        for w in filter(None, map(self.of_order, orders)):
-            rows.append((w.where, _error_text(w.ulp), self._at(w.point), repr(w.value), f"{w.truth:.17g}", f"{w.condition:.3g}", w.verdict))
-        yield Table("Worst error of the floats (ULP of the true value)", ("", "ULP", "at", "float", "truth", "condition", ""), rows)
+        yield Table("Worst error of the floats (ULP of the true value)", ("", "ULP", "at", "float", "truth", "condition", ""), [
+            (w.where, _error_text(w.ulp), self._at(w.point), repr(w.value), f"{w.truth:.17g}", f"{w.condition:.3g}", w.verdict)
+            for w in filter(None, map(self.of_order, orders))])
         found = {(w.region, w.order): w for w in self.worst}
-        rows = []
-        for s in self.samples:
-            cells = [found.get((s.region, order)) for order in orders]
-            rows.append((s.region, str(s.points.shape[1]), *("-" if w is None else _error_text(w.ulp) + (" *" if w.lost else "") for w in cells)))
-        yield Table("Worst error by region", ("region", "points", *(ORDERS[order] for order in orders)), rows)
+        cells = {key: _error_text(w.ulp) + " *" * w.lost for key, w in found.items()}
+        yield Table("Worst error by region", ("region", "points", *(ORDERS[order] for order in orders)), [
+            (s.region, str(s.points.shape[1]), *(cells.get((s.region, order), "-") for order in orders)) for s in self.samples])
         yield Table("Part of the evenly drawn numbers with an error above", ("", *(f"{t:,} ULP" for t in THRESHOLDS)), [
             (ORDERS[order], *(f"{100 * self.above[order][t]:.3g}%" for t in THRESHOLDS)) for order in orders if order in self.above])
         for where in dict.fromkeys(w.where for w in self.wrong):
@@ -226,17 +216,17 @@ class AccuracyReport(BaseReport):
             from matplotlib.figure import Figure
         except ImportError:
             raise ImportError("drawing a report needs matplotlib: pip install 'symgrad[visual]'") from None
-        orders = range(self.order + 1)
+        count = self.order + 1
         path = path_or_axes if isinstance(path_or_axes, (str, os.PathLike)) or hasattr(path_or_axes, "write") else None
         if path_or_axes is None or path is not None:
-            figure: Any = Figure(figsize=size or (9.0, 2.2 * len(orders) + 0.8), layout="constrained")
-            axes = list(figure.subplots(len(orders), 1, sharex=True, squeeze=False)[:, 0])
+            figure: Any = Figure(figsize=size or (9.0, 2.2 * count + 0.8), layout="constrained")
+            axes = list(figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0])
         else:
-            axes = list(path_or_axes) if isinstance(path_or_axes, (Sequence, np.ndarray)) else [path_or_axes]
-            if len(axes) not in (1, len(orders)):
-                raise ValueError(f"plot: {len(axes)} axes were given for {len(orders)} orders; give one for each, or one for the value alone")
+            axes = list(np.atleast_1d(path_or_axes))
+            if len(axes) not in (1, count):
+                raise ValueError(f"plot: {len(axes)} axes were given for {count} orders; give one for each, or one for the value alone")
             figure = axes[0].figure
-        for order, panel in zip(orders, axes):
+        for order, panel in enumerate(axes):
             _draw_panel(self, panel, order)
         axes[0].set_title(f"{self.function}: {self.summary}", loc="left", fontsize="medium")
         axes[-1].set_xlabel(" or ".join(self.names) + " (every size of floats is as wide as every other)")
@@ -260,7 +250,7 @@ def _draw_panel(report: Any, panel: Any, order: int) -> None:
     axis = _Axis(Floats(report.dtype))
     places: list[np.ndarray] = []
     for sample in report.samples:
-        error = _largest([e for index, e in sample.errors.items() if len(index) == order])
+        error = np.fmax.reduce([e for index, e in sample.errors.items() if len(index) == order])  # NaN where all are unknown
         known = ~np.isnan(error)
         if not known.any():
             continue
@@ -275,11 +265,11 @@ def _draw_panel(report: Any, panel: Any, order: int) -> None:
     panel.axhline(BOUNDS[order], color="gray", linewidth=0.8, linestyle="--")
     if places:
         low, high = min(p.min() for p in places), max(p.max() for p in places)
-        inner = [(c, p) for c, p in zip(axis.cuts, range(len(axis.cuts))) if low <= p <= high]
-        for _, place in inner:
+        inner = [p for p in range(len(axis.cuts)) if low <= p <= high]
+        for place in inner:
             panel.axvline(place, color="lightgray", linewidth=0.5, zorder=0)
-        marks = inner if len(inner) > 2 else [(axis.at(p), p) for p in np.linspace(low, high, 5)]
-        panel.set_xticks([p for _, p in marks], [f"{t:.3g}" for t, _ in marks], fontsize="small", rotation=30)
+        marks = inner if len(inner) > 2 else np.linspace(low, high, 5).tolist()
+        panel.set_xticks(marks, [f"{axis.at(p):.3g}" for p in marks], fontsize="small", rotation=30)
     panel.set_ylabel(f"{ORDERS[order]}\nerror (ULP)")
 
 
@@ -300,9 +290,3 @@ class _Axis:
         """The float at a position."""
         return float(self.floats.at(int(np.interp(place, np.arange(len(self.cuts)), self.ranks))))
 
-
-def _largest(errors: Sequence[np.ndarray]) -> np.ndarray:
-    """The largest of several errors at each point; NaN if all are unknown."""
-    stacked = np.stack(errors)
-    known = ~np.isnan(stacked)
-    return np.where(known.any(axis=0), np.where(known, stacked, -1.0).max(axis=0), np.nan)
