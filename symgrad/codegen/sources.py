@@ -11,12 +11,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from symgrad.algebra.values import Unknown
 from symgrad.codegen.arrays import ArraySource
 from symgrad.codegen.equations import EquationResult, Equations, equations_of
 from symgrad.codegen.languages import C, Jax, NumPy, SourcePrinter, Torch
 from symgrad.codegen.printers import argument_names, recorded
 from symgrad.codegen.texts import Text
-from symgrad.symbolic.carrier_function import Unknown
 from symgrad.symbolic.parameters import identifiers
 from symgrad.symbolic.programs import Place, Writer
 

@@ -20,8 +20,10 @@ from typing import Any, ClassVar, NamedTuple
 import sympy
 from sympy.codegen import cfunctions
 
+from symgrad.algebra import catalogue as algebra_catalogue
 from symgrad.algebra import stable_functions as stable
 from symgrad.algebra.stable_functions import elementary
+from symgrad.algebra.values import Unknown
 from symgrad.carriers import symbolic
 from symgrad.carriers.cells import each
 from symgrad.carriers.special.table import SPECIAL
@@ -116,10 +118,6 @@ class Call(NamedTuple):
     args: tuple[Any, ...]
 
 
-class Unknown(TypeError):
-    """The error for a SymPy function without an op."""
-
-
 def _log1mexp(u: Any) -> Any:
     return sympy.Piecewise((stable.log1p(-sympy.exp(u)), u < -1), (sympy.log(-stable.expm1(u)), True))
 
@@ -133,14 +131,6 @@ def _log_cosh(u: Any) -> Any:
 def _heaviside(u: Any, middle: Any = HALF) -> Any:
     half = (1 + sympy.sign(u)) / 2
     return half if middle == HALF else sympy.Piecewise((half, sympy.Ne(u, 0)), (middle, True))
-
-
-def _reciprocal(function: Any) -> Callable[[Any], Any]:
-    return lambda u: 1 / function(u)
-
-
-def _of_inverse(function: Any) -> Callable[[Any], Any]:
-    return lambda u: function(1 / u)
 
 
 def _of_order(op: str) -> Callable[[Any, Any], Any]:
@@ -160,12 +150,8 @@ def _incomplete_gamma(regularized: str) -> Callable[[Any, Any], Any]:
 
 # Functions without an op, defined by other functions, or with an op that has parameters.
 DEFINITIONS: dict[Any, Callable[..., Any]] = {
-    sympy.sec: _reciprocal(sympy.cos), sympy.csc: _reciprocal(sympy.sin), sympy.cot: lambda u: sympy.cos(u) / sympy.sin(u),
-    sympy.csch: _reciprocal(sympy.sinh), sympy.coth: _reciprocal(sympy.tanh),
-    sympy.asec: _of_inverse(sympy.acos), sympy.acsc: _of_inverse(sympy.asin), sympy.acot: _of_inverse(sympy.atan),
-    sympy.asech: _of_inverse(sympy.acosh), sympy.acsch: _of_inverse(sympy.asinh), sympy.acoth: _of_inverse(sympy.atanh),
-    sympy.sinc: lambda u: Call("sinc", (u / sympy.pi,)),
-    sympy.frac: lambda u: sympy.Mod(u, 1), sympy.Heaviside: _heaviside,
+    **algebra_catalogue.DEFINITIONS, sympy.cot: lambda u: sympy.cos(u) / sympy.sin(u), sympy.acot: lambda u: sympy.atan(1 / u),
+    sympy.sinc: lambda u: Call("sinc", (u / sympy.pi,)), sympy.frac: lambda u: sympy.Mod(u, 1), sympy.Heaviside: _heaviside,
     cfunctions.Sqrt: sympy.sqrt, cfunctions.Cbrt: sympy.cbrt, cfunctions.fma: lambda a, b, c: a * b + c,
     sympy.Xor: lambda a, *rest: functools.reduce(lambda p, q: sympy.Or(sympy.And(p, sympy.Not(q)), sympy.And(sympy.Not(p), q)), rest, a),
     sympy.Nand: lambda *args: sympy.Not(sympy.And(*args)), sympy.Nor: lambda *args: sympy.Not(sympy.Or(*args)),

@@ -16,11 +16,12 @@ from sympy.core.function import AppliedUndef
 from sympy.logic.boolalg import Boolean
 
 from symgrad.algebra.stable import stable_form_to_differentiate
+from symgrad.algebra.values import Unknown
 from symgrad.carriers import symbolic
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.extending import BUILT_IN
-from symgrad.symbolic.carrier_function import DEFINITIONS, HALF, Call, CarrierFunction, Unknown, is_special
+from symgrad.symbolic.carrier_function import DEFINITIONS, HALF, Call, CarrierFunction, is_special
 
 ZERO, ONE = sympy.S.Zero, sympy.S.One
 ARITHMETIC = {"add", "sub", "mul", "div", "neg", "pow", "square", "sqrt", "rsqrt", "reciprocal"}  # planned by `_sum`, `_product` and `_power`

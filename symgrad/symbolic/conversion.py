@@ -13,6 +13,7 @@ import numpy as np
 import sympy
 from sympy.core.traversal import bottom_up
 
+from symgrad.algebra.values import Unknown
 from symgrad.dtypes.dtype import dtype_of, get_default_dtype
 from symgrad.engine.data import as_value
 from symgrad.engine.recording import core
@@ -23,7 +24,6 @@ from symgrad.factories.factory import new_leaf
 from symgrad.formulas.expressions import ElementSymbols, keep_alive
 from symgrad.graph.node import NAMED, Leaf
 from symgrad.graph.op import REGISTRY
-from symgrad.symbolic.carrier_function import Unknown
 from symgrad.symbolic.catalogue import WITH_PARAMETERS
 from symgrad.symbolic.parameters import Parameter, elements_of, formulas_of, identifiers, owner_of, parameters_of
 from symgrad.symbolic.programs import OpProgram, Writer, places_of

@@ -30,7 +30,6 @@ from symgrad.algebra.stable_products import Mean, Ratio
 from symgrad.algebra.values import Unknown, value
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.symbolic.carrier_function import Call
-from symgrad.symbolic.carrier_function import Unknown as NoOp
 from symgrad.symbolic.catalogue import NAMED, known_functions, plan_parts, special_call
 from symgrad.symbolic.support import SUPPORT, Guard, Patch
 
@@ -147,9 +146,10 @@ class _Printer:
         self.guarded |= function is sympy.Piecewise
         try:
             known = function in known_functions() or function is sympy.Piecewise
-            return self.of((None if known else special_call(expr)) or plan_parts(expr))
-        except NoOp:
+            planned = (None if known else special_call(expr)) or plan_parts(expr)
+        except Unknown:
             raise Unknown(f"{function.__name__} is not a function that NumPy code can be generated for") from None
+        return self.of(planned)
 
     def call(self, call: Call) -> tuple[str, int]:
         """The code of a call of an op."""

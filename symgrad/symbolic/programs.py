@@ -21,10 +21,9 @@ import sympy
 from sympy.tensor.indexed import Indexed
 
 from symgrad.algebra.stable import stable_form_to_differentiate
-from symgrad.symbolic.carrier_function import Call, Unknown
+from symgrad.algebra.values import Unknown
+from symgrad.symbolic.carrier_function import Call
 from symgrad.symbolic.catalogue import plan
-
-LARGEST = 2**53
 
 
 class Place(NamedTuple):

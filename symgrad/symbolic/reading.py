@@ -21,10 +21,10 @@ import sympy
 from symgrad.algebra.stable import stable_form_to_differentiate
 from symgrad.algebra.stable_functions import DEFINITIONS
 from symgrad.algebra.stable_products import Mean, Ratio
-from symgrad.algebra.values import value
+from symgrad.algebra.values import Unknown, value
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.op import REGISTRY
-from symgrad.symbolic.carrier_function import Call, CarrierFunction, Unknown, carrier_function, is_carrier_function, is_special
+from symgrad.symbolic.carrier_function import Call, CarrierFunction, carrier_function, is_carrier_function, is_special
 from symgrad.symbolic.catalogue import NAMED, known_formula, plan, special_formulas
 from symgrad.symbolic.programs import OpProgram, program_of
 

@@ -12,12 +12,12 @@ from sympy import Rational, oo, pi
 import symgrad
 from symgrad import autograd, func, tensor
 from symgrad.algebra.identity import identical
+from symgrad.algebra.values import Unknown
 from symgrad.engine.traced import core
 from symgrad.formulas import parsing
 from symgrad.formulas.expressions import assignments
 from symgrad.graph.domains import POSITIVE
 from symgrad.graph.op import REGISTRY
-from symgrad.symbolic.carrier_function import Unknown
 from symgrad.symbolic.catalogue import known_names, plan
 from symgrad.symbolic.conversion import from_sympy
 from symgrad.symbolic.programs import program_of
