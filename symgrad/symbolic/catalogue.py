@@ -8,7 +8,7 @@ the catalogue. Functions without an op have a definition in `definitions`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import sympy
@@ -65,10 +65,6 @@ class _Entry(NamedTuple):
     op: str
     wilds: tuple[Any, ...]
     formula: Any
-
-    def call(self, binding: Mapping[Any, Any]) -> Call:
-        """The op applied to the values of the symbols."""
-        return Call(self.op, tuple([binding[w] for w in self.wilds]))
 
 
 def _optional(op: Op, given: int = 0) -> bool:
@@ -159,31 +155,22 @@ def _bindings(pattern: Any, e: Any, binding: Binding) -> Iterator[Binding]:
             yield from _bindings(pattern.args[1], e / pattern.args[0], binding)
     elif pattern.func == e.func and len(pattern.args) == len(e.args):
         commutes = isinstance(pattern, (sympy.Add, sympy.Mul, sympy.Max, sympy.Min, sympy.And, sympy.Or))
-        yield from _bindings_of_all(list(pattern.args), list(e.args), binding) if commutes else _bindings_in_order(pattern.args, e.args, binding)
+        yield from (found for found, _ in _matches(_longest_first(pattern.args) if commutes else pattern.args, e.args, binding, commutes))
 
 
-def _bindings_in_order(patterns: Sequence[Any], parts: Sequence[Any], binding: Binding) -> Iterator[Binding]:
-    if not patterns:
-        yield binding
-    else:
-        for found in _bindings(patterns[0], parts[0], binding):
-            yield from _bindings_in_order(patterns[1:], parts[1:], found)
+def _longest_first(patterns: Sequence[Any]) -> list[Any]:
+    """Longer patterns are matched first, since they are more specific."""
+    return sorted(patterns, key=lambda p: (bool(p.is_Dummy), -sum(1 for _ in sympy.preorder_traversal(p))))
 
 
-def _bindings_of_all(patterns: list[Any], parts: list[Any], binding: Binding) -> Iterator[Binding]:
-    """The bindings with which each pattern equals a different part. Longer patterns are matched first, since they are more specific."""
-    patterns = sorted(patterns, key=lambda p: (bool(p.is_Dummy), -len(p.args)))
-    yield from (found for found, _ in _matches(patterns, parts, binding))
-
-
-def _matches(patterns: Sequence[Any], parts: list[Any], binding: Binding) -> Iterator[tuple[Binding, list[Any]]]:
-    """Like `_bindings_of_all`, with the remaining parts."""
+def _matches(patterns: Sequence[Any], parts: Sequence[Any], binding: Binding, commutes: bool = True) -> Iterator[tuple[Binding, Sequence[Any]]]:
+    """The bindings with which each pattern equals a different part, in order unless they commute; and the remaining parts."""
     if not patterns:
         yield binding, parts
         return
-    for i, part in enumerate(parts):
+    for i, part in enumerate(parts if commutes else parts[:1]):
         for found in _bindings(patterns[0], part, binding):
-            yield from _matches(patterns[1:], parts[:i] + parts[i + 1:], found)
+            yield from _matches(patterns[1:], (*parts[:i], *parts[i + 1:]), found, commutes)
 
 
 def known_formula(e: Any, accepted: Callable[[str], bool]) -> Call | None:
@@ -193,21 +180,17 @@ def known_formula(e: Any, accepted: Callable[[str], bool]) -> Call | None:
         if refused and entry.op not in WHOLE:
             continue
         if (e.is_Add or e.is_Mul) and len(e.args) >= len(entry.formula.args):
-            patterns = sorted(entry.formula.args, key=lambda p: (bool(p.is_Dummy), -sum(1 for _ in sympy.preorder_traversal(p))))
-            for binding, rest in _matches(patterns, list(e.args), {}):
-                call = entry.call(binding)
-                _refuse(call, refused)
-                return Call("add" if e.is_Add else "mul", (e.func(*rest), call)) if rest else call
+            found = next(_matches(_longest_first(entry.formula.args), e.args, {}), None)
         else:
-            for binding in _bindings(entry.formula, e, {}):
-                _refuse(entry, refused)
-                return entry.call(binding)
+            found = next(((binding, ()) for binding in _bindings(entry.formula, e, {})), None)
+        if found is None:
+            continue
+        if refused:
+            raise Unknown(f"{entry.op} cannot be written here, and computed by the parts of its formula it loses its digits")
+        binding, rest = found
+        call = Call(entry.op, tuple([binding[w] for w in entry.wilds]))
+        return Call("add" if e.is_Add else "mul", (e.func(*rest), call)) if rest else call
     return None
-
-
-def _refuse(call: Call | _Entry, refused: bool) -> None:
-    if refused:
-        raise Unknown(f"{call.op} cannot be written here, and computed by the parts of its formula it loses its digits")
 
 
 # Planning one step
@@ -239,12 +222,7 @@ def plan_parts(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Cal
         return _choice(e)
     if isinstance(e, sympy.ITE):
         condition, a, b = e.args
-        otherwise = Call("logical_not", (condition,))
-        if sympy.true in (a, b):
-            return Call("logical_or", (condition, b) if a == sympy.true else (otherwise, a))
-        if sympy.false in (a, b):
-            return Call("logical_and", (otherwise, b) if a == sympy.false else (condition, a))
-        return Call("logical_or", (Call("logical_and", (condition, a)), Call("logical_and", (otherwise, b))))
+        return sympy.Or(sympy.And(condition, a), sympy.And(sympy.Not(condition), b))
     kind, args = e.func, e.args
     if kind in BOOLEANS:
         return Call(BOOLEANS[kind], args) if len(args) < 3 else Call(BOOLEANS[kind], (kind(*args[:-1]), args[-1]))

@@ -7,6 +7,7 @@ differentiate this code: each derivative is the next form of the formula, and is
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -59,9 +60,6 @@ def torch_function(formula: OpFormula) -> Callable[..., Any]:
         form = formula.form(k)
         compute = form.code.bound(_torch_names())
 
-        def forward(*xs: Any) -> Any:
-            return compute(*xs)
-
         def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
             ctx.save_for_backward(*inputs)
             ctx.save_for_forward(*inputs)
@@ -75,12 +73,10 @@ def torch_function(formula: OpFormula) -> Callable[..., Any]:
             return tuple(out)
 
         def jvp(ctx: Any, *tangents: Any) -> Any:
-            given = dict(zip(form.places, ctx.saved_tensors))
-            moved = [t * _partial(formula, formula.next(k, i), given, function) for i, t in zip(form.places, tangents) if t is not None]
-            return functools.reduce(lambda a, b: a + b, moved)
+            return _pushed(formula, k, ctx.saved_tensors, tangents, function)
 
         kind: Any = type(formula.name, (torch.autograd.Function,), {
-            "forward": staticmethod(forward), "setup_context": staticmethod(setup_context), "backward": staticmethod(backward),
+            "forward": staticmethod(lambda *xs: compute(*xs)), "setup_context": staticmethod(setup_context), "backward": staticmethod(backward),
             "jvp": staticmethod(jvp), "generate_vmap_rule": True})
         return kind.apply
 
@@ -106,10 +102,7 @@ def jax_function(formula: OpFormula) -> Callable[..., Any]:
         rule = jax.custom_jvp(lambda *xs: compute(jax.numpy.result_type(float))(*xs))
 
         def jvp(primals: tuple, tangents: tuple) -> tuple:
-            given = dict(zip(form.places, primals))
-            y = rule(*primals)
-            moved = [t * _partial(formula, formula.next(k, i), given, function) for i, t in zip(form.places, tangents)]
-            return y, functools.reduce(lambda a, b: a + b, moved)
+            return rule(*primals), _pushed(formula, k, primals, tangents, function)
 
         rule.defjvp(jvp)
         return rule
@@ -134,6 +127,14 @@ def _public(formula: OpFormula, function: Callable[[Order], Callable[..., Any]],
     call.__name__ = call.__qualname__ = formula.name
     call.__doc__ = f"{formula.name} of {what}: {formula.expr}, with derivatives of every order."
     return call
+
+
+def _pushed(formula: OpFormula, k: Order, primals: Sequence[Any], tangents: Sequence[Any], function: Callable[[Order], Callable[..., Any]]) -> Any:
+    """The tangent of a derivative."""
+    places = formula.form(k).places
+    given = dict(zip(places, primals))
+    moved = [t * _partial(formula, formula.next(k, i), given, function) for i, t in zip(places, tangents) if t is not None]
+    return functools.reduce(operator.add, moved)
 
 
 def _partial(formula: OpFormula, k: Order, given: dict[int, Any], function: Callable[[Order], Callable[..., Any]]) -> Any:
