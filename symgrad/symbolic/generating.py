@@ -33,29 +33,24 @@ from symgrad.symbolic.carrier_function import Call
 from symgrad.symbolic.catalogue import NAMED, known_functions, plan_parts, special_call
 from symgrad.symbolic.support import SUPPORT, Guard, Patch
 
-# Pairs of functions that share one exponential
-
-
-SIGMOIDS, TANH_AND_SLOPE, FIRST, SECOND = map(sympy.Function, ("sigmoids", "tanh_and_slope", "first", "second"))
+SIGMOIDS, FIRST, SECOND = map(sympy.Function, ("sigmoids", "first", "second"))  # a pair of functions that share one exponential
 AVERAGED = sympy.Function("averaged")  # a `Mean` in the code: its number, and all arguments
 
 
 def _with_pairs(outputs: Sequence[Any]) -> list[Any]:
-    """Expressions in which both functions of a pair are replaced by one call."""
-    found = set().union(*(e.atoms(stable.sigmoid, stable.sech_squared, sympy.tanh) for e in outputs))
+    """Expressions in which sigmoid(u) and sigmoid(-u) are replaced by one call."""
+    found = set().union(*(e.atoms(stable.sigmoid) for e in outputs))
     together: dict[Any, Any] = {}
     for f in sorted(found, key=sympy.default_sort_key):
         (u,) = f.args
-        if isinstance(f, stable.sigmoid) and f not in together and stable.sigmoid(-u) in found:
+        if f not in together and stable.sigmoid(-u) in found:
             together |= {f: FIRST(SIGMOIDS(u)), stable.sigmoid(-u): SECOND(SIGMOIDS(u))}
-        elif isinstance(f, sympy.tanh) and stable.sech_squared(u) in found:
-            together |= {f: FIRST(TANH_AND_SLOPE(u)), stable.sech_squared(u): SECOND(TANH_AND_SLOPE(u))}
     return [e.xreplace(together) for e in outputs]
 
 
 # Functions of generated code without an op, or with one whose code is slower; all others are those of the catalogue
-OWN = {SIGMOIDS: "sigmoids", TANH_AND_SLOPE: "tanh_and_slope", stable.step: "step", sympy.Heaviside: "step", stable.log_cosh: "log_cosh",
-       stable.log1mexp: "log1mexp", stable.whole: "floor"}
+OWN = {SIGMOIDS: "sigmoids", stable.step: "step", sympy.Heaviside: "step", stable.log_cosh: "log_cosh", stable.log1mexp: "log1mexp",
+       stable.whole: "floor"}
 MULTIPLIED = 8  # the largest power that is computed by multiplication
 SUM, PRODUCT, SIGN, ATOM = range(4)  # the precedence of code
 OPERATORS = {"add": ("{} + {}", SUM, SUM, PRODUCT), "sub": ("{} - {}", SUM, SUM, PRODUCT), "mul": ("{}*{}", PRODUCT, PRODUCT, ATOM),

@@ -115,8 +115,7 @@ def made_of(elementary: Mapping[str, Any]) -> dict[str, Any]:
 
     own = {function.__name__: function for function in (sigmoid, sech, step, log_cosh, log1mexp, choose, patched, averaged, guarded, power)}
     return own | {"sech_square": lambda x: square(sech(x)), "sigmoids": lambda x: (sigmoid(x), sigmoid(-x)), "square": square, "nan": math.nan,
-                  "tanh_and_slope": lambda x: (f["tanh"](x), square(sech(x))), "quiet": contextlib.nullcontext,
-                  "softplus": lambda x: where(x > 0, x, 0 * x) + log1p(exp(-abs(x)))} | f
+                  "quiet": contextlib.nullcontext, "softplus": lambda x: where(x > 0, x, 0 * x) + log1p(exp(-abs(x)))} | f
 
 
 def square(x: Any) -> Any:
@@ -180,12 +179,7 @@ def step(x: Any, middle: float = 0.5) -> Any:
 
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x)), accurate for both signs of x."""
-    if not _is_modest(x):
-        return numeric.sigmoid(x)
-    z = np.negative(x)
-    np.exp(z, out=z)
-    z += 1
-    return np.reciprocal(z, out=z)
+    return 1 / (1 + np.exp(-x)) if _is_modest(x) else numeric.sigmoid(x)
 
 
 def _is_modest(x: Any) -> bool:
@@ -197,19 +191,9 @@ def sigmoids(x: Any) -> tuple[Any, Any]:
     """sigmoid(x) and sigmoid(-x) from one exponential."""
     if not _is_modest(x):
         return numeric.sigmoid(x), numeric.sigmoid(-x)
-    z = np.negative(x)
-    np.exp(z, out=z)
-    d = z + 1
-    np.reciprocal(d, out=d)
-    return d, np.multiply(z, d, out=z)
-
-
-def tanh_and_slope(x: Any) -> tuple[Any, Any]:
-    """tanh(x) and its derivative from one exponential."""
-    if type(x) is not np.ndarray or not x.ndim or x.dtype.kind != "f":
-        return numeric.tanh(x), numeric.sech_square(x)
-    y, r = elementwise.tanh_and_complement(x)
-    return y, elementwise.sech_square_of_complement(r)
+    z = np.exp(-x)
+    d = 1 / (1 + z)
+    return d, z * d
 
 
 def _replaced(y: Any, mask: Any, compute: Callable[..., Any], *xs: Any) -> Any:
@@ -237,5 +221,5 @@ SUPPORT = made_of({
     **{name: getattr(numeric, name) for name in (*ELEMENTARY, "maximum", "minimum", "softplus", "sech", "sech_square", "where", *SPECIAL)},
     "cbrt": np.cbrt, "replaced": _replaced, "finfo": lambda x: _finfo(x.dtype), "longest": 1e306, "frexp": np.frexp,
     "ldexp": lambda m, e: np.ldexp(m, e.astype(np.int32))}) | {
-    "sigmoid": sigmoid, "sigmoids": sigmoids, "tanh_and_slope": tanh_and_slope, "step": step,
+    "sigmoid": sigmoid, "sigmoids": sigmoids, "step": step,
     "quiet": functools.partial(np.errstate, divide="ignore", invalid="ignore", over="ignore")}
