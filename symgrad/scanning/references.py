@@ -93,9 +93,9 @@ class References:
                 return exact
         return self.problem.compared(point.astype(np.float64), self.order)[1]
 
-    def at(self, points: np.ndarray) -> dict[Index, list[Any]]:
+    def at(self, points: np.ndarray) -> dict[Index, np.ndarray]:
         """Every derivative at the points, NaN where there is none or where it is undecided."""
-        out: dict[Index, list[Any]] = {index: [mpmath.nan] * points.shape[1] for index in self.indices}
+        out = {index: np.full(points.shape[1], mpmath.nan, object) for index in self.indices}
         for k, point in enumerate(points.T):
             poll()
             self.work += len(self.indices)

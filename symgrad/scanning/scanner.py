@@ -48,8 +48,8 @@ class Scanner:
         self.rng = np.random.default_rng(seed)
         self.indices = derivative_indices(subject.count, order)
         self.report = AccuracyReport(subject.name, list(subject.names), str(floats.dtype), order, [d.name for d in domains])
-        self.columns: dict[Region, list[dict[str, Any]]] = {}
-        self.merged: list[dict[str, Any]] = []  # points, errors and reference values of each region, in the order of the report's samples
+        self.columns: dict[Region, dict[str, Any]] = {}  # points, and by derivative the floats, reference values and errors of each region
+        self.merged: list[dict[str, Any]] = []  # these, in the order of the report's samples
         self.found: list[tuple[Worst, Index, Any]] = []  # the entries of `report.worst` with their reference values
         self.drawn: dict[Region, int] = {}
 
@@ -180,12 +180,14 @@ class Scanner:
             return
         values = self.subject.floats(points, self.order)
         truth = self.truth.at(points)
-        errors = {}
-        for index in self.indices:
-            known = np.array([bool(mpmath.isfinite(t)) for t in truth[index]])
-            errors[index] = np.full(points.shape[1], np.nan)
-            errors[index][known] = self.floats.ulps(values[index][known], [t for t, k in zip(truth[index], known) if k])
-        self.columns.setdefault(region, []).append({"points": points, "values": values, "truth": truth, "errors": errors})
+        errors = {index: np.full(points.shape[1], np.nan) for index in self.indices}
+        for index, numbers in truth.items():
+            known = [k for k, number in enumerate(numbers) if mpmath.isfinite(number)]
+            errors[index][known] = self.floats.ulps(values[index][known], numbers[known])
+        new = {"values": values, "truth": truth, "errors": errors}
+        old = self.columns.get(region)
+        self.columns[region] = {"points": points, **new} if old is None else {"points": np.concatenate([old["points"], points], axis=1)} | {
+            name: {index: np.concatenate([old[name][index], part[index]]) for index in self.indices} for name, part in new.items()}
 
     def _sample(self, costs: Mapping[Region, float]) -> None:
         """Measure evenly drawn points: the same number in each region, and fewer where they need too much work."""
@@ -201,7 +203,7 @@ class Scanner:
             self.report.notes.append(f"{fewer} of {len(costs)} regions have fewer than the {requested} planned points, whose reference values need "
                                      f"many digits; give a larger effort, or points")
         for r in costs:
-            self.drawn[r] = sum(c["points"].shape[1] for c in self.columns.get(r, ()))
+            self.drawn[r] = self.columns[r]["points"].shape[1]
 
     def _refine(self, regions: Sequence[Region]) -> None:
         """Measure more points around the largest error of each order."""
@@ -236,35 +238,27 @@ class Scanner:
 
     def _worst(self, region: Region, order: int) -> tuple[float, np.ndarray, Index, float, Any] | None:
         """The largest error of an order in a region, with its point, the derivative, the float and the reference value."""
-        best: Any = None
-        for part in self.columns.get(region, ()):
-            for index in self.indices:
-                if len(index) != order or np.isnan(part["errors"][index]).all():
-                    continue
-                k = int(np.nanargmax(part["errors"][index]))
-                error = float(part["errors"][index][k])
-                if best is None or error > best[0]:
-                    best = error, part["points"][:, k], index, float(part["values"][index][k]), part["truth"][index][k]
-        return best
+        found = [(float(errors[k]), index, k) for index, errors in self.columns[region]["errors"].items() if len(index) == order
+                 and not np.isnan(errors).all() for k in [int(np.nanargmax(errors))]]
+        return self._found(region, *max(found, key=lambda x: x[0])) if found else None
+
+    def _found(self, region: Region, error: float, index: Index, k: int) -> tuple[float, np.ndarray, Index, float, Any]:
+        part = self.columns[region]
+        return error, part["points"][:, k], index, float(part["values"][index][k]), part["truth"][index][k]
 
     # The report
 
     def _fill_report(self, regions: Sequence[Region]) -> None:
         report = self.report
         for r in regions:
-            parts = self.columns.get(r, [])
-            if not parts:
-                continue
-            errors = {index: np.concatenate([p["errors"][index] for p in parts]) for index in self.indices}
-            points = np.concatenate([p["points"] for p in parts], axis=1)
+            errors, points = self.columns[r]["errors"], self.columns[r]["points"]
             report.points += points.shape[1]
             known = ~np.isnan(errors[()])
             report.outside += int((~known).sum())
             if not known.any():
                 continue
             report.samples.append(Sample(r.name, r.argument, points, errors, self.drawn[r]))
-            self.merged.append({"points": points, "errors": errors,
-                                "truth": {index: [t for p in parts for t in p["truth"][index]] for index in self.indices}})
+            self.merged.append(self.columns[r])
             for order in range(self.order + 1):
                 found = self._worst(r, order)
                 if found is None:
@@ -307,9 +301,8 @@ class Scanner:
 
     def _wrong_entry(self, region: Region, order: int) -> list[Worst]:
         """An entry for a wrong derivative of a region whose largest error is explained by rounding: one of a few others that are large."""
-        found = [(float(part["errors"][index][k]), part["points"][:, k], index, float(part["values"][index][k]), part["truth"][index][k])
-                 for part in self.columns[region] for index in self.indices if len(index) == order and self.conditions
-                 for k in np.flatnonzero(part["errors"][index] > BOUNDS[order])]
+        found = [self._found(region, float(errors[k]), index, k) for index, errors in self.columns[region]["errors"].items()
+                 if len(index) == order and self.conditions for k in np.flatnonzero(errors > BOUNDS[order])]
         found.sort(key=lambda x: (-x[0], *x[1]))
         if self.truth.own:
             found = [x for x in found if x[1].tobytes() in self.truth.refuted]
