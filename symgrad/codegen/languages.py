@@ -192,7 +192,6 @@ def _count(definition: str) -> int:
 
 
 def _places(first: int, last: int, text: str = "{{{}}}", between: str = ", ") -> str:
-    """The places of operands in a format."""
     return between.join(text.format(i) for i in range(first, last))
 
 
@@ -240,7 +239,6 @@ def _to_translate() -> dict[str, str]:
 
 
 def _helpers(m: str, broadcast: str, axis: str) -> dict[str, str]:
-    """Helpers in Python, for a module with these names."""
     out = {"_sech": SECH.format(m=m), "_direction": DIRECTION.format(m=m), "_array": ARRAY.format(m=m, broadcast=broadcast, axis=axis)}
     for n in (1, 2, 3):
         near, far = _sinc(n)

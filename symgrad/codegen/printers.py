@@ -76,7 +76,6 @@ def _number(x: Any) -> str:
 
 
 def _equation(program: Program, step: Step, texts: Sequence[str]) -> str:
-    """The right side of the equation of a step."""
     name, ins = step.name, [Text(texts[i]) for i in step.ins]
     if name == "mul" and not all(program.spec(i).shape for i in step.ins):
         name, ins = "scale", ins if program.first_constant > step.ins[1] or step.ins[1] >= program.first_step else ins[::-1]  # numbers come first

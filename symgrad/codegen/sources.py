@@ -62,7 +62,6 @@ def _function_name(name: str | None, found: Equations | None = None) -> str:
 
 
 def _literal(tree: Any) -> str:
-    """The text of a tree of texts."""
     if type(tree) is dict and all(type(key) in (str, int) for key in tree):
         parts: Any = tree.values()
     elif type(tree) in (tuple, list):

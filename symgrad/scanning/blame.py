@@ -234,7 +234,6 @@ def _errors(subject: Subject, floats: Floats, part: Mapping[str, Any], order: in
 
 
 def _largest(errors: Mapping[Index, np.ndarray], order: int) -> dict[int, float]:
-    """The largest error of each order."""
     return {k: max((float(np.nanmax(e)) for index, e in errors.items() if len(index) == k and not np.isnan(e).all()), default=0.0)
             for k in range(order + 1)}
 

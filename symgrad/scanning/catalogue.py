@@ -211,7 +211,6 @@ def _domain(op: Op) -> str:
 
 
 def _given(op: Op) -> str:
-    """The parameters of the first example, as text."""
     names = [name for name, d in zip(op.argument_names, op.domain) if d is FIXED] + [p.name for p in op.parameters]
     return ", ".join(f"{name} = {value}" for name, value in zip(names, op.docs.examples[0] if op.docs.examples else ()))
 
@@ -224,7 +223,6 @@ def scan(op: Op, parameters: tuple[Any, ...], points: int | None = None, rounds:
 
 
 def _add(entry: OpEntry, report: AccuracyReport) -> None:
-    """Add the errors of a scan to the entry of an op."""
     worst = [w.ulp if (w := report.of_order(order)) is not None else 0.0 for order in range(ORDER + 1)]
     entry.ulp = tuple(map(max, worst, entry.ulp or worst))
     entry.points += report.points

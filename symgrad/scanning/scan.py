@@ -96,7 +96,6 @@ def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None 
 
 
 def _add_explanations(scanner: Scanner, domains: Sequence[Domain]) -> None:
-    """Add the formula, the operations that lose digits, and better forms to the report."""
     report, subject, floats = scanner.report, scanner.subject, scanner.floats
     lost = sorted((x for x in scanner.found if x[0].lost), key=lambda x: (x[0].verdict == "ill-conditioned", x[0].order))
     points = dict.fromkeys(w.point for w in (*(x[0] for x in lost), *report.worst))

@@ -116,10 +116,7 @@ class Scanner:
     def _inside_domains(self, columns: Sequence[np.ndarray]) -> np.ndarray:
         shortest = min(c.size for c in columns)
         points = np.stack([c[:shortest] for c in columns]).astype(self.floats.dtype)
-        kept = np.ones(points.shape[1], bool)
-        for d, row in zip(self.domains, points):
-            kept &= is_inside(d, row)
-        return points[:, kept]
+        return points[:, np.all([is_inside(d, row) for d, row in zip(self.domains, points)], axis=0)]
 
     def _check_calls(self, points: np.ndarray) -> None:
         """Call the function at points. Raises ValueError if it fails or is random, TypeError if its graph is another function."""
@@ -292,7 +289,6 @@ class Scanner:
                 report.above[order] = {t: float((every > t).mean()) for t in THRESHOLDS}
 
     def _entry(self, region: Region, order: int, ulp: float, point: np.ndarray, index: Index, value: float, truth: Any) -> Worst:
-        """The entry of the report for an error."""
         entry = Worst(region.name, order, label(order, index, self.subject.names), ulp, tuple(map(float, point)), value, float(truth))
         if not self.conditions or ulp <= 1:
             return entry

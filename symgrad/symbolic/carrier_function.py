@@ -88,7 +88,6 @@ def is_carrier_function(op: str, parameters: tuple[Any, ...] = ()) -> bool:
 
 @functools.cache
 def _carrier() -> Any:
-    """The symbolic carrier with `CarrierFunction` functions."""
     def cells(op: str, plain: Callable[..., Any]) -> Callable[..., Any]:
         arity = SPECIAL[op].arity
 

@@ -68,7 +68,6 @@ class _Entry(NamedTuple):
 
 
 def _optional(op: Op, given: int = 0) -> bool:
-    """Whether all parameters of an op after the first `given` ones are optional."""
     return all(parameter.default is not parameter.empty for parameter in op.parameters[given:])
 
 
@@ -315,7 +314,6 @@ def _exponents(e: Any) -> list[Any]:
 
 
 def _log_of_sum(exponents: Sequence[Any]) -> Call:
-    """log(Σ exp(u)), without overflow."""
     return functools.reduce(lambda a, b: Call("logaddexp", (a, b)), exponents)
 
 

@@ -97,7 +97,6 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def _part(op: str) -> Callable[..., Any]:
-    """The real or the imaginary part of a real or complex tensor."""
     of_real = {"real": lambda x: x, "imag": lambda x: 0 * x}[op]
     return lambda x: getattr(traced, op)(x) if x.is_complex() else of_real(x)
 

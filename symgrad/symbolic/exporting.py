@@ -41,7 +41,6 @@ def _torch_names() -> dict[str, Any]:
 
 @functools.cache
 def _jax_names(widest: Any) -> dict[str, Any]:
-    """The functions for a given highest precision."""
     jnp = import_extra("jax.numpy", "as_jax")
     return made_of({name: getattr(jnp, name) for name in (*ELEMENTARY, "maximum", "minimum", "cbrt", "where", "frexp")} | {
         "finfo": lambda x: jnp.finfo(x.dtype), "longest": 1e306 if widest.itemsize == 8 else 1e36, "ldexp": lambda m, e: jnp.ldexp(m, e.astype(int)),
@@ -130,7 +129,6 @@ def _public(formula: OpFormula, function: Callable[[Order], Callable[..., Any]],
 
 
 def _pushed(formula: OpFormula, k: Order, primals: Sequence[Any], tangents: Sequence[Any], function: Callable[[Order], Callable[..., Any]]) -> Any:
-    """The tangent of a derivative."""
     places = formula.form(k).places
     given = dict(zip(places, primals))
     moved = [t * _partial(formula, formula.next(k, i), given, function) for i, t in zip(places, tangents) if t is not None]

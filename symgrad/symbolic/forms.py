@@ -103,7 +103,6 @@ def _factored(e: Any) -> Any:
 
 
 def _candidates(exact: Any, derivative: Any) -> Iterator[Any]:
-    """Candidate forms, the simplest first."""
     known = set()
     makers = [lambda: stable_form(derivative), lambda: stable_form(exact)]
     if sympy.count_ops(derivative) < LARGE:

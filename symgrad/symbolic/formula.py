@@ -70,7 +70,6 @@ class OpFormula:
         return self._derivative(self._exact, k)
 
     def _derivative(self, known: dict[Order, Any], k: Order) -> Any:
-        """A derivative, from the cached one of lower order."""
         if k not in known:
             i = next(i for i, n in enumerate(k) if n)
             known[k] = partial(self._derivative(known, (*k[:i], k[i] - 1, *k[i + 1:])), self.symbols[i])

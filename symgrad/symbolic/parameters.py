@@ -77,7 +77,6 @@ def identifiers(names: Sequence[str]) -> list[str]:
 
 
 def _cells(given: Any, expressions: Sequence[Any]) -> tuple[str, dict[tuple[int, ...], Any], tuple[int, ...]]:
-    """The name, elements and shape of one parameter."""
     if isinstance(given, Parameter):
         return given.name, dict(given.cells), given.shape
     if isinstance(given, sympy.Symbol):

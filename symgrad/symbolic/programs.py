@@ -156,7 +156,6 @@ class Writer:
 
 
 def _parts(call: Any) -> list[Any]:
-    """The expressions in nested calls."""
     return [part for arg in call.args for part in _parts(arg)] if isinstance(call, Call) else [call]
 
 

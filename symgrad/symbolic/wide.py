@@ -147,19 +147,8 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
         e = where(m > 0, e, 0 * e)
         return Wide.of(base["log"](m) + e * REST + e * LOG2, base)
 
-    def expm1(u: Wide) -> Wide:
-        return chosen(u > 1, exp(u) - 1, lifted(base["expm1"])(u))
-
-    def log1p(u: Wide) -> Wide:
-        return chosen(u.e > 0, log(1 + u), lifted(base["log1p"])(u))
-
-    def hyperbolic(turn: int, near: Callable[[Any], Any]) -> Callable[[Wide], Wide]:
-        def call(u: Wide) -> Wide:
-            big = exp(abs(u))
-            far = (big + turn / big) / 2
-            return chosen(u.e > 0, far if turn > 0 else far * sign(u.m), lifted(near)(u))
-
-        return call
+    def beyond_one(name: str, f: Callable[[Any], Any]) -> Callable[[Wide], Wide]:
+        return beside_zero(lambda u: chosen(u.e > 0, f(u), lifted(base[name])(u)))
 
     def root(n: int, f: Callable[[Any], Any]) -> Callable[[Wide], Wide]:
         def call(u: Wide) -> Wide:
@@ -185,8 +174,9 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
         return chosen(u > 100, exp(lifted(base["lgamma"])(u)), lifted(base["gamma"])(u))
 
     own = {
-        "exp": exp, "log": log, "expm1": beside_zero(expm1), "log1p": beside_zero(log1p), "sinh": beside_zero(hyperbolic(-1, base["sinh"])),
-        "cosh": hyperbolic(1, base["cosh"]), **{name: beside_zero(lifted(base[name])) for name in "tanh asin atan asinh atanh".split()},
+        "exp": exp, "log": log, "expm1": beyond_one("expm1", lambda u: exp(u) - 1), "log1p": beyond_one("log1p", lambda u: log(1 + u)),
+        "sinh": beyond_one("sinh", lambda u: (exp(u) - exp(-u)) / 2), "cosh": lambda u: (exp(u) + exp(-u)) / 2,
+        **{name: beside_zero(lifted(base[name])) for name in "tanh asin atan asinh atanh".split()},
         "sin": beside_zero(periodic(base["sin"])), "cos": periodic(base["cos"]), "tan": beside_zero(periodic(base["tan"])), "abs": abs,
         "sign": lambda u: Wide.of(sign(u.m), base), "sqrt": root(2, base["sqrt"]), "cbrt": root(3, base["cbrt"]),
         "hypot": lambda a, b: root(2, base["sqrt"])(a * a + b * b), "pow": pow_, "atan2": atan2, "where": chosen,
