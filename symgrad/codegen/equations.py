@@ -17,6 +17,7 @@ from symgrad.engine.traced import traced
 from symgrad.formulas.expressions import equations as equations_of_tensor
 from symgrad.graph.op import REGISTRY
 from symgrad.graph.order import reached
+from symgrad.reference.run import Run
 from symgrad.symbolic.carrier_function import Call
 from symgrad.symbolic.catalogue import plan
 from symgrad.symbolic.conversion import FormulaFunction
@@ -160,12 +161,13 @@ def _differentiated(found: Trace, derivatives: int) -> list[Any]:
     value = found.results[0] if len(found.results) == 1 else None
     if not isinstance(value, Tensor) or value.shape != () or value.is_complex():
         raise ValueError("derivatives are taken of one real number; return a sum, or leave derivatives=0")
-    gradient = found.gradient(value)
+    run = Run(list(found.leaves.values()), value, None)
+    gradient = run.gradients(value, create_graph=True)
     out = [value, *gradient]
     if derivatives == 2:
         for g in gradient:
-            rows = [found.gradient(element) for element in traced.unbind(traced.reshape(g, (-1,)), 0)]
-            for k, leaf in enumerate(found.leaves.values()):
+            rows = [run.gradients(element, create_graph=True) for element in traced.unbind(traced.reshape(g, (-1,)), 0)]
+            for k, leaf in enumerate(run.leaves):
                 shape = (*g.shape, *leaf.shape)
                 out.append(traced.reshape(traced.stack([row[k] for row in rows], 0), shape) if rows else wrap(np.zeros(shape)))
     return out

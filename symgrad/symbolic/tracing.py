@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.symbolic import lift_value
 from symgrad.engine.data import as_value
@@ -50,13 +49,6 @@ class Trace:
             symbols = iter([sympy.Symbol(s, real=True) for s in names(leaf._node)])  # type: ignore[arg-type]
             out.append(Parameter(name, name, {index: next(symbols) for index in np.ndindex(leaf.shape)}, tuple(leaf.shape)))
         return out
-
-    def gradient(self, value: Tensor) -> list[Tensor]:
-        """The recorded gradient of a number by each leaf, which has a formula and can be differentiated again."""
-        leaves = list(self.leaves.values())
-        if not value.requires_grad:
-            return [tensor(np.zeros(leaf.shape)) for leaf in leaves]
-        return list(grad(value, leaves, create_graph=True, materialize_grads=True))
 
 
 def cells_of(result: Any) -> Any:
