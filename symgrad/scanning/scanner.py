@@ -298,7 +298,7 @@ class Scanner:
     def _wrong_entry(self, region: Region, order: int) -> list[Worst]:
         """An entry for a wrong derivative of a region whose largest error is explained by rounding: one of a few others that are large."""
         found = [self._found(region, float(errors[k]), index, k) for index, errors in self.columns[region]["errors"].items()
-                 if len(index) == order and self.conditions for k in np.flatnonzero(errors > BOUNDS[order])]
+                 if len(index) == order and self.conditions for k in np.flatnonzero(errors > BOUNDS[order]).tolist()]
         found.sort(key=lambda x: (-x[0], *x[1]))
         if self.truth.own:
             found = [x for x in found if x[1].tobytes() in self.truth.refuted]

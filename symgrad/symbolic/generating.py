@@ -53,10 +53,11 @@ OWN = {SIGMOIDS: "sigmoids", stable.step: "step", sympy.Heaviside: "step", stabl
        stable.whole: "floor"}
 MULTIPLIED = 8  # the largest power that is computed by multiplication
 SUM, PRODUCT, SIGN, ATOM = range(4)  # the precedence of code
-OPERATORS = {"add": ("{} + {}", SUM, SUM, PRODUCT), "sub": ("{} - {}", SUM, SUM, PRODUCT), "mul": ("{}*{}", PRODUCT, PRODUCT, ATOM),
-             "div": ("{}/{}", PRODUCT, PRODUCT, ATOM), "neg": ("-{}", SIGN, PRODUCT), "eq": ("({} == {})", ATOM, SUM, SUM),
-             "ne": ("({} != {})", ATOM, SUM, SUM), "lt": ("({} < {})", ATOM, SUM, SUM), "le": ("({} <= {})", ATOM, SUM, SUM),
-             "gt": ("({} > {})", ATOM, SUM, SUM), "ge": ("({} >= {})", ATOM, SUM, SUM)}  # with the precedences of the result and of the operands
+OPERATORS: dict[str, tuple[str, int, tuple[int, ...]]] = {
+    "add": ("{} + {}", SUM, (SUM, PRODUCT)), "sub": ("{} - {}", SUM, (SUM, PRODUCT)), "mul": ("{}*{}", PRODUCT, (PRODUCT, ATOM)),
+    "div": ("{}/{}", PRODUCT, (PRODUCT, ATOM)), "neg": ("-{}", SIGN, (PRODUCT,)), "eq": ("({} == {})", ATOM, (SUM, SUM)),
+    "ne": ("({} != {})", ATOM, (SUM, SUM)), "lt": ("({} < {})", ATOM, (SUM, SUM)), "le": ("({} <= {})", ATOM, (SUM, SUM)),
+    "gt": ("({} > {})", ATOM, (SUM, SUM)), "ge": ("({} >= {})", ATOM, (SUM, SUM))}  # with the precedences of the result and of the operands
 
 
 class Code(NamedTuple):
@@ -151,7 +152,7 @@ class _Printer:
         op, parameters = NAMED.get(call.op, (call.op, ()))
         args = (*call.args, *parameters)
         if op in OPERATORS:
-            form, own, *levels = OPERATORS[op]
+            form, own, levels = OPERATORS[op]
             return form.format(*map(self.text, args, levels)), own
         if op not in SUPPORT:
             raise Unknown(f"{op} is not a function that NumPy code can be generated for")
