@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.autograd.engine import grad
 from symgrad.carriers import symbolic
 from symgrad.diagnose.kinks.switches import CONVENTIONS
 from symgrad.engine.tensor import Tensor, wrap
@@ -20,6 +19,7 @@ from symgrad.graph.domains import FIXED, REAL
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
 from symgrad.reference.accuracy import BOUNDS
+from symgrad.reference.run import Run
 from symgrad.reference.sources import RecordedSource
 from symgrad.reports.base import first_line, number
 from symgrad.sampling.domain_reader import domain_text
@@ -65,19 +65,14 @@ def _kink_entry(op: Op, call: tuple[Any, ...]) -> KinkEntry:
         path = upstream([] if y._node is None else [y._node])
         names = [getattr(getattr(node, "op", None), "name", "") for node in reversed(path)]  # the last op that has a convention
         convention = next((CONVENTIONS[name] for name in (*names, op.name) if name in CONVENTIONS), "the limit, or the op's own formula")
-        gradient = _gradient(y, leaves)
+        run = Run(leaves, y, None)
+        gradient = run.gradients(y, create_graph=True)
         try:
-            rows = [_gradient(e, leaves) for g in gradient for e in g.reshape(-1)]
+            rows = [run.gradients(e, create_graph=True) for g in gradient for e in g.reshape(-1)]
             second = np.array([np.concatenate([s.detach().numpy().reshape(-1) for s in row]) for row in rows])
         except RuntimeError:  # vectors of equal values
             second = None
     return KinkEntry(op.name, call, y.item(), tuple(np.array(g.detach().numpy()) for g in gradient), second, convention)
-
-
-def _gradient(y: Tensor, leaves: list[Tensor]) -> tuple[Tensor, ...]:
-    if not y.requires_grad:
-        return tuple(wrap(np.zeros(x.shape)) for x in leaves)
-    return grad(y, leaves, create_graph=True, allow_unused=True, materialize_grads=True)
 
 
 def kink_table(names: Sequence[str] = ()) -> str:

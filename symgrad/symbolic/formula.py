@@ -97,12 +97,12 @@ class OpFormula:
             i = next((i for i, n in enumerate(k) if n), None)
             near = self.expr if i is None else partial(self.form((*k[:i], k[i] - 1, *k[i + 1:])).stable, self.symbols[i])
             order = sum(k)
-            nearby = [(c, series_of_derivative(self.series(c), order)) for c in self.centres]  # type: ignore[arg-type]
 
             def expand(centre: Any) -> Laurent | None:
                 series = self.series(centre)
                 return None if series is None else series_of_derivative(series, order)
 
+            nearby = [(c, series) for c in self.centres if (series := expand(c)) is not None]
             self._forms[k] = best_form("_".join((self.name, *map(str, k if order else ()))), self.exact(k), near, self.symbols, self.domains,
                                        self.names, ratio_code, nearby, expand if len(self.symbols) == 1 else None, order < 2,
                                        self._derivative(self._means, k) if self._means else None, self.expr.has(CarrierFunction))
@@ -110,19 +110,12 @@ class OpFormula:
 
     def partials(self, k: Order) -> tuple[Any, ...]:
         """The partial derivatives of the op of a derivative, as rules or as integers."""
-        out: list[Any] = []
-        for i in self.form(k).places:
-            following = self.exact(self.next(k, i))
-            out.append(int(following) if following.is_Integer else self._partial(k, i))
-        return tuple(out)
+        places = self.form(k).places
 
-    def _partial(self, k: Order, i: int) -> Callable[..., Any]:
-        places, following = self.form(k).places, self.next(k, i)
+        def rule(following: Order) -> Callable[..., Any]:
+            return lambda xp, y, *xs: self.read(following, xp, dict(zip(places, xs)))
 
-        def rule(xp: Any, y: Any, *xs: Any) -> Any:
-            return self.read(following, xp, dict(zip(places, xs)))
-
-        return rule
+        return tuple([int(e) if (e := self.exact(self.next(k, i))).is_Integer else rule(self.next(k, i)) for i in places])
 
     @functools.cached_property
     def gradient(self) -> Code | None:

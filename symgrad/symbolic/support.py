@@ -68,6 +68,7 @@ def made_of(elementary: Mapping[str, Any]) -> dict[str, Any]:
         return 2 * z / (1 + z * z)
 
     def step(x: Any, middle: float = 0.5) -> Any:
+        """0, a middle value, or 1, by the sign of x."""
         zero = 0 * x
         return where(x > 0, zero + 1, where(x < 0, zero, zero + middle))
 
@@ -172,11 +173,6 @@ def mean_rules() -> list[tuple[np.ndarray, np.ndarray]]:
 # NumPy
 
 
-def step(x: Any, middle: float = 0.5) -> Any:
-    """0, a middle value, or 1, by the sign of x."""
-    return np.heaviside(x, x.dtype.type(middle))
-
-
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x)), accurate for both signs of x."""
     return 1 / (1 + np.exp(-x)) if _is_modest(x) else numeric.sigmoid(x)
@@ -210,16 +206,10 @@ def _replaced(y: Any, mask: Any, compute: Callable[..., Any], *xs: Any) -> Any:
     return out[()]
 
 
-@functools.cache
-def _finfo(dtype: Any) -> Any:
-    return ml_dtypes.finfo(dtype)
-
-
 ELEMENTARY = """abs exp expm1 log log1p sin cos tan sinh cosh tanh sign floor ceil hypot logaddexp sqrt logical_and logical_or logical_not
 acos acosh asin asinh atan atan2 atanh pow remainder zeros_like""".split()
 SUPPORT = made_of({
     **{name: getattr(numeric, name) for name in (*ELEMENTARY, "maximum", "minimum", "softplus", "sech", "sech_square", "where", *SPECIAL)},
-    "cbrt": np.cbrt, "replaced": _replaced, "finfo": lambda x: _finfo(x.dtype), "longest": 1e306, "frexp": np.frexp,
+    "cbrt": np.cbrt, "replaced": _replaced, "finfo": lambda x: ml_dtypes.finfo(x.dtype), "longest": 1e306, "frexp": np.frexp,
     "ldexp": lambda m, e: np.ldexp(m, e.astype(np.int32))}) | {
-    "sigmoid": sigmoid, "sigmoids": sigmoids, "step": step,
-    "quiet": functools.partial(np.errstate, divide="ignore", invalid="ignore", over="ignore")}
+    "sigmoid": sigmoid, "sigmoids": sigmoids, "quiet": functools.partial(np.errstate, divide="ignore", invalid="ignore", over="ignore")}
