@@ -144,13 +144,10 @@ def _find_losses(blame: Blame, lost: Sequence[tuple[Worst, Index, Any]], scanner
         loss = blame.find(worst, index, truth)
         if loss is None:
             continue
-        key = loss.op, loss.formula, loss.line, loss.backward_of, loss.reason.split()[:2]
-        known = found.get(str(key))
-        if known is None:
-            found[str(key)] = loss
-        else:
-            found[str(key)] = replace(known, orders=tuple(sorted({*known.orders, *loss.orders})),
-                                      regions=tuple(dict.fromkeys((*known.regions, *loss.regions))))
+        key = loss.op, loss.formula, loss.line, loss.backward_of, *loss.reason.split()[:2]
+        known = found.get(key, loss)
+        found[key] = replace(known, orders=tuple(sorted({*known.orders, *loss.orders})),
+                             regions=tuple(dict.fromkeys((*known.regions, *loss.regions))))
     return list(found.values())[:MAX_LOSSES]
 
 

@@ -21,6 +21,7 @@ from symgrad.carriers import symbolic
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.extending import BUILT_IN
+from symgrad.reports.base import short
 from symgrad.symbolic.carrier_function import DEFINITIONS, HALF, Call, CarrierFunction, is_special
 
 ZERO, ONE = sympy.S.Zero, sympy.S.One
@@ -245,8 +246,8 @@ def plan_parts(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Cal
     if e.args and (refused := known_formula(e, lambda op: True)):
         raise Unknown(f"{refused.op} cannot be written here")
     if isinstance(e, (sympy.Expr, Boolean)) and e.args:
-        raise Unknown(f"no op computes {getattr(kind, '__name__', kind)}, in {_short(e)}; known are {', '.join(known_names())}")
-    raise Unknown(f"{_short(e)} ({type(e).__name__}) is not an expression of numbers")
+        raise Unknown(f"no op computes {getattr(kind, '__name__', kind)}, in {short(e)}; known are {', '.join(known_names())}")
+    raise Unknown(f"{short(e)} ({type(e).__name__}) is not an expression of numbers")
 
 
 def special_call(e: Any) -> Call | None:
@@ -263,11 +264,6 @@ def special_call(e: Any) -> Call | None:
         return None
     op, parameters = NAMED.get(call.op, (call.op, ()))
     return Call(op, (*call.args, *parameters)) if op in SPECIAL else None
-
-
-def _short(e: Any) -> str:
-    text = str(e)
-    return text if len(text) < 80 else text[:77] + "..."
 
 
 def _sum(e: Any) -> Call:
@@ -377,11 +373,11 @@ def _evaluate(e: Any) -> Any:
         count = 1
         for limit in e.limits:
             if len(limit) != 3 or not (limit[1].is_Integer and limit[2].is_Integer):
-                raise Unknown(f"{_short(e)}: a {type(e).__name__} needs limits that are integers")
+                raise Unknown(f"{short(e)}: a {type(e).__name__} needs limits that are integers")
             count *= max(0, int(limit[2] - limit[1]) + 1)
         if count > MANY:
-            raise Unknown(f"{_short(e)} has {count} terms, more than {MANY}; write it with arrays")
+            raise Unknown(f"{short(e)} has {count} terms, more than {MANY}; write it with arrays")
     out = e.doit()
     if out.has(*UNEVALUATED):
-        raise Unknown(f"SymPy cannot evaluate {_short(e)}")
+        raise Unknown(f"SymPy cannot evaluate {short(e)}")
     return out

@@ -140,7 +140,7 @@ class FormulaFunction:
 
     def _program(self, stable: bool) -> OpProgram:
         if stable not in self._programs:
-            inputs = places_of([p if p.shape else p.cells[()] for p in self.parameters])
+            inputs = places_of(self.parameters)
             writer = Writer(inputs, stable=stable and not any(e.has(sympy.I) for e in self._expressions), differentiable=True)
             writer.program.outputs = [writer.add(e) for e in self._expressions]
             for step in writer.program.steps:

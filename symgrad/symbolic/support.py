@@ -69,7 +69,7 @@ def made_of(elementary: Mapping[str, Any]) -> dict[str, Any]:
 
     def step(x: Any, middle: float = 0.5) -> Any:
         """0, a middle value, or 1, by the sign of x."""
-        zero = 0 * x
+        zero = abs(0 * x)
         return where(x > 0, zero + 1, where(x < 0, zero, zero + middle))
 
     def log_cosh(x: Any) -> Any:
