@@ -18,7 +18,7 @@ from symgrad.codegen.languages import C, Jax, NumPy, SourcePrinter, Torch
 from symgrad.codegen.printers import argument_names, recorded
 from symgrad.codegen.texts import Text
 from symgrad.symbolic.parameters import identifiers
-from symgrad.symbolic.programs import Place, Writer
+from symgrad.symbolic.programs import Writer, places_of
 
 REMEDY = "symgrad.compile runs it, and to_torch and to_jax have sources of all special functions"
 RESERVED = C.reserved_words | frozenset("np jnp jax scipy torch math main".split())
@@ -32,8 +32,7 @@ def _source_of(found: Equations, language: type[SourcePrinter], derivatives: int
     Derivatives are kept as they were computed: merged into one expression, SymPy would rewrite them into forms that overflow.
     """
     flat = None if derivatives else found.flat
-    inputs = {cell: Place(k, index) for k, p in enumerate(found.parameters) for index, cell in p.cells.items()}
-    writer = Writer(inputs, language.ops.__contains__)
+    writer = Writer(places_of(found.parameters), language.ops.__contains__)
     try:
         for symbol, e in found.equations if flat is None else ():
             writer.let(symbol, e)
