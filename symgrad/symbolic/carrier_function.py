@@ -149,7 +149,9 @@ def _incomplete_gamma(regularized: str) -> Callable[[Any, Any], Any]:
 
 # Functions without an op, defined by other functions, or with an op that has parameters.
 DEFINITIONS: dict[Any, Callable[..., Any]] = {
-    **algebra_catalogue.DEFINITIONS, sympy.cot: lambda u: sympy.cos(u) / sympy.sin(u), sympy.acot: lambda u: sympy.atan(1 / u),
+    **{kind: algebra_catalogue.DEFINITIONS[kind] for kind in (
+        sympy.sec, sympy.csc, sympy.csch, sympy.coth, sympy.asec, sympy.acsc, sympy.asech, sympy.acsch, sympy.acoth)},
+    sympy.cot: lambda u: sympy.cos(u) / sympy.sin(u), sympy.acot: lambda u: sympy.atan(1 / u),
     sympy.sinc: lambda u: Call("sinc", (u / sympy.pi,)), sympy.frac: lambda u: sympy.Mod(u, 1), sympy.Heaviside: _heaviside,
     cfunctions.Sqrt: sympy.sqrt, cfunctions.Cbrt: sympy.cbrt, cfunctions.fma: lambda a, b, c: a * b + c,
     sympy.Xor: lambda a, *rest: functools.reduce(lambda p, q: sympy.Or(sympy.And(p, sympy.Not(q)), sympy.And(sympy.Not(p), q)), rest, a),
