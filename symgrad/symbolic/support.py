@@ -100,7 +100,7 @@ def made_of(elementary: Mapping[str, Any]) -> dict[str, Any]:
         """A quotient, computed as the mean of `slope` by Gauss's rule where its terms may cancel and two rules agree."""
         def mean(y: Any, *xs: Any) -> Any:
             first, second = ([w * slope(*xs, t) for t, w in zip(ts.tolist(), ws.tolist())] for ts, ws in mean_rules())
-            less, more, total = sum(first, 0.0), sum(second, 0.0), sum(map(abs, second), 0.0)
+            less, more, total = (sum(terms, 0 * xs[0]) for terms in (first, second, map(abs, second)))  # arrays, for a constant slope, too
             return where(abs(less - more) <= max(CONVERGED, 64 * float(f["finfo"](less).eps)) * total, more, y)
 
         y, (x, r) = direct(*xs), ends(*xs)
