@@ -181,6 +181,7 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
         "sign": lambda u: Wide.of(sign(u.m), base), "sqrt": root(2, base["sqrt"]), "cbrt": root(3, base["cbrt"]),
         "hypot": lambda a, b: root(2, base["sqrt"])(a * a + b * b), "pow": pow_, "atan2": atan2, "where": chosen,
         "maximum": lambda a, b: chosen(of(a) >= b, a, b), "minimum": lambda a, b: chosen(of(a) <= b, a, b), "zeros_like": lambda u: 0 * u,
+        "guarded": lambda y, *of: y,
         "replaced": lambda y, mask, compute, *xs: chosen(mask, compute(*xs), y), "finfo": lambda u: SimpleNamespace(eps=0.0),
         **{name: base[name] for name in ("logical_and", "logical_or", "logical_not")}}
     made = {"softplus", "sech", "sech_square"}  # of the functions above, without loss
