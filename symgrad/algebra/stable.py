@@ -260,9 +260,12 @@ def _log1p(expr: Any) -> tuple[Any, str] | None:
     return (softplus(rest.args[0]), "softplus") if c == 1 else (log1mexp(rest.args[0]), "log1mexp")
 
 
-ANGLES = of_pairs(_angles)
+ANGLES = of_pairs(_angles, atan)
 RULES: Sequence[tuple[Any, Sequence[Rule]]] = (
-    (Add, (of_pairs(_beside_one), of_pairs(_sigmoids), of_pairs(_exponentials), of_pairs(_roots), of_pairs(_logarithms), ANGLES, _squares)),
+    (Add, (of_pairs(_beside_one, Pow, hypot, *(kind for kind, _, _ in BESIDE_ONE), partners=lambda f: (ONE, -ONE)),
+           of_pairs(_sigmoids, sigmoid, partners=lambda f: (sympy.S.Half, sigmoid(-f.args[0]))),
+           of_pairs(_exponentials, exp, partners=lambda f: (exp(-f.args[0]), -exp(-f.args[0]))),
+           of_pairs(_roots, Pow, hypot), of_pairs(_logarithms, log, log1p), ANGLES, _squares)),
     (Mul, (by_exponential, hyperbolic, magnitudes)),
     (Pow, (_pow,)),
     (log, (_log,)),

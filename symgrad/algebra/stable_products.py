@@ -14,7 +14,7 @@ Source: N. J. Higham, Functions of Matrices, section B.16, for divided differenc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sympy
@@ -38,19 +38,24 @@ def _product(powers: dict[Any, Any]) -> Any:
     return Mul(*[base**power for base, power in powers.items()])
 
 
-def of_pairs(rule: Callable[[Any, Any], tuple[Any, str] | None]) -> Callable[[Any], tuple[Any, str] | None]:
-    """The rule for a sum that replaces c f - c g for the first two functions f and g for whose difference a rule has a form."""
+def of_pairs(rule: Callable[[Any, Any], tuple[Any, str] | None], *kinds: Any,
+             partners: Callable[[Any], Sequence[Any]] | None = None) -> Callable[[Any], tuple[Any, str] | None]:
+    """The rule for a sum that replaces c f - c g for the first f of some kinds and the first g for whose difference a rule has a form.
+
+    `partners(f)` are the possible functions g, if these are known.
+    """
     def of_sum(expr: Any) -> tuple[Any, str] | None:
+        terms = set(expr.args)
         for term in expr.args:
             factors = Mul.make_args(term)
             for i, f in enumerate(factors):
-                if not isinstance(f, (sympy.Function, Pow)) or f.is_Pow and f.exp.is_Integer and f.exp != 2:
+                if not isinstance(f, kinds) or f.is_Pow and f.exp.is_Integer and not (f.exp == 2 and isinstance(f.base, sympy.Function)):
                     continue
                 c = Mul(*factors[:i], *factors[i + 1:])
-                for other in expr.args:
-                    better = rule(f, -other / c) if other is not term else None
+                for other in expr.args if partners is None else [-c * g for g in partners(f) if -c * g in terms]:
+                    better = rule(f, -other / c) if other != term else None
                     if better is not None:
-                        return Add(*(x for x in expr.args if x is not term and x is not other), c * better[0]), better[1]
+                        return Add(*(x for x in expr.args if x not in (term, other)), c * better[0]), better[1]
         return None
 
     return of_sum
@@ -255,7 +260,7 @@ def join_logarithms(expr: Any) -> Any:
         return (sympy.log(f.args[0] / g.args[0]), "") if logarithms else None
 
     def of_sum(e: Any) -> Any:
-        found = of_pairs(joined)(e) if e.is_Add else None
+        found = of_pairs(joined, sympy.log)(e) if e.is_Add else None
         return e if found is None else of_sum(found[0])
 
     return expr.replace(lambda e: e.is_Add, of_sum)
