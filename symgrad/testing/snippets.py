@@ -175,19 +175,16 @@ def snippet(check: Check, attack: Attack, example: Example) -> str:
 
 def _directions(code: SnippetCode, attack: Attack, example: Example) -> list[str]:
     """The cotangent and the tangents, if they differ from those that a check uses by default."""
+    def same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+        return a is b if a is None or b is None else (a.shape, a.dtype, a.tobytes()) == (b.shape, b.dtype, b.tobytes())
+
     out = []
     plain = (user_example(attack, example.xs, None, None) or [example])[0]
-    if not _are_equal(plain.cotangent, example.cotangent):
+    if not same(plain.cotangent, example.cotangent):
         out.append(f"cotangent={code.of(example.cotangent)}")
-    if not all(_are_equal(a, b) for s, t in zip(plain.tangents, example.tangents) for a, b in zip(s, t)):
+    if not all(same(a, b) for s, t in zip(plain.tangents, example.tangents) for a, b in zip(s, t)):
         out.append(f"tangents={code.of([tuple(s) for s in example.tangents])}")
     return out
-
-
-def _are_equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
-    if a is None or b is None:
-        return a is b
-    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
 def pytest_command() -> str:

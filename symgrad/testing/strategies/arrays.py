@@ -22,7 +22,7 @@ def require_hypothesis() -> Any:
         import hypothesis
         import hypothesis.strategies
     except ImportError as error:
-        raise ImportError("symgrad.testing draws its examples with hypothesis: pip install 'symgrad[testing]'") from error
+        raise ImportError("symgrad.testing.strategies are those of hypothesis: pip install 'symgrad[testing]'") from error
     return hypothesis
 
 
