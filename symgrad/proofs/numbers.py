@@ -13,11 +13,12 @@ import mpmath
 import sympy
 from sympy.matrices.exceptions import NonInvertibleMatrixError
 
+from symgrad.algebra.condition_search import fraction
 from symgrad.algebra.evaluating import Evaluator
 from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, compare, rungs
 from symgrad.algebra.limits import poll
 from symgrad.algebra.ranges import points_in, ranges_of
-from symgrad.algebra.stochastic import Arithmetic, Exact, Gaussian
+from symgrad.algebra.stochastic import Arithmetic, Exact, Gaussian, gaussian
 from symgrad.carriers import precise
 from symgrad.proofs.balls import BallProgram, Value
 from symgrad.proofs.case import Case, Key
@@ -122,7 +123,7 @@ class NumericComparison:
             at = fitted(self.case, at)
         except NonInvertibleMatrixError:
             return None
-        return [_exactnumber(at[s]) for s in self.inner] if is_inside(self.case, at) else None
+        return [gaussian(*map(fraction, at[s].as_real_imag())) for s in self.inner] if is_inside(self.case, at) else None
 
     def _compare(self, free: Sequence[Exact]) -> None:
         poll()
@@ -292,11 +293,6 @@ def _rational(x: Exact) -> Any:
     if isinstance(x, Gaussian):
         return _rational(x.real) + sympy.I * _rational(x.imag)
     return sympy.Rational(x.numerator, x.denominator)
-
-
-def _exactnumber(x: Any) -> Exact:
-    real, imag = (Fraction(int(part.p), int(part.q)) for part in x.as_real_imag())
-    return Gaussian(real, imag) if imag else real
 
 
 def _digits(e: Any, complex: bool) -> Any:

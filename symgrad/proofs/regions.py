@@ -54,23 +54,22 @@ MOST = 16  # the largest number of regions
 
 @dataclass(frozen=True)
 class Region:
-    """A part of the domain: the arguments in terms of new symbols (`mapping`), and the ranges of the symbols. An empty `mapping` is the full domain.
+    """A part of the domain: the arguments in terms of new symbols (`mapping`), the other way round (`back`), and the ranges of the symbols.
 
-    The derivative by an argument is Σ rate times the derivative by a new symbol, over the pairs in `rates`. `back` has the
-    new symbols in terms of the arguments.
+    An empty `mapping` is the full domain.
     """
 
     text: str
     mapping: Mapping[sympy.Symbol, Any] = field(default_factory=dict)
-    rates: Mapping[sympy.Symbol, Sequence[tuple[Any, sympy.Symbol]]] = field(default_factory=dict)
-    domains: Mapping[sympy.Symbol, Domain] = field(default_factory=dict)
     back: Mapping[sympy.Symbol, Any] = field(default_factory=dict)
+    domains: Mapping[sympy.Symbol, Domain] = field(default_factory=dict)
 
     def __call__(self, e: Any) -> Any:
         return e.xreplace(self.mapping) if self.mapping else e
 
     def gradient(self, tape: Tape, e: Any, by: Sequence[sympy.Symbol]) -> list[Any]:
-        rates = [self.rates.get(x, ((sympy.S.One, x),)) for x in by]
+        rates = [[(sympy.cancel(self(sympy.diff(u, x))), s) for s, u in self.back.items() if u.has(x)] + [(sympy.S.One, x)] * (x not in self.mapping)
+                 for x in by]
         inner = list(dict.fromkeys(s for pairs in rates for _, s in pairs))
         found = dict(zip(inner, tape.gradient(e, inner)))
         return [tape.cut(sympy.Add(*(rate * found[s] for rate, s in pairs))) for pairs in rates]
@@ -78,7 +77,7 @@ class Region:
 
 def regions(case: Case, forward: Sequence[Any]) -> list[Region]:
     """The regions of one case, from the elements of its value as expressions; together they are the domain without the boundaries."""
-    full = Region(_everywhere(case), {}, {}, case.domains)
+    full = Region(_everywhere(case), domains=case.domains)
     if case.complex or not any(e.has(*KINKS) for e in forward):
         return [full]
     if case.single and len(case.active) == 1:
@@ -115,7 +114,7 @@ def _pieces(case: Case, forward: Sequence[Any]) -> Iterator[Region]:
             else:
                 s = q if inside.has(q) else p
                 back = (x - a) / (b - x) if inside.has(q) else b - x if a is None else x - a
-                yield Region(text, {x: inside}, {x: ((1 / sympy.diff(inside, s), s),)}, {}, {s: back})
+                yield Region(text, {x: inside}, {s: back})
 
 
 def _short(x: Any) -> str:
@@ -138,17 +137,14 @@ def _choices(case: Case, forward: Sequence[Any]) -> list[Region]:
     for chosen in itertools.product(*(sorted(extreme.args, key=str) for extreme in extremes)):
         mapping: dict[Any, Any] = {}
         back: dict[Any, Any] = {}
-        rates: dict[Any, Any] = {}
         for extreme, best in zip(extremes, chosen):
             sign = sympy.Integer(-1 if isinstance(extreme, sympy.Max) else 1)
             gaps = {x: sympy.Symbol(f"p_{x}", positive=True) for x in extreme.args if x != best}
             mapping |= {x: best + sign * gap for x, gap in gaps.items()}
             back |= {gap: sign * (x - best) for x, gap in gaps.items()}
-            rates |= {x: ((sign, gap),) for x, gap in gaps.items()} | {best: ((sympy.S.One, best), *((-sign, gap) for gap in gaps.values()))}
-        words: dict[str, list[str]] = {"largest": [], "smallest": []}
-        for extreme, best in zip(extremes, chosen):
-            words["largest" if isinstance(extreme, sympy.Max) else "smallest"].append(str(best))
-        out.append(Region("; ".join(f"{', '.join(names)} {word}" for word, names in words.items() if names), mapping, rates, {}, back))
+        words = {word: [str(best) for extreme, best in zip(extremes, chosen) if isinstance(extreme, kind)]
+                 for word, kind in (("largest", sympy.Max), ("smallest", sympy.Min))}
+        out.append(Region("; ".join(f"{', '.join(names)} {word}" for word, names in words.items() if names), mapping, back))
     return out
 
 
@@ -162,9 +158,7 @@ def _signs(case: Case, forward: Sequence[Any]) -> list[Region]:
     for signs in itertools.product((1, -1), repeat=len(variables)):
         sizes = {x: sympy.Symbol(f"p_{x}", positive=True) for x in variables}
         text = ", ".join(f"{x} {'>' if sign > 0 else '<'} 0" for x, sign in zip(variables, signs))
-        out.append(Region(text, {x: sign * sizes[x] for x, sign in zip(variables, signs)},
-                          {x: ((sympy.Integer(sign), sizes[x]),) for x, sign in zip(variables, signs)}, {},
-                          {sizes[x]: sign * x for x, sign in zip(variables, signs)}))
+        out.append(Region(text, {x: sign * sizes[x] for x, sign in zip(variables, signs)}, {sizes[x]: sign * x for x, sign in zip(variables, signs)}))
     return out
 
 

@@ -128,7 +128,7 @@ class CaseProof:
                         refuted: set[Key]) -> Iterator[Statement]:
         """Further refuted statements in the full domain: on borders of regions, and in branches that floats alone take."""
         case, split = self.case, len(found) > 1 or bool(found[0].mapping)
-        full = Region("everywhere", {}, {}, case.domains) if split else found[0]
+        full = Region("everywhere", domains=case.domains) if split else found[0]
         numbers = self.comparisons[-1] if self.comparisons else None
         try:
             if split:

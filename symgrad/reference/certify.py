@@ -156,7 +156,7 @@ class Balls:
         found = self.certify(lambda numbers, kink: max(map(_lacking, numbers)))
         return found and ([number(x) for x in found[0]], found[1], int(found[2] / 3.33))
 
-    def known(self, digits: int, part: str) -> list[Any] | None:
+    def known(self, digits: int, part: str = "") -> list[Any] | None:
         try:
             found = self.run(max(FIRST, math.ceil(digits * 3.33) + 64), part)
         except Undecided:

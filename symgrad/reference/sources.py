@@ -215,12 +215,9 @@ class OracleReferenceValues(ReferenceValues):
         def recompute() -> list[Any]:
             sizes = rng.integers(500, 1001, len(values)) * rng.choice([-1, 1], len(values))
             moved = self.oracle.at([v + int(k) * PART * v for v, k in zip(values, sizes)])
-            try:
-                balls = certify.of_oracle(moved, self.order, self.full, self.direction).run(int(self.digits * 3.33) + 64)
-                if balls and all(x.is_finite() for x in balls[0]):
-                    return [certify.number(x) for x in balls[0]]
-            except Undecided:
-                pass
+            found = certify.of_oracle(moved, self.order, self.full, self.direction).known(self.digits)
+            if found is not None:
+                return found
             try:
                 return moved.evaluate(self.digits).derivatives(self.order, self.full, self.direction)
             except Undefined:
