@@ -145,19 +145,18 @@ class RoundedEvaluation:
 
     def __init__(self, references: ReferenceValues, kind: Ulp):
         self.references, self.kind = references, kind
-        self.samples: dict[tuple[int, int | None], list[tuple[dict[Any, Any] | None, bool]]] = {}
+        self.samples: dict[int, list[tuple[dict[Any, Any] | None, bool]]] = {}
 
     def explain(self, t: Any, value: float) -> bool:
         """Whether rounding of the formula's steps explains the distance of a float from the reference value t; False for finite differences."""
         return isinstance(self.references, OracleReferenceValues) and is_explained([Term(self, mpmath.mpf(1), t)], value)
 
-    def error(self, t: ReferenceNumber, count: int) -> _Error:
-        """The error of a number when the steps of the formula are rounded, by `count` samples. The reference values must be those of a formula."""
+    def error(self, t: ReferenceNumber) -> _Error:
+        """The error of a number when the steps of the formula are rounded. The reference values must be those of a formula."""
         assert isinstance(self.references, OracleReferenceValues)
-        for seed in SEEDS[:count]:
-            if (t.order, seed) not in self.samples:
-                self.samples[t.order, seed] = list(self._sample(self.references, t.order, seed))
-        found, place = [s for seed in SEEDS[:count] for s in self.samples[t.order, seed]], (t.order, t.index, t.directional)
+        if t.order not in self.samples:
+            self.samples[t.order] = [s for seed in SEEDS for s in self._sample(self.references, t.order, seed)]
+        found, place = self.samples[t.order], (t.order, t.index, t.directional)
         largest = max((abs(numbers.get(place, t.value) - t.value) for numbers, flushed in found if numbers and not flushed), default=mpmath.mpf(0))
         scale = max(abs(e.value) for e in self.references.entries if e.order == t.order)
         lost = any(numbers is None for numbers, _ in found)
@@ -201,10 +200,7 @@ def is_explained(terms: Sequence[Term], value: float) -> bool:
     If intermediate values are out of range, a term may be 0: the reciprocal of an overflowed value is 0, and after underflow many functions have
     the derivative 0.
     """
-    return any(_is_explained(terms, [term.rounded.error(term.number, count) for term in terms], value) for count in range(1, len(SEEDS) + 1))
-
-
-def _is_explained(terms: Sequence[Term], errors: Sequence[_Error], value: float) -> bool:
+    errors = [term.rounded.error(term.number) for term in terms]
     products = [term.factor * term.number.value for term in terms]
     if abs(mpmath.fsum(products)) > terms[0].rounded.kind.largest and not np.isnan(value):
         return False  # the number itself overflows, so that an infinity of its sign is right
