@@ -30,11 +30,9 @@ GRAIN = 64
 AGREED, EXTRAPOLATED = 67, 87  # bits of agreement: twenty digits, and twenty-six
 NEGLIGIBLE = -1300  # the binary exponent below which a number counts as 0; it is far below those of floats
 UNDECIDED, PROVISIONAL = object(), object()  # PROVISIONAL is a zero that may be due to a lack of digits
-SMALL = 1e-6  # the function may vary on the scale of numbers below
 LARGE = 50  # bits above the smallest number or 1: a step relative to a larger number may exceed the scale on which the function varies
 SAME = mpmath.mpf("1e-10")
 FAR = 20_000  # the binary exponent beyond which a value is far outside the range of floats
-FLAT = 20  # digits that rounding may leave in a difference that is 0
 make = precise.context.make_mpf
 mag = precise.context.mag
 
@@ -80,8 +78,6 @@ class Quotients:
                 if sum(k) == 1 and rung == "relative":
                     found = self._without_small_scales(k, found)
                 out |= {p: d for p, d in found.items() if d is not UNDECIDED and d is not PROVISIONAL}
-                if not certain:
-                    out |= dict.fromkeys(self._flat_points(k, [p for p, d in found.items() if d is PROVISIONAL]), mpmath.mpf(0))
         return dict.fromkeys(points) | out
 
     def _lower(self, k: Index, points: list[Point]) -> list[Any]:
@@ -105,22 +101,6 @@ class Quotients:
             if len(sizes) == len(row) and (sizes[0] > FAR or max(sizes) < -FAR):
                 out[p] = mpmath.inf if sizes[0] > 0 else mpmath.mpf(0)
         return out
-
-    def _flat_points(self, k: Index, points: list[Point]) -> list[Point]:
-        """The points around which the function is a polynomial of lower degree than the derivative, to 140 digits or more."""
-        if not any(k):
-            return [p for p in points if not any(0 < abs(x) < SMALL for x in p)]
-        kept: dict[Point, None] = {}
-        mag = precise.context.mag
-        for side in (1, -1):
-            weighted = stencil(k, (side,) * len(k))
-            left = [p for p in points if p not in kept]
-            for p, row in self._rows("coarse", [(0, offset) for offset, _ in weighted], left, 0).items():
-                digits = RUNGS["coarse"].digits(p, 0)
-                with precise.working_precision(digits):
-                    if mag(quotient(weighted, row)) <= max(map(mag, row)) - 3.32 * (digits - FLAT):
-                        kept[p] = None
-        return list(kept)
 
     def _attempt(self, rung: str, k: Index, points: list[Point], certain: bool) -> dict[Point, Any]:
         directions = directions_of(k)
@@ -212,7 +192,6 @@ class Rung(NamedTuple):
 
 
 RUNGS = {
-    "coarse": Rung(lambda point, order: DIGITS + spread(point), lambda x, point: max(exponent(x), 1) - 3),
     "relative": Rung(lambda point, order: DIGITS + 40 * max(order - 3, 0), lambda x, point: exponent(x) - 107),
     "narrow": Rung(lambda point, order: DIGITS + 40 + 2 * (order + 1) * spread(point), lambda x, point: 2 * smallest(point) - largest(point) - 107),
     "finest": Rung(lambda point, order: 1700 + spread(point), lambda x, point: max(exponent(x), 0) - 1330),
