@@ -37,7 +37,7 @@ class ComplexParts(Case):
         assert sample is not None
         arguments, value = sample
         self.complex_value = np.iscomplexobj(value)
-        self.rules = _readable(self.op, self.parameters, self.shapes)
+        self.rules = _readable(self.op, self.parameters, arguments, value)
         for i in self.active:
             name, shape = self.names[i], self.shapes[i]
             a = symbol_array(f"re_{name}" if np.iscomplexobj(arguments[i]) else name, shape, {"real": True})
@@ -72,7 +72,7 @@ class ComplexParts(Case):
             yield Key(1, "jvp"), self.op.jvp(base, tangents, y, (*cells, *self.parameters)).ravel().tolist()
 
     def reference_derivatives(self, order: int, region: Any, tape: Tape) -> Iterator[tuple[Key, list[Any]]]:
-        ys = [tuple(map(_plain, y.as_real_imag())) for y in self.forward()]
+        ys = [[sympy.sympify(e).doit() for e in y.as_real_imag()] for y in self.forward()]  # with the parts of real expressions evaluated
         g = [e.as_real_imag() for e in self.supply("g", self.output).ravel().tolist()]
         total = sympy.Add(*(p * u + q * v for (p, q), (u, v) in zip(g, ys)))
         for i in self.active:
@@ -90,23 +90,18 @@ class ComplexParts(Case):
             yield Key(1, "jvp"), [sympy.Add(*(t * (derivative(u, s) + sympy.I * derivative(v, s)) for s, t in moves)) for u, v in ys]
 
 
-def _plain(e: Any) -> Any:
-    return sympy.sympify(e).doit()
-
-
 def complex_cases(op: Op, parameters: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], notes: list[str]) -> Iterator[Case]:
     """The cases of the op on complex numbers, if it takes them; a rule without a formula is added to `notes`."""
     sample = None if "c" in op.numerics.refuses else _sample(op, parameters, shapes)
     if sample is None:
         return
-    xs, _ = sample
-    readable = _readable(op, parameters, shapes)
+    readable = _readable(op, parameters, *sample)
     missing = [rule for rule in ("vjp", "jvp") if rule not in readable]
     if missing:
         note = f"on complex numbers {'its rules' if len(missing) > 1 else 'the ' + missing[0]} cannot be proved: a formula has no dtype and no order"
         notes += [note] if note not in notes else []
     if "vjp" in readable:
-        analytic = not missing and COMPLEX not in op.domain and _is_analytic(op, parameters, xs)
+        analytic = not missing and COMPLEX not in op.domain and _is_analytic(op, parameters, sample[0])
         yield (Case if analytic else ComplexParts)(op, parameters, shapes, True)
 
 
@@ -139,12 +134,10 @@ def _is_analytic(op: Op, parameters: tuple[Any, ...], xs: list[Any]) -> bool:
     return bool(np.all(np.abs(across - 1j * along) <= 1e-8))
 
 
-def _readable(op: Op, parameters: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...]) -> list[str]:
+def _readable(op: Op, parameters: tuple[Any, ...], xs: list[Any], y: Any) -> list[str]:
     """The names of the rules that the exact carriers can evaluate; empty if they cannot evaluate the forward rule."""
-    sample = _sample(op, parameters, shapes)
-    if sample is None or op.vjp is None or op.jvp is None:
+    if op.vjp is None or op.jvp is None:
         return []
-    xs, y = sample
     out = []
     needs, ones = (True,) * len(xs), np.ones_like(y) * (1 + 0.5j if np.iscomplexobj(y) else 1)
     cells = [precise.lift_value(x) for x in xs]
@@ -156,22 +149,15 @@ def _readable(op: Op, parameters: tuple[Any, ...], shapes: tuple[tuple[int, ...]
         if all(map(_close, op.vjp(precise, one, z, (*cells, *parameters), needs), op.vjp(numeric, ones, y, (*xs, *parameters), needs))):
             out.append("vjp")
         tangents = [x * (0.3 + (0.4j if np.iscomplexobj(x) else 0)) for x in xs]
-        pushed = _pushed(op, tangents, y, (*xs, *parameters))
-        if pushed is None:
+        try:
+            pushed = op.jvp(numeric, tangents, y, (*xs, *parameters))
+        except REFUSALS:
             return [*out, "jvp"]  # a rule that raises is left to its statement, which says so
         if _close(op.jvp(precise, [precise.lift_value(t) for t in tangents], z, (*cells, *parameters)), pushed):
             out.append("jvp")
     except REFUSALS:
         pass
     return out
-
-
-def _pushed(op: Op, tangents: list[Any], y: Any, args: tuple[Any, ...]) -> Any:
-    assert op.jvp is not None
-    try:
-        return op.jvp(numeric, tangents, y, args)
-    except REFUSALS:
-        return None
 
 
 def _value(op: Op, carrier: Any, xs: list[Any], parameters: tuple[Any, ...]) -> Any:
