@@ -1,6 +1,7 @@
 """Derivatives of a function of numbers as difference quotients with many digits, independent of rules and of SymPy's derivatives.
 
-With a step of h = 10⁻³² relative to the number and 160 digits, (f(x + h) - f(x))/h has 32 correct digits, and so have higher quotients. A derivative
+With a step of h = 10⁻³² on the scale of the smallest of the numbers and 200 digits or more, (f(x + h) - f(x))/h has 32 correct digits, and so have
+higher quotients: a longer step does not resolve what varies on that scale, as the steps of floor do at a large number. A derivative
 is accepted if the quotients in all directions, with different steps and different working precisions, agree to 20 digits. Otherwise smaller
 steps and more digits are tried; if the quotients still disagree, there is no derivative: a kink, a jump, a pole or the end of the domain. Shifted
 points are exact, so that only the values are rounded. Steps are not round numbers and differ on each side, since the values of a periodic function
@@ -29,9 +30,7 @@ STEPS = {1: 0xB504F333F9DE6485, -1: 0x4F1BBCDCBFA53E0B}  # multiples of 2**-64, 
 GRAIN = 64
 AGREED, EXTRAPOLATED = 67, 87  # bits of agreement: twenty digits, and twenty-six
 NEGLIGIBLE = -1300  # the binary exponent below which a number counts as 0; it is far below those of floats
-UNDECIDED, PROVISIONAL = object(), object()  # PROVISIONAL is a zero that may be due to a lack of digits
-LARGE = 50  # bits above the smallest number or 1: a step relative to a larger number may exceed the scale on which the function varies
-SAME = mpmath.mpf("1e-10")
+UNDECIDED = object()
 FAR = 20_000  # the binary exponent beyond which a value is far outside the range of floats
 make = precise.context.make_mpf
 mag = precise.context.mag
@@ -47,8 +46,6 @@ class Quotients:
         self.reader = reader
         self._evaluations: dict[str, dict[tuple, Any]] = {}
         self._found: dict[tuple, dict[Point, Any]] = {}
-        self._small_scales: set[Point] = set()  # the points at which the function varies on a smaller scale than that of the numbers
-        self._unresolved: set[Point] = set()  # the points at which quotients on that scale differ: those of a higher order may agree by aliasing
 
     def derivative(self, k: Index, points: Sequence[Point], certain: bool = False) -> list[Any]:
         """The derivative, k[i] times by argument i, at each point; None where it does not exist.
@@ -68,35 +65,20 @@ class Quotients:
                 out |= {p: None for p, d in zip(points, lower) if d is None}
         if any(k):
             out |= self._out_of_range([p for p in points if p not in out])
-        for rung in ("relative", "narrow", "finest"):
-            chosen = [p for p in points if p not in out and (p in self._small_scales) == (rung == "narrow") and not (
-                rung == "relative" and p in self._unresolved)]
+        for rung in RUNGS:
+            chosen = [p for p in points if p not in out]
             if chosen:
-                found = self._attempt(rung, k, chosen, certain)
-                if rung == "relative" and any(k) and not certain:
-                    self._unresolved |= {p for p, d in found.items() if d is UNDECIDED}
-                if sum(k) == 1 and rung == "relative":
-                    found = self._without_small_scales(k, found)
-                out |= {p: d for p, d in found.items() if d is not UNDECIDED and d is not PROVISIONAL}
+                out |= {p: d for p, d in self._attempt(rung, k, chosen, certain).items() if d is not UNDECIDED}
         return dict.fromkeys(points) | out
 
     def _lower(self, k: Index, points: list[Point]) -> list[Any]:
         """A derivative of lower order, of which it is asked whether it exists."""
         return self.derivative(k, points)
 
-    def _without_small_scales(self, k: Index, found: dict[Point, Any]) -> dict[Point, Any]:
-        """The derivatives found, except at points where shorter steps give others: a long step does not resolve the steps of floor."""
-        far = [p for p, d in found.items() if d is not UNDECIDED and largest(p) > smallest(p) + LARGE]
-        for p, d in self._attempt("narrow", k, far, False).items() if far else ():
-            before, after = (mpmath.mpf(0) if v is PROVISIONAL else v for v in (found[p], d))
-            if before is not after and (before is None or after is None or after is UNDECIDED or abs(after - before) > abs(after) * SAME):
-                self._small_scales.add(p)
-        return {p: d for p, d in found.items() if p not in self._small_scales}
-
     def _out_of_range(self, points: list[Point]) -> dict[Point, Any]:
         """Infinite and zero derivatives at points where the value is so far outside the range of floats that its derivatives are, too."""
         out: dict[Point, Any] = {}
-        for p, row in self._rows("relative", [(0, (n,) * len(points[0])) for n in (0, 1)] if points else [], points, 1).items():
+        for p, row in self._rows("narrow", [(0, (n,) * len(points[0])) for n in (0, 1)] if points else [], points, 1).items():
             sizes = [precise.context.mag(v) for v in row if v and precise.context.isfinite(v)]
             if len(sizes) == len(row) and (sizes[0] > FAR or max(sizes) < -FAR):
                 out[p] = mpmath.inf if sizes[0] > 0 else mpmath.mpf(0)
@@ -111,8 +93,6 @@ class Quotients:
             for p, row in rows.items():
                 estimates = [quotient(some, row[i * count:(i + 1) * count], scaling(rung, k, directions[i], p)) for i, some in enumerate(weighted)]
                 out[p] = common_result(rung, k, estimates, row[0], certain)
-                if rung == "relative" and spread(p) > DIGITS // 2 and precise.context.isinf(row[0]):
-                    out[p] = UNDECIDED  # 1 - exp(-x) is 0 for lack of digits
         return out
 
     def _rows(self, rung: str, wanted: Sequence[tuple[int, Index]], points: Sequence[Point], order: int) -> dict[Point, list[Any]]:
@@ -192,7 +172,6 @@ class Rung(NamedTuple):
 
 
 RUNGS = {
-    "relative": Rung(lambda point, order: DIGITS + 40 * max(order - 3, 0), lambda x, point: exponent(x) - 107),
     "narrow": Rung(lambda point, order: DIGITS + 40 + 2 * (order + 1) * spread(point), lambda x, point: 2 * smallest(point) - largest(point) - 107),
     "finest": Rung(lambda point, order: 1700 + spread(point), lambda x, point: max(exponent(x), 0) - 1330),
 }
@@ -236,7 +215,7 @@ def scaling(rung: str, k: Index, side: Index, p: Point) -> tuple[int, int]:
 
 
 def common_result(rung: str, k: Index, estimates: Sequence[Any], value: Any, certain: bool) -> Any:
-    """The common result of quotients in all directions: a number, None if the derivative certainly does not exist, UNDECIDED or PROVISIONAL."""
+    """The common result of quotients in all directions: a number, None if the derivative certainly does not exist, or UNDECIDED."""
     if not all(map(precise.context.isfinite, estimates)):
         if not any(k):
             return number(value) if precise.context.isinf(value) else None
@@ -245,7 +224,7 @@ def common_result(rung: str, k: Index, estimates: Sequence[Any], value: Any, cer
     extrapolated = (first * STEPS[-1] + last * STEPS[1]) / (STEPS[1] + STEPS[-1]) if any(k) else last
     size = max(map(mag, estimates))
     if not any(estimates):
-        return mpmath.mpf(0) if rung in ("narrow", "finest") else PROVISIONAL
+        return mpmath.mpf(0) if rung == "finest" or not certain else UNDECIDED
     if all(mag(e - first) <= size - AGREED for e in estimates[1:]):
         return number(extrapolated)
     if rung == "finest" and size < NEGLIGIBLE:

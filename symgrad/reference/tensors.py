@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 
 from symgrad.carriers import precise
-from symgrad.reference.quotients import DIGITS, LARGE, Quotients, Reader, largest, number, smallest
+from symgrad.reference.quotients import DIGITS, Quotients, Reader, number
 
 Arrays = Sequence[np.ndarray]
 Tangents = Sequence[np.ndarray | None]
@@ -265,13 +265,10 @@ class _Along(Quotients):
 
     def _lower(self, k: tuple[int, ...], points: list[Any]) -> list[Any]:
         kept = [move for move, n in zip(self.moves, k) if n] or self.moves[:1]
-        if len(kept) == len(self.moves) or largest(self.sizes) > smallest(self.sizes) + LARGE:  # where steps depend on all sizes
+        if len(kept) == len(self.moves):
             return super()._lower(k, points)
         below = self.values.along(kept, self.wanted)
-        found = below.derivative((int(any(k)),) * len(kept), [below.sizes])
-        self._small_scales |= set(points if below._small_scales else ())
-        self._unresolved |= set(points if below._unresolved else ())
-        return found
+        return below.derivative((int(any(k)),) * len(kept), [below.sizes])
 
 
 def _key(arrays: Sequence[np.ndarray | None]) -> tuple[Any, ...]:
