@@ -154,16 +154,6 @@ def spread(point: Point) -> int:
     return 40 * math.ceil((max(*bits, 0) - min(*bits, 0)) * 0.30103 / 40) if bits else 0
 
 
-def smallest(point: Point) -> int:
-    """The binary exponent of the smallest of the numbers and 1."""
-    return min(*map(exponent, point), 0)
-
-
-def largest(point: Point) -> int:
-    """The binary exponent of the largest of the numbers and 1."""
-    return max(*map(exponent, point), 0)
-
-
 class Rung(NamedTuple):
     """One attempt: the digits for a point and an order, and the binary exponent of the step for a number of a point."""
 
@@ -172,7 +162,8 @@ class Rung(NamedTuple):
 
 
 RUNGS = {
-    "narrow": Rung(lambda point, order: DIGITS + 40 + 2 * (order + 1) * spread(point), lambda x, point: 2 * smallest(point) - largest(point) - 107),
+    "narrow": Rung(lambda point, order: DIGITS + 40 + 2 * (order + 1) * spread(point),
+                   lambda x, point: 2 * min(*map(exponent, point), 0) - max(*map(exponent, point), 0) - 107),
     "finest": Rung(lambda point, order: 1700 + spread(point), lambda x, point: max(exponent(x), 0) - 1330),
 }
 
