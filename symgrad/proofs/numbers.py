@@ -13,7 +13,7 @@ import mpmath
 import sympy
 from sympy.matrices.exceptions import NonInvertibleMatrixError
 
-from symgrad.algebra.condition_search import fraction
+from symgrad.algebra.conditions import fraction
 from symgrad.algebra.evaluating import Evaluator
 from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, compare, rungs
 from symgrad.algebra.limits import poll
