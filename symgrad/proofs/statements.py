@@ -249,9 +249,9 @@ class Comparison:
             out.verdict = NOT_CHECKABLE
 
     def _is_border(self, equality: Any) -> bool:
-        """Whether an equality holds on borders of the forward rule alone."""
+        """Whether an equality holds on borders of the forward rule alone; on the complex plane numbers decide where it holds."""
         u = equality.lhs - equality.rhs
-        if any(u in (switch, -switch) for switch, _ in self.switches):
+        if self.case.complex or any(u in (switch, -switch) for switch, _ in self.switches):
             return True
         found = solutions(sympy.Eq(u, 0, evaluate=False), {}, families=True) if self.switches and not u.has(*KINKS) else None
         return bool(found) and all(zero_switches(self.switches, at) for at in found or ())
