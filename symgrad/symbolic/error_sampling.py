@@ -39,8 +39,9 @@ class ErrorSampling:
         conditions = {c for p in exact.atoms(sympy.Piecewise) for c in p.atoms(sympy.core.relational.Relational)}
         self.reference, self.domains = accurate_value(exact, symbols), domains
         self.kinked = exact.has(*KINKS) or any(not isinstance(c, (sympy.Eq, sympy.Ne)) for c in conditions)  # it may differ at the sides of a kink
-        self.points: list[tuple[float, ...]] = [tuple(v.tolist()) for v in draw_points(domains, COUNT, 0)]
-        self.references = [self.reference(p) for p in self.points]
+        self.points: list[tuple[float, ...]] = []
+        self.references: list[Any] = []
+        self.add_points([tuple(v.tolist()) for v in draw_points(domains, COUNT, 0)])
         self.conditions: dict[tuple[float, ...], float] = {}
         self.ordinary = 10**9  # the index of the first point with very large or small numbers
 
