@@ -24,7 +24,7 @@ HALVINGS, DENSE = 6, 16  # the most halvings of the radius of a patch, and the n
 WIDE = [10.0**e for e in (3.1, 5, 20, 52, 77, 103, 130, 154.5, 166, 300)]  # large numbers; their inverses are used, too
 EDGES = (704.0, 711.0, 725.0, 742.0, 760.0)  # near these u, exp(u) overflows, and exp(-u) is subnormal or 0
 BESIDE = (0.0, *(10.0**-e for e in (16, 14, 12, 9, 6, 4, 3, 2, 1.2, 0.7, 0.3)), 1.0, 3.0)  # relative distances from a surface
-MOVED = context.mpf(10) ** -90  # the relative distance from a surface at which its values are computed
+MOVED, BESIDE_ZERO = context.mpf(10) ** -90, context.mpf(10) ** -400  # the relative distance at which values beside a surface are computed; for 0
 OVERFLOW = 4.4  # the error in units in the last place of a result that should be infinite and is not
 GOOD, HOPELESS = 3.0, 1e7  # errors below GOOD are not divided by the condition number, nor are errors above HOPELESS
 DISTANCES = [*(2.0 ** -(j / 2) for j in range(-4, 27)), *(1.2 * 2.0 ** -(j / 2) for j in range(-3, 6)),
@@ -64,7 +64,7 @@ class ErrorSampling:
             if all(x in d for x, d in zip(point, self.domains)):
                 true = self.reference(point)
                 if true != true and len(point) > 1:
-                    true = self.reference((context.fadd(point[0], (point[0] or 1) * MOVED, exact=True), *point[1:]))
+                    true = self.reference((context.fadd(point[0], point[0] * MOVED or BESIDE_ZERO, exact=True), *point[1:]))
                 self.points.append(point)
                 self.references.append(true)
 
