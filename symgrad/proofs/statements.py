@@ -230,7 +230,7 @@ class Comparison:
 
     def _compare(self, out: Statement, claim: Any, reference: Any, numbers: NumericResult | None) -> None:
         """Compare two formulas away from the borders of the forward rule, where numbers decide whether there is a derivative."""
-        claim = claim.xreplace({c: sympy.S(isinstance(c, sympy.Ne)) for c in claim.atoms(sympy.Eq, sympy.Ne) if self._is_border(c)})
+        claim = claim.xreplace({c: sympy.S(isinstance(c, sympy.Ne)) for c in claim.atoms(sympy.Eq, sympy.Ne) if self._is_border(c, reference)})
         if claim == reference:
             return
         try:
@@ -248,13 +248,18 @@ class Comparison:
         if not out.points:
             out.verdict = NOT_CHECKABLE
 
-    def _is_border(self, equality: Any) -> bool:
-        """Whether an equality holds on borders of the forward rule alone; on the complex plane numbers decide where it holds."""
+    def _is_border(self, equality: Any, reference: Any) -> bool:
+        """Whether an equality holds on borders of the forward rule alone, or where the reference has no value, and on the complex plane."""
         u = equality.lhs - equality.rhs
         if self.case.complex or any(u in (switch, -switch) for switch, _ in self.switches):
             return True
-        found = solutions(sympy.Eq(u, 0, evaluate=False), {}, families=True) if self.switches and not u.has(*KINKS) else None
-        return bool(found) and all(zero_switches(self.switches, at) for at in found or ())
+        found = None if u.has(*KINKS) else solutions(sympy.Eq(u, 0, evaluate=False), {}, families=True)
+        by = sorted(u.free_symbols, key=str)
+        if found is None and u.is_polynomial(*by) and sympy.hessian(u, by).is_positive_semidefinite:  # a minimum of 0 is where the gradient is 0
+            centers = sympy.solve([sympy.diff(u, s) for s in by], by, dict=True) if sympy.Poly(u, *by).total_degree() == 2 else ()
+            found = [at for at in centers if sympy.expand(u.xreplace(at)) == 0]
+        return bool(found) and all(zero_switches(self.switches, at) or reference.xreplace(at).has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo)
+                                   for at in found or ())
 
     def _refutes(self, out: Statement, answer: Identity, claim: Any, reference: Any) -> bool:
         """Refute a statement by a point at which two formulas differ, unless it is at a kink of the function alone, where a rule has a convention."""
