@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -44,95 +44,55 @@ class Quotients:
 
     def __init__(self, reader: Reader):
         self.reader = reader
-        self._evaluations: dict[str, dict[tuple, Any]] = {}
-        self._found: dict[tuple, dict[Point, Any]] = {}
+        self._values: dict[tuple, Any] = {}
+        self._found: dict[tuple, Any] = {}
 
     def derivative(self, k: Index, points: Sequence[Point], certain: bool = False) -> list[Any]:
         """The derivative, k[i] times by argument i, at each point; None where it does not exist.
 
         An infinite derivative is larger than all floats. A zero is certain to about a hundred digits, or with `certain`, below all floats.
         """
-        found = self._found.setdefault((k, certain), {})
-        if any(p not in found for p in points):
-            found |= self._derive(k, [p for p in dict.fromkeys(points) if p not in found], certain)
-        return [found[p] for p in points]
+        for p in points:
+            if (k, p, certain) not in self._found:
+                self._found[k, p, certain] = self._derive(k, p, certain)
+        return [self._found[k, p, certain] for p in points]
 
-    def _derive(self, k: Index, points: list[Point], certain: bool) -> dict[Point, Any]:
-        out: dict[Point, Any] = {}
-        for i, n in enumerate(k):  # a derivative exists only where those of lower order do
-            if n:
-                lower = self._lower((*k[:i], n - 1, *k[i + 1:]), points)
-                out |= {p: None for p, d in zip(points, lower) if d is None}
-        if any(k):
-            out |= self._out_of_range([p for p in points if p not in out])
-        for rung in RUNGS:
-            chosen = [p for p in points if p not in out]
-            if chosen:
-                out |= {p: d for p, d in self._attempt(rung, k, chosen, certain).items() if d is not UNDECIDED}
-        return dict.fromkeys(points) | out
+    def _derive(self, k: Index, p: Point, certain: bool) -> Any:
+        if any(n and self._lower((*k[:i], n - 1, *k[i + 1:]), p) is None for i, n in enumerate(k)):
+            return None  # a derivative exists only where those of lower order do
+        if any(k):  # the value may be so far outside the range of floats that its derivatives are, too
+            near = [self._value("narrow", (n,) * len(p), p, RUNGS["narrow"].digits(p, 1)) for n in (0, 1)]
+            sizes = [mag(v) for v in near if v and precise.context.isfinite(v)]
+            if len(sizes) == 2 and (sizes[0] > FAR or max(sizes) < -FAR):
+                return mpmath.inf if sizes[0] > 0 else mpmath.mpf(0)
+        return next((found for rung in RUNGS for found in [self._attempt(rung, k, p, certain)] if found is not UNDECIDED), None)
 
-    def _lower(self, k: Index, points: list[Point]) -> list[Any]:
+    def _lower(self, k: Index, p: Point) -> Any:
         """A derivative of lower order, of which it is asked whether it exists."""
-        return self.derivative(k, points)
+        return self.derivative(k, [p])[0]
 
-    def _out_of_range(self, points: list[Point]) -> dict[Point, Any]:
-        """Infinite and zero derivatives at points where the value is so far outside the range of floats that its derivatives are, too."""
-        out: dict[Point, Any] = {}
-        for p, row in self._rows("narrow", [(0, (n,) * len(points[0])) for n in (0, 1)] if points else [], points, 1).items():
-            sizes = [precise.context.mag(v) for v in row if v and precise.context.isfinite(v)]
-            if len(sizes) == len(row) and (sizes[0] > FAR or max(sizes) < -FAR):
-                out[p] = mpmath.inf if sizes[0] > 0 else mpmath.mpf(0)
-        return out
+    def _attempt(self, rung: str, k: Index, p: Point, certain: bool) -> Any:
+        digits, estimates = RUNGS[rung].digits(p, sum(k)), []
+        for i, side in enumerate(directions_of(k)):
+            weighted = stencil(k, side)
+            row = [self._value(rung, offset, p, digits + MORE * (i > 0)) for offset, _ in weighted]
+            with precise.working_precision(digits + MORE):
+                estimates.append(quotient(weighted, row, scaling(rung, k, side, p)))
+        with precise.working_precision(digits + MORE):
+            return common_result(rung, k, estimates, self._value(rung, (0,) * len(p), p, digits), certain)
 
-    def _attempt(self, rung: str, k: Index, points: list[Point], certain: bool) -> dict[Point, Any]:
-        directions = directions_of(k)
-        weighted = [stencil(k, side) for side in directions]
-        wanted = [(int(i > 0), offset) for i, some in enumerate(weighted) for offset, _ in some]
-        rows, count, out = self._rows(rung, wanted, points, sum(k)), len(weighted[0]), {}
-        with precise.working_precision(max(RUNGS[rung].digits(p, sum(k)) for p in points) + MORE):
-            for p, row in rows.items():
-                estimates = [quotient(some, row[i * count:(i + 1) * count], scaling(rung, k, directions[i], p)) for i, some in enumerate(weighted)]
-                out[p] = common_result(rung, k, estimates, row[0], certain)
-        return out
-
-    def _rows(self, rung: str, wanted: Sequence[tuple[int, Index]], points: Sequence[Point], order: int) -> dict[Point, list[Any]]:
-        """The values around each point that a quotient needs, in the order of `wanted`."""
-        rows: dict[Point, list[Any]] = {p: [] for p in points}
-        for _, p, value in self._evaluate(rung, [(side, offset, p) for side, offset in wanted for p in points], order):
-            rows[p].append(value)
-        return rows
-
-    def _evaluate(self, rung: str, requests: Sequence[tuple[int, Index, Point]], order: int) -> Iterator[tuple[Index, Point, Any]]:
-        """The function at shifted points, with the digits that a quotient of that order needs; one call for all points of the same precision."""
-        count = {p: RUNGS[rung].digits(p, order) for _, _, p in requests}
-        keyed = [(count[p] + MORE * side, offset, p) for side, offset, p in requests]
-        known = self._evaluations.setdefault(rung, {})
-        missing: dict[int, list[tuple]] = {}
-        for key in dict.fromkeys(keyed):
-            if key not in known:
-                missing.setdefault(key[0], []).append(key)
-        for digits, keys in missing.items():
-            known |= zip(keys, self._read(rung, [key[1:] for key in keys], digits))
-        return ((key[1], key[2], known[key]) for key in keyed)
-
-    def _read(self, rung: str, requests: Sequence[tuple[Index, Point]], digits: int) -> list[Any]:
-        cells, floats = [], []
-        for i in range(len(requests[0][0])):
-            plain = np.array([p[i] for _, p in requests])
-            moves = [offset[i] for offset, _ in requests]
-            if any(moves):
-                cells.append(precise.Digits.fill([shifted_number(rung, p, i, n) for (_, p), n in zip(requests, moves)], plain.shape))
-                floats.append(np.where(moves, np.nextafter(plain, np.copysign(np.inf, moves)), plain))
-            else:
-                cells.append(precise.lift_value(plain))
-                floats.append(plain)
-        try:
-            found = self.reader(floats, cells, digits)
-            return [_real(x) for x in np.broadcast_to(found, (len(requests),)).tolist()]
-        except (ArithmeticError, ValueError, mpmath.libmp.NoConvergence):
-            if len(requests) == 1:
-                return [precise.context.nan]
-            return [self._read(rung, [request], digits)[0] for request in requests]
+    def _value(self, rung: str, offset: Index, p: Point, digits: int) -> Any:
+        """The function at a shifted point, with a number of digits; NaN if it has none."""
+        key = rung, offset, p, digits
+        if key not in self._values:
+            floats = [np.array([np.nextafter(x, math.copysign(math.inf, n)) if n else x]) for x, n in zip(p, offset)]
+            cells = [precise.Digits.fill([shifted_number(rung, p, i, n)], (1,)) if n else precise.lift_value(x)
+                     for i, (n, x) in enumerate(zip(offset, floats))]
+            try:
+                self._values[key] = _real(np.broadcast_to(self.reader(floats, cells, digits), (1,)).tolist()[0])
+            except (ArithmeticError, ValueError, mpmath.libmp.NoConvergence):
+                self._values[key] = precise.context.nan
+        return self._values[key]
 
 
 def _real(x: Any) -> Any:

@@ -263,12 +263,12 @@ class _Along(Quotients):
             return [self.values.at(self.moves, [h - size for h, size in zip(row, self.sizes)], self.wanted, digits)
                     for row in zip(*(c.tolist() for c in cells))]
 
-    def _lower(self, k: tuple[int, ...], points: list[Any]) -> list[Any]:
+    def _lower(self, k: tuple[int, ...], p: Any) -> Any:
         kept = [move for move, n in zip(self.moves, k) if n] or self.moves[:1]
         if len(kept) == len(self.moves):
-            return super()._lower(k, points)
+            return super()._lower(k, p)
         below = self.values.along(kept, self.wanted)
-        return below.derivative((int(any(k)),) * len(kept), [below.sizes])
+        return below.derivative((int(any(k)),) * len(kept), [below.sizes])[0]
 
 
 def _key(arrays: Sequence[np.ndarray | None]) -> tuple[Any, ...]:
