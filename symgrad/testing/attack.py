@@ -106,7 +106,7 @@ def _draw(plan: DrawingPlan, rng: np.random.Generator) -> Draft:
 
 
 def _one_of(rng: np.random.Generator, options: Sequence[Any]) -> Any:
-    return options[rng.integers(len(options))]
+    return options[int(rng.integers(len(options)))]
 
 
 def _numbers(rng: np.random.Generator, entries: np.ndarray, shape: Shape) -> np.ndarray:

@@ -158,7 +158,7 @@ def check_linearity(attack: Attack, example: Example) -> None:
             if nothing[i] is not None:
                 found = np.where(np.isfinite(size), as_double(nothing[i]), 0.0)
                 out.append(Sides("vjp(0) is not 0", found, np.zeros(size.shape), None, 1, (i,), True))
-            if large is not None and large[i] is not None:
+            if bits is not None and large is not None and large[i] is not None:
                 fine = moderate & (size > MODERATE_SIZE[0]) & (size < MODERATE_SIZE[1])
                 out.append(Sides(f"vjp({2.0**bits:.3g} g) is not {2.0**bits:.3g} vjp(g)", np.where(fine, as_double(large[i]) / 2.0**bits, one), one,
                                  size + terms[i], 1, (i,), True))

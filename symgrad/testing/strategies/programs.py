@@ -235,9 +235,9 @@ def _draw_step(draw: Any, op: Op, operands: Sequence[int], values: Sequence[Tens
         step = DrawnStep(op.name, tuple(DrawnOperand(i, guard or ("small" if small else "")) for i, guard in zip(operands, guards)), further)
         with np.errstate(all="ignore"):
             value = step(values)
-            found = value._value
-            finite = np.isfinite(found).all() and np.max(np.abs(found), initial=0.0) <= MAX_VALUE and value._node is not None
-            if finite and next(switches(value._node, MIN_KINK_DISTANCE), None) is None:
+            found, node = value._value, value._node
+            finite = np.isfinite(found).all() and np.max(np.abs(found), initial=0.0) <= MAX_VALUE
+            if finite and node is not None and next(switches(node, MIN_KINK_DISTANCE), None) is None:
                 return step, value
     return step, None
 
