@@ -36,7 +36,7 @@ ZERO_UP: tuple[End, End] = (Fraction(0), None)
 
 
 @dataclass(frozen=True)
-class Region:
+class ZeroRegion:
     """Two expressions in a region, which is given by intervals of the symbols and by the signs of real expressions (`facts`)."""
 
     a: Any
@@ -45,13 +45,13 @@ class Region:
     facts: tuple[tuple[Any, int], ...] = ()
     depth: int = 0
 
-    def substitute(self, old: Any, new: Any, intervals: Mapping[Any, tuple[End, End]], facts: tuple[tuple[Any, int], ...] = ()) -> Region:
+    def substitute(self, old: Any, new: Any, intervals: Mapping[Any, tuple[End, End]], facts: tuple[tuple[Any, int], ...] = ()) -> ZeroRegion:
         """The region with an expression substituted for a symbol."""
         rest = {s: ends for s, ends in self.intervals.items() if s is not old}
-        return Region(self.a.xreplace({old: new}), self.b.xreplace({old: new}), rest | dict(intervals),
+        return ZeroRegion(self.a.xreplace({old: new}), self.b.xreplace({old: new}), rest | dict(intervals),
                       tuple((e.xreplace({old: new}), sign) for e, sign in self.facts) + facts, self.depth + 1)
 
-    def with_positive_symbols(self) -> Region:
+    def with_positive_symbols(self) -> ZeroRegion:
         """The region with a positive symbol substituted for every symbol of one sign."""
         region = self
         for s, (low, high) in self.intervals.items():
@@ -66,7 +66,7 @@ class Region:
                 region = region.substitute(s, -p, {p: (-high, None if low is None else -low)})
         return region
 
-    def split(self, u: Any) -> tuple[list[Region], Region | None, bool]:
+    def split(self, u: Any) -> tuple[list[ZeroRegion], ZeroRegion | None, bool]:
         """The regions where u is positive or negative, the region where it is 0 (None if empty), and whether the latter is known."""
         symbols = [s for s in u.free_symbols if s in self.intervals]
         if len(u.free_symbols) == 1 == len(symbols):
@@ -80,21 +80,21 @@ class Region:
                 return self._split_along(x, sympy.expand(x - u / slope), u, slope)
         return [self._with(u, 1), self._with(u, -1)], None, False
 
-    def _with(self, u: Any, sign: int) -> Region:
-        return Region(self.a, self.b, self.intervals, (*self.facts, (u, sign)), self.depth + 1)
+    def _with(self, u: Any, sign: int) -> ZeroRegion:
+        return ZeroRegion(self.a, self.b, self.intervals, (*self.facts, (u, sign)), self.depth + 1)
 
-    def _split_at(self, x: Any, c: Any) -> tuple[list[Region], Region | None, bool]:
+    def _split_at(self, x: Any, c: Any) -> tuple[list[ZeroRegion], ZeroRegion | None, bool]:
         low, high = self.intervals[x]
         at = Fraction(int(c.p), int(c.q))
         inside = (low is None or low < at) and (high is None or at < high)
         parts = []
         if high is None or at < high:
-            parts.append(Region(self.a, self.b, {**self.intervals, x: (at if low is None else max(at, low), high)}, self.facts, self.depth + 1))
+            parts.append(ZeroRegion(self.a, self.b, {**self.intervals, x: (at if low is None else max(at, low), high)}, self.facts, self.depth + 1))
         if low is None or low < at:
-            parts.append(Region(self.a, self.b, {**self.intervals, x: (low, at if high is None else min(at, high))}, self.facts, self.depth + 1))
+            parts.append(ZeroRegion(self.a, self.b, {**self.intervals, x: (low, at if high is None else min(at, high))}, self.facts, self.depth + 1))
         return parts, self.substitute(x, c, {}) if inside else None, True
 
-    def _split_along(self, x: Any, edge: Any, u: Any, slope: Any) -> tuple[list[Region], Region | None, bool]:
+    def _split_along(self, x: Any, edge: Any, u: Any, slope: Any) -> tuple[list[ZeroRegion], ZeroRegion | None, bool]:
         """The regions on both sides of x = edge, with the distance as a new positive symbol if that keeps all information about x."""
         low, high = self.intervals[x]
         on_edge = self.substitute(x, edge, {})
@@ -111,10 +111,10 @@ class Region:
         return parts, on_edge, True
 
 
-def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
+def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[ZeroRegion]:
     """The products of the pieces of the symbols' ranges, and their closed ends as separate regions."""
     jumps = a.has(*JUMPS) or b.has(*JUMPS)
-    parts = [Region(a, b, {})]
+    parts = [ZeroRegion(a, b, {})]
     for s, r in ranges.items():
         if r.complex:
             continue
@@ -128,14 +128,14 @@ def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
                     more.append(region.substitute(s, sympy.Rational(low.numerator, low.denominator), {}))
                     continue
                 cuts = [low, *sorted(e for e in r.excluded if (low is None or low < e) and (high is None or e < high)), high]
-                more += [Region(region.a, region.b, {**region.intervals, s: ends}) for ends in pairwise(cuts)]
+                more += [ZeroRegion(region.a, region.b, {**region.intervals, s: ends}) for ends in pairwise(cuts)]
                 ends = [end for end, open_end in ((low, piece.open_low), (high, piece.open_high)) if end is not None and not open_end]
                 more += [region.substitute(s, sympy.Rational(end.numerator, end.denominator), {}) for end in ends if jumps or piece.step]
         parts = more
     yield from parts
 
 
-def literally_zero(region: Region, deadline: float, split: bool) -> bool:
+def literally_zero(region: ZeroRegion, deadline: float, split: bool) -> bool:
     """Whether the two expressions have the same normal form everywhere in a region; False also if that is not decided."""
     if region.depth > DEPTH or clock() > deadline:
         return False
@@ -165,7 +165,7 @@ def _same_squares(forms: Normal, a: Frac, b: Frac) -> bool:
     return forms.sign(a) == forms.sign(b) is not None and forms.same(forms.power(a, 2), forms.power(b, 2))
 
 
-def _constantly_zero(region: Region, deadline: float) -> bool:
+def _constantly_zero(region: ZeroRegion, deadline: float) -> bool:
     """Whether the difference is differentiable everywhere in the region, its derivatives are literally 0, and so is its value at a point."""
     difference = region.a - region.b
     symbols = difference.free_symbols
@@ -185,7 +185,7 @@ def _constantly_zero(region: Region, deadline: float) -> bool:
     return any(_zero_at(region, point, deadline) for point in _simple_points(region))
 
 
-def _turned_zero(region: Region, deadline: float) -> bool:
+def _turned_zero(region: ZeroRegion, deadline: float) -> bool:
     """Whether two real constants a and b have the same exp(i a) = exp(i b) and differ by less than 1."""
     forms = Normal(deadline, {}, True)
     try:
@@ -196,7 +196,7 @@ def _turned_zero(region: Region, deadline: float) -> bool:
         return False
 
 
-def _simple_points(region: Region) -> Iterator[dict[Any, Any]]:
+def _simple_points(region: ZeroRegion) -> Iterator[dict[Any, Any]]:
     """A few points in the interior of a region."""
     def next_to(low: End, high: End) -> Fraction:
         return Fraction(low.__floor__() + 1) if low is not None else Fraction(high.__ceil__() - 1) if high is not None else Fraction(0)
@@ -208,12 +208,12 @@ def _simple_points(region: Region) -> Iterator[dict[Any, Any]]:
             yield {x: sympy.Rational(Fraction(v).numerator, Fraction(v).denominator) for x, v in point.items() if v is not None}
 
 
-def _zero_at(region: Region, point: dict[Any, Any], deadline: float) -> bool:
+def _zero_at(region: ZeroRegion, point: dict[Any, Any], deadline: float) -> bool:
     forms = Normal(deadline, {}, True)
     try:
         a, b = (forms.of(e.xreplace(point)) for e in (region.a, region.b))
         return forms.same(a, b) or forms.real(a) and forms.real(b) and forms.same(forms.exp(a), forms.exp(b)) \
-            or _turned_zero(Region(region.a.xreplace(point), region.b.xreplace(point), {}), deadline)
+            or _turned_zero(ZeroRegion(region.a.xreplace(point), region.b.xreplace(point), {}), deadline)
     except (Split, ZeroDivisionError, NoNormalForm):
         return False
 

@@ -137,7 +137,7 @@ NEAR = 1 / 16  # the relative distance up to which floats count as next to a poi
 
 
 @dataclass(frozen=True)
-class Region:
+class FloatRegion:
     """Floats of the argument with the number `argument` from `low` to `high`, or with `beside`, those between that point and one of the ends.
 
     The other arguments have ordinary values, or with `jointly` any values. With `close`, all arguments are almost equal.
@@ -188,7 +188,7 @@ def bounds(floats: Floats) -> list[tuple[str, float, float]]:
     return sized if floats.subnormals else sized[1:]
 
 
-def regions_of(domain: Domain, floats: Floats, argument: int = 0, name: str = "") -> list[Region]:
+def regions_of(domain: Domain, floats: Floats, argument: int = 0, name: str = "") -> list[FloatRegion]:
     """The regions of a domain: sizes of both signs, 0, and the neighbourhoods of its ends and excluded points."""
     prefix = f"{name}: " if name else ""
     sized = bounds(floats)
@@ -199,7 +199,7 @@ def regions_of(domain: Domain, floats: Floats, argument: int = 0, name: str = ""
         for interval in domain.intervals:
             ends = _clip(interval, low, high, floats)
             if ends is not None:
-                out.append(Region(prefix + label, argument, *ends))
+                out.append(FloatRegion(prefix + label, argument, *ends))
     for c in dict.fromkeys([*(e for i in domain.intervals for e in (i.low, i.high)), *domain.excluded]):
         out += regions_beside(c, domain, floats, argument, name)
     return out
@@ -216,7 +216,7 @@ def _clip(interval: Interval, low: float, high: float, floats: Floats) -> tuple[
     return (float(floats.at(first)), float(floats.at(last))) if first <= last else None
 
 
-def regions_beside(c: float, domain: Domain, floats: Floats, argument: int = 0, name: str = "", what: str = "") -> list[Region]:
+def regions_beside(c: float, domain: Domain, floats: Floats, argument: int = 0, name: str = "", what: str = "") -> list[FloatRegion]:
     """The regions next to a point, below and above, as far as they lie in the domain; none for 0 and infinity, which have regions of their own."""
     if c == 0 or not abs(c) <= floats.largest or float(floats.dtype.type(c)) == 0:
         return []
@@ -226,7 +226,7 @@ def regions_beside(c: float, domain: Domain, floats: Floats, argument: int = 0, 
         low, high = (float(floats.dtype.type(e)) for e in (low, high))
         middle = floats.at(floats.rank(low) + (floats.rank(high) - floats.rank(low)) // 2)
         if low < high and abs(high) <= floats.largest and is_inside(domain, np.asarray(middle)).all():
-            out.append(Region(f"{prefix}just {side} {c:.9g}{what}", argument, low, high, beside=c))
+            out.append(FloatRegion(f"{prefix}just {side} {c:.9g}{what}", argument, low, high, beside=c))
     return out
 
 

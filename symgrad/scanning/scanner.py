@@ -22,7 +22,7 @@ from symgrad.carriers import precise
 from symgrad.graph.domains import Domain
 from symgrad.reference.elementary import derivative
 from symgrad.reports.base import label
-from symgrad.sampling.floats import NEAR, Floats, Region, is_inside, ordinary_floats, regions_beside, regions_of
+from symgrad.sampling.floats import NEAR, FloatRegion, Floats, is_inside, ordinary_floats, regions_beside, regions_of
 from symgrad.scanning.report import THRESHOLDS, AccuracyReport, Sample, Worst
 from symgrad.scanning.subject import Index, Subject, Unsuitable, derivative_indices
 
@@ -67,7 +67,7 @@ class ByFormula:
 DerivativeSource = ByFormula | Subject  # computes derivatives with many digits
 
 
-class ReferenceValues:
+class ScanReferences:
     """The derivatives of a function at floats. `digits` is the largest number of digits used, `undecided` the number of values without a result."""
 
     def __init__(self, source: DerivativeSource, floats: Floats, order: int):
@@ -130,17 +130,17 @@ class Scanner:
     def __init__(self, subject: Subject, source: DerivativeSource, domains: Sequence[Domain], floats: Floats, order: int, points: int | None,
                  seconds: float, seed: int, progress: Progress, rounds: int = ROUNDS, conditions: bool = True):
         self.subject, self.domains, self.floats, self.order = subject, list(domains), floats, order
-        self.truth = ReferenceValues(source, floats, order)
+        self.truth = ScanReferences(source, floats, order)
         self.requested, self.seconds, self.progress = points, seconds, progress
         self.rounds, self.conditions = rounds, conditions
         self.start = time.monotonic()
         self.rng = np.random.default_rng(seed)
         self.indices = derivative_indices(subject.count, order)
         self.report = AccuracyReport(subject.name, list(subject.names), str(floats.dtype), order, [d.name for d in domains])
-        self.columns: dict[Region, list[dict[str, Any]]] = {}
+        self.columns: dict[FloatRegion, list[dict[str, Any]]] = {}
         self.merged: list[dict[str, Any]] = []  # points, errors and reference values of each region, in the order of the report's samples
         self.found: list[tuple[Worst, Index, Any]] = []  # the entries of `report.worst` with their reference values
-        self.drawn: dict[Region, int] = {}
+        self.drawn: dict[FloatRegion, int] = {}
 
     @property
     def elapsed(self) -> float:
@@ -170,7 +170,7 @@ class Scanner:
 
     # Points
 
-    def _regions(self) -> list[Region]:
+    def _regions(self) -> list[FloatRegion]:
         names, several = self.subject.names, self.subject.count > 1
         out = []
         for i, d in enumerate(self.domains):
@@ -179,11 +179,11 @@ class Scanner:
                 found += regions_beside(c, d, self.floats, i, names[i] if several else "")
             out += found
         if several:
-            out += [Region("all arguments anywhere", 0, 0.0, 0.0, jointly=True), Region("arguments close to each other", 0, 0.0, 0.0, jointly=True,
-                                                                                        close=True)]
+            out += [FloatRegion("all arguments anywhere", 0, 0.0, 0.0, jointly=True),
+                    FloatRegion("arguments close to each other", 0, 0.0, 0.0, jointly=True, close=True)]
         return list(dict.fromkeys(out))
 
-    def draw(self, region: Region, count: int) -> np.ndarray:
+    def draw(self, region: FloatRegion, count: int) -> np.ndarray:
         """Points of a region inside the domains, one column each."""
         floats, rng = self.floats, self.rng
         if region.close:
@@ -239,7 +239,7 @@ class Scanner:
     def _point_text(self, point: Any) -> str:
         return ", ".join(f"{name} = {float(x)!r}" for name, x in zip(self.subject.names, point))
 
-    def _crossings(self, regions: Sequence[Region]) -> list[Region]:
+    def _crossings(self, regions: Sequence[FloatRegion]) -> list[FloatRegion]:
         """Regions next to further zeros and poles: sign changes of a function of one argument."""
         if self.subject.count > 1:
             return []
@@ -261,7 +261,7 @@ class Scanner:
 
     # Measuring
 
-    def measure(self, region: Region, points: np.ndarray) -> None:
+    def measure(self, region: FloatRegion, points: np.ndarray) -> None:
         """Compute floats and reference values at points, and store the errors."""
         if not points.shape[1]:
             return
@@ -274,7 +274,7 @@ class Scanner:
             errors[index][known] = self.floats.ulps(values[index][known], [t for t, k in zip(truth[index], known) if k])
         self.columns.setdefault(region, []).append({"points": points, "values": values, "truth": truth, "errors": errors})
 
-    def _measure_with_cost(self, region: Region, points: np.ndarray, share: float) -> float:
+    def _measure_with_cost(self, region: FloatRegion, points: np.ndarray, share: float) -> float:
         """Measure the points of a pilot, or only two of them if all take longer than `share` seconds; returns the seconds per point."""
         some = points[:, :2] if points.shape[1] < 2 else points[:, [0, -1]]
         before = self.elapsed
@@ -285,7 +285,7 @@ class Scanner:
         self.measure(region, points[:, 1:-1])
         return (self.elapsed - before) / points.shape[1]
 
-    def _sample(self, costs: Mapping[Region, float]) -> None:
+    def _sample(self, costs: Mapping[FloatRegion, float]) -> None:
         """Measure evenly drawn points: the same number in each region, and fewer in regions that take too long."""
         requested = POINTS if self.requested is None else self.requested
         share = max(SAMPLING * self.seconds - self.elapsed, 0.0) / len(costs)
@@ -299,7 +299,7 @@ class Scanner:
         for r in costs:
             self.drawn[r] = sum(c["points"].shape[1] for c in self.columns.get(r, ()))
 
-    def _refine(self, regions: Sequence[Region]) -> None:
+    def _refine(self, regions: Sequence[FloatRegion]) -> None:
         """Measure more points around the largest error of each order."""
         for round_ in range(self.rounds):
             for k, r in enumerate(regions):
@@ -310,7 +310,7 @@ class Scanner:
                 if points:
                     self.measure(r, np.concatenate(points, axis=1))
 
-    def _neighbours(self, region: Region, point: np.ndarray) -> np.ndarray:
+    def _neighbours(self, region: FloatRegion, point: np.ndarray) -> np.ndarray:
         """Points that differ from one in the argument of the region, by a few floats up to many."""
         floats = self.floats
         columns = [np.full(REFINED, x, floats.dtype) for x in point]
@@ -327,7 +327,7 @@ class Scanner:
                 columns[i] = np.resize(np.concatenate(sides), REFINED)
         return self._inside_domains(columns)
 
-    def _worst(self, region: Region, order: int) -> tuple[float, np.ndarray, Index, float, Any] | None:
+    def _worst(self, region: FloatRegion, order: int) -> tuple[float, np.ndarray, Index, float, Any] | None:
         """The largest error of an order in a region, with its point, the derivative, the float and the reference value."""
         best: Any = None
         for part in self.columns.get(region, ()):
@@ -342,7 +342,7 @@ class Scanner:
 
     # The report
 
-    def _fill_report(self, regions: Sequence[Region]) -> None:
+    def _fill_report(self, regions: Sequence[FloatRegion]) -> None:
         report = self.report
         for r in regions:
             parts = self.columns.get(r, [])

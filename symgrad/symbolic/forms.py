@@ -40,7 +40,7 @@ HIGHEST = 100  # the highest degree of a polynomial that is factored
 LARGE = 400  # the number of operations above which an expression is not factored
 
 
-class Measure(NamedTuple):
+class FormMeasure(NamedTuple):
     """The worst error of a form in units in the last place, its point, and the number of points."""
 
     worst: float
@@ -58,7 +58,7 @@ class Form:
     places: tuple[int, ...]
     patches: tuple[Patch, ...]
     code: Code
-    measure: Measure
+    measure: FormMeasure
     guard: tuple[Guard, Sequence[str]] | None = None
     points: tuple[tuple[float, ...], ...] = ()
     references: tuple[Any, ...] = ()
@@ -308,5 +308,5 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
     for j in np.flatnonzero((found >= HOPELESS) & np.isfinite(found)).tolist():  # next to a zero or a jump
         found[j] = 0.0 if probe.condition(j) > HOPELESS else found[j]
     i = int(found.argmax())
-    return Form(exact, form, tuple(used), places, tuple(patches), code, Measure(float(found[i]), tuple(probe.points[i]), len(found)), guard,
+    return Form(exact, form, tuple(used), places, tuple(patches), code, FormMeasure(float(found[i]), tuple(probe.points[i]), len(found)), guard,
                 tuple(probe.points[:COUNT]), tuple(probe.references[:COUNT]), probe.reference)

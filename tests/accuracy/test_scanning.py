@@ -14,7 +14,7 @@ from symgrad import log
 from symgrad.graph.domains import POSITIVE
 from symgrad.sampling.floats import Floats
 from symgrad.scanning import accuracy
-from symgrad.scanning.scanner import ReferenceValues
+from symgrad.scanning.scanner import ScanReferences
 from symgrad.scanning.subject import Subject
 from tests.support.lines import lines
 
@@ -193,7 +193,7 @@ def test_a_function_with_branches_is_called_point_by_point():
 def test_reference_values_below_every_float_are_not_lost_digits():
     """The second derivative is left over from terms 620 powers of ten apart: fewer digits may give exactly 0, and so may twice as many."""
     subject, points = Subject(naive_softplus), np.linspace(690.0, 740.0, 64)[None]
-    found = ReferenceValues(subject, Floats("float64"), 2).at(points, subject.floats(points, 2))
+    found = ScanReferences(subject, Floats("float64"), 2).at(points, subject.floats(points, 2))
     with mpmath.workdps(1000):
         for x, true in zip(points[0].tolist(), found[0, 0]):
             assert abs(true / (mpmath.exp(-x) / (1 + mpmath.exp(-x)) ** 2) - 1) < 1e-20
@@ -302,5 +302,5 @@ def test_two_zeros_with_few_digits_do_not_decide_a_reference_value():
             self.asked.append(digits)
             return {(): [mpmath.mpf(0)] * points.shape[1]}
 
-    truth = ReferenceValues(Nothing(), Floats("float64"), 0)
+    truth = ScanReferences(Nothing(), Floats("float64"), 0)
     assert truth.at(np.ones((1, 2)), {(): np.array([0.0, 1.0])}) == {(): [0, 0]} and Nothing.asked == [60, 120, 240, 480]
