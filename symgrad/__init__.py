@@ -21,7 +21,6 @@ with _collection_paused():  # the functions and classes that are made here stay
     from symgrad.compat import storage as _storage
     from symgrad.compat.legacy import TYPES as _TYPES
     from symgrad.compat.modules import DEVICES as _DEVICES
-    from symgrad.compat.modules import missing as _missing
     from symgrad.compat.storage import STORAGES as _STORAGES
     from symgrad.dtypes.dtype import ALIASES as _ALIASES
     from symgrad.dtypes.dtype import DTYPES as _DTYPES
@@ -35,6 +34,7 @@ with _collection_paused():  # the functions and classes that are made here stay
     from symgrad.methods.surface import SURFACE as _SURFACE
     from symgrad.methods.surface import method_as_function as _method_as_function
     from symgrad.public import METHODS as _METHODS
+    from symgrad.system.lazy import missing as _missing
 
 __version__ = "0.1.0"
 

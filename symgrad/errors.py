@@ -1,7 +1,7 @@
 """The errors of linear algebra, as `torch.linalg.LinAlgError`, and of dtypes for which an op has no rule; and the texts of PyTorch.
 
 The type of an exception follows PyTorch, its text is ours: `function: what is wrong, with the value or shape. What to do.` The texts below are all
-that equal PyTorch's, because programs match on them; what is raised may go on in our words. No other module of the core knows any.
+that equal PyTorch's, because programs match on them; what is raised may go on in our words. The core has no other.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = ["AMBIGUOUS", "BROADCAST", "FREED", "GRADIENT_SHAPE", "GRAD_OF_NON_LEAF", "LEAF_WRITTEN", "LinAlgError", "MODIFIED", "NOT_SCALAR",
-           "NO_DERIVATIVE", "NO_GRAPH", "NUMPY", "ONE_ELEMENT", "OUT_OF_RANGE", "PRODUCT", "RESHAPE", "TARGET_SIZE", "UNUSED", "UnsupportedDtype",
-           "kind_name"]
+           "NO_CUDA", "NO_DERIVATIVE", "NO_GRAPH", "NUMPY", "ONE_ELEMENT", "OUT_OF_RANGE", "PRODUCT", "RESHAPE", "TARGET_SIZE", "UNUSED",
+           "UnsupportedDtype", "kind_name"]
 
 AMBIGUOUS = "Boolean value of Tensor with more than one value is ambiguous"
 BROADCAST = "The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton dimension {}"
@@ -21,6 +21,7 @@ LEAF_WRITTEN = "a leaf Variable that requires grad is being used in an in-place 
 MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation: [{} {}]{} is at version {}; expected " \
            "version {} instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with " \
            "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+NO_CUDA = "Torch not compiled with {} enabled"
 NO_DERIVATIVE = "the derivative for '{}' is not implemented."
 GRAD_OF_NON_LEAF = "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during " \
                    "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the " \

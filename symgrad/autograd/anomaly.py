@@ -95,18 +95,16 @@ class Checks:
             return
         record = record_of(node)
         if record is None:
-            self._warn(f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward pass for more "
-                       f"information.")
+            self._warn(f"the pullback of {node.name()} failed. Where it was recorded is not known: detect anomalies in the forward pass, too")
             return
-        self._warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{record.traceback}")
+        self._warn(f"the pullback of {node.name()} failed. It was recorded here:\n{record.traceback}")
         while record is not None and record.inducer is not None:
             name, record = record.inducer
             if record is None:
-                self._warn(f"\n\nPrevious calculation was induced by {name}. No forward pass information available. Enable detect anomaly during "
-                           f"forward pass for more information.")
+                self._warn(f"\n\nThat backward was recorded by {name}. Where this was recorded is not known: detect anomalies in the forward "
+                           f"pass, too")
             else:
-                self._warn(f"\n\nPrevious calculation was induced by {name}. Traceback of forward call that induced the previous calculation:\n"
-                           f"{record.traceback}")
+                self._warn(f"\n\nThat backward was recorded by {name}, which was recorded here:\n{record.traceback}")
 
     def _warn(self, message: str) -> None:
         frame = user_frame(1)
@@ -222,7 +220,7 @@ class detect_anomaly(in_mode):
     def __init__(self, check_nan: bool = True, *, check_inf: bool = False):
         super().__init__(**_fields(True, check_nan, check_inf))
         with contextlib.suppress(ValueError):  # standard error is closed
-            warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            warnings.warn("anomalies are detected from here on, which makes every operation slower; switch it off when the fault is found",
                           UserWarning, stacklevel=2)
 
 

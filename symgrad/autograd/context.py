@@ -84,7 +84,7 @@ class FunctionCtx:
     @property
     def saved_variables(self) -> tuple[Tensor | None, ...]:
         """The old name of `saved_tensors`."""
-        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        warnings.warn("saved_variables: the name is old; use saved_tensors", DeprecationWarning, stacklevel=2)
         return self._node.unpack()
 
     @property

@@ -22,6 +22,7 @@ from typing import IO, Any
 
 from symgrad.compat.legacy import CUDA_TYPES
 from symgrad.layouts.devices import device, unavailable_error
+from symgrad.system.lazy import ADVISERS, missing
 
 ADVICE = "the only device is the CPU; leave the device out"
 # Of each module what it answers, by the functions that do, and the functions that raise
@@ -91,7 +92,7 @@ class _DeviceModule(ModuleType):
                 return self._function(name, functools.partial(_answer, value), f"Return {value!r}.")
         if name in REQUESTS.get(self._name, "").split():
             return self._function(name, functools.partial(_refuse, self._name), "Raise an error, as torch without the device does.")
-        raise missing(self.__name__, name, ADVICE)
+        raise missing(self.__name__, name, advice(name) or ADVICE)
 
     def __dir__(self) -> list[str]:
         answers = " ".join(names for _, names in ANSWERS.get(self._name, ()))
@@ -181,7 +182,4 @@ def advice(name: str) -> str | None:
     return next((sentence for patterns, sentence in FAMILIES.items() if any(fnmatchcase(name, pattern) for pattern in patterns.split())), None)
 
 
-def missing(module: str, name: str, sentence: str | None = None) -> AttributeError:
-    """The error for a name that a module does not have, with what to use instead."""
-    sentence = sentence or advice(name)
-    return AttributeError(f"module {module!r} has no attribute {name!r}" + (f": {sentence}" if sentence else ""))
+ADVISERS.append(advice)

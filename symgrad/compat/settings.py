@@ -102,7 +102,7 @@ def sym_float(a: Any) -> float:
 @taking_tensors
 def sym_int(a: Any) -> int:
     """The number as an integer, rounded towards zero."""
-    return math.trunc(a)
+    return builtins.int(a)
 
 
 def sym_ite(b: bool, t: Any, f: Any) -> Any:

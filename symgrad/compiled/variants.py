@@ -63,14 +63,6 @@ def _graphs(xs: Sequence[Any]) -> list[Any]:
     return [(x.requires_grad, x.is_leaf, getattr(x, "_grad", None) is None) for x in xs if isinstance(x, Tensor)]
 
 
-def _strides(xs: Sequence[Any]) -> list[Any]:
-    return [x._value.strides for x in xs if isinstance(x, Tensor)]
-
-
-def _types(xs: Sequence[Any]) -> list[type]:
-    return [*map(type, xs)]
-
-
 def _identities(xs: Sequence[Any]) -> list[int]:
     """For each tensor or array, the first that is the same object."""
     first: dict[int, int] = {}
@@ -80,8 +72,9 @@ def _identities(xs: Sequence[Any]) -> list[int]:
 # each with the names by which code reads it
 PROPERTIES: dict[str, tuple[Callable[[Sequence[Any]], list[Any]], tuple[str, ...]]] = {
     "requires_grad, is_leaf or grad": (_graphs, ("requires_grad", "is_leaf", "grad", "grad_fn", "retains_grad")),
-    "the strides": (_strides, ("stride", "strides", "is_contiguous")),
-    "the type": (_types, ("isinstance", "issubclass", "type", "__class__", "is_tensor", "is_parameter", "getattr", "hasattr", "vars")),
+    "the strides": (lambda xs: [x._value.strides for x in xs if isinstance(x, Tensor)], ("stride", "strides", "is_contiguous")),
+    "the type": (lambda xs: [*map(type, xs)],
+                 ("isinstance", "issubclass", "type", "__class__", "is_tensor", "is_parameter", "getattr", "hasattr", "vars")),
     "the identity": (_identities, ("is", "id")),
 }
 

@@ -19,9 +19,10 @@ from symgrad.distributed import collectives, groups
 from symgrad.distributed.collectives import *
 from symgrad.distributed.communicators import ReduceOp as ReduceOp
 from symgrad.distributed.groups import *
-from symgrad.system.lazy import other_names
+from symgrad.system.lazy import lazy, other_names
 
 other_names(__name__, {__name__: "distributed_c10d"})  # torch's place for the functions
 
 if not TYPE_CHECKING:  # a list that is computed hides all names from mypy
     __all__ = sorted(["ReduceOp", *collectives.__all__, *groups.__all__])
+    __getattr__, __dir__ = lazy(__name__, {})  # an absent name says what to use instead

@@ -94,7 +94,7 @@ def init_process_group(backend: str | None = None, init_method: Any = None, time
     "mpi", are asked for and there is no mpi4py, or no MPI for it.
     """
     if is_initialized():
-        raise ValueError("trying to initialize the default process group twice!")
+        raise ValueError("init_process_group: there is a default process group; call destroy_process_group first")
     if backend not in (None, "mpi", "cpu:mpi"):
         raise ValueError(f"Unknown backend '{backend}'. The backend is 'mpi': start the processes by mpiexec -n 2 python program.py")
     if world_size == -1 and "WORLD_SIZE" in os.environ:  # of a launcher that is not MPI's
@@ -171,9 +171,9 @@ def member_of(group: Any) -> ProcessGroup:
     """
     found = _world.WORLD if group is None else group
     if found is None:
-        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+        raise ValueError("distributed: there is no default process group; call init_process_group first")
     if not isinstance(found, ProcessGroup):
-        raise ValueError(f"Invalid process group specified: this process is not in the group {group}")
+        raise ValueError(f"distributed: this process is not in the group {group}; call it in the processes of the group alone")
     return found
 
 
@@ -225,12 +225,12 @@ def rank_in(group: Any, rank: int | None, group_rank: int | None = None, default
     Raises ValueError if both or none are given, and if there is no such process in the group.
     """
     if rank is not None and group_rank is not None:
-        raise ValueError("Can't specify both group_rank and global_rank")
+        raise ValueError("distributed: give the rank in the group or among all processes, and not both")
     if group_rank is not None:
         get_global_rank(group, group_rank)
         return group_rank
     if (rank := default if rank is None else rank) is None:
-        raise ValueError("Must specify global_rank or group_rank")
+        raise ValueError("distributed: give the rank in the group or among all processes")
     return get_group_rank(group, rank)
 
 

@@ -147,9 +147,9 @@ def with_residual(op: Op, plain: Lifted, pair: Lifted, slope: Lifted, bend: Lift
     """The function of a unary op: `plain`, except on large arrays that require grad, where `pair` computes value and residual."""
     make = _node_with_residual(op, slope, bend)
 
-    def function(input: Any, out: Any = None) -> Tensor:
+    def function(input: Any, *, out: Any = None) -> Tensor:
         if not isinstance(input, Tensor) or input._node_slot is None or out is not None:
-            return plain(input, out)
+            return plain(input, out=out)
         x, p = input._value, input._node_slot
         if type(x) is not np.ndarray or x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or special and not thread.modes.plain:
             return plain(input)

@@ -104,7 +104,7 @@ def _binary(op: Op, call: Lifted) -> Lifted:
     plain, run = "df" if "c" in refuses else "dfDF", running(op)
 
     @specialized
-    def function(input: Any, other: Any, out: Any = None) -> Tensor:
+    def function(input: Any, other: Any, *, out: Any = None) -> Tensor:
         alike: bool | None = None  # whether the operands have one shape, None if unknown
         if out is not None:
             return into(out, op.name, function, *constants(op, input, other))
@@ -170,7 +170,7 @@ def _unary(op: Op, call: Lifted) -> Lifted:
     run = running(op)
 
     @specialized
-    def function(input: Any, out: Any = None) -> Tensor:
+    def function(input: Any, *, out: Any = None) -> Tensor:
         p: Node | None
         if out is not None:
             return into(out, op.name, function, *constants(op, input))

@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
+from symgrad.errors import NO_CUDA
 from symgrad.system.limits import DEVICE_LENGTH
 
 TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta",
@@ -114,9 +115,10 @@ def check_cpu(where: Any = None) -> None:
 
 def unavailable_error(where: device) -> Exception:
     """The error for an unavailable device, with the remedy."""
-    advice = f"symgrad computes with NumPy on the CPU; use device=\"cpu\" instead of \"{where}\", or ask torch.cuda.is_available() first"
+    ask = f", or ask torch.{where.type}.is_available() first" if where.type in ("cuda", "mps", "xpu") else ""
+    advice = f"symgrad computes with NumPy on the CPU; use device=\"cpu\" instead of \"{where}\"{ask}"
     if where.type in ("cuda", "xpu"):
-        return AssertionError(f"Torch not compiled with {where.type.upper()} enabled: {advice}")
+        return AssertionError(f"{NO_CUDA.format(where.type.upper())}: {advice}")
     return RuntimeError(f"device: there are no {where.type} devices: {advice}")
 
 

@@ -249,7 +249,7 @@ def resize(self: Tensor, *sizes_: int) -> Tensor:
 
     Raises RuntimeError for another number of elements.
     """
-    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    warnings.warn("Tensor.resize: use reshape; `resize_` writes in place", UserWarning, stacklevel=2)
     return _resized(self, sizes(sizes_))
 
 
@@ -259,7 +259,7 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 
     Raises RuntimeError for another number of elements.
     """
-    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
+    warnings.warn("Tensor.resize_as: use view_as; `resize_as_` writes in place", UserWarning, stacklevel=2)
     return _resized(self, tuple(tensor.shape))
 
 

@@ -32,17 +32,25 @@ def _with_inplace(name: str, *words: str) -> tuple[Activation, Activation]:
     """An op of the registry with a parameter `inplace` after those of these names; and the form that is always in place."""
     plain = getattr(traced, name)
     written, known, place = in_place(name + "_", plain), inspect.signature(plain).parameters, len(words) + 1
-    accepted = {"input", "inplace", *words}
+    accepted = frozenset(("input", *words))
 
-    def function(*args: Any, **kwargs: Any) -> Tensor:
+    def checked(name: str, most: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if len(args) > most:
+            raise TypeError(f"{name}: takes {most} arguments at most, and {len(args)} were given")
         if not kwargs.keys() <= accepted:
             raise TypeError(f"{name}: got an unexpected keyword argument {min(kwargs.keys() - accepted)!r}")
-        inplace = kwargs.pop("inplace", False)
-        if len(args) > place:
+
+    def function(*args: Any, **kwargs: Any) -> Tensor:
+        if len(args) <= place:
+            inplace = kwargs.pop("inplace", False)
+            checked(name, place, args, kwargs)
+        else:
+            checked(name, place + 1, args, kwargs)  # in which a second `inplace` is not accepted
             *args, inplace = args  # type: ignore[assignment]
         return (written if inplace else plain)(*args, **kwargs)
 
     def always(*args: Any, **kwargs: Any) -> Tensor:
+        checked(name + "_", place, args, kwargs)
         return written(*args, **kwargs)
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -219,7 +219,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
 
 
 @loss
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, size_average: bool | None = None,
                         reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of max(0, -target (input1 - input2) + margin). Raises RuntimeError for different numbers of dimensions."""
     check_dims("margin_ranking_loss", input2, input1.ndim, word="input2")
@@ -289,7 +289,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | N
 
 
 @loss
-def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor | float, weight: Tensor | None = None, size_average: bool | None = None,
                                 reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of the mean over the classes of -weight (target log(s(input)) + (1 - target) log(s(-input))), s the sigmoid.
 
@@ -308,7 +308,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
 
 
 @loss
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, size_average: bool | None = None,
                           reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of 1 - cos(input1, input2) where the target is 1, and of max(0, cos(input1, input2) - margin) where it is -1.
 
@@ -325,8 +325,8 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
 
 
 @loss
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
-                        size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
+                        swap: bool = False, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of max(0, d(anchor, positive) - d(anchor, negative) + margin), d the distance `pairwise_distance`.
 
     With `swap` the distance of the positive from the negative counts where it is smaller than that of the anchor. Raises ValueError unless the

@@ -201,5 +201,5 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
         raise TypeError(f"unexpected kwargs {given.keys() - simple}")
     for name in given:
         if name in out:
-            raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+            raise TypeError(f"{name} is given twice, by itself and in factory_kwargs")
     return out | given

@@ -92,7 +92,7 @@ class LBFGS(Declared):
             d = quietly(memory.direction, g)
             previous = point = _Point(0.0, point.loss, g, quietly(_product, g, d))
             memory.gradient, memory.loss = g, point.loss
-            memory.t = t = quietly(_first_step, g) * lr if state["n_iter"] == 1 else lr
+            memory.t = t = quietly(lambda g: min(1.0, float(1.0 / abs(g).sum())), g) * lr if state["n_iter"] == 1 else lr
             if point.slope > -tolerance:
                 break
             before = len(losses)
@@ -120,10 +120,6 @@ def _along(x: Any, t: float, d: Any) -> Any:
 
 def _product(g: np.ndarray, d: np.ndarray) -> float:
     return float(g @ d)
-
-
-def _first_step(g: np.ndarray) -> float:
-    return min(1.0, float(1.0 / abs(g).sum()))
 
 
 class _Point(NamedTuple):

@@ -89,7 +89,7 @@ def spec_of(name: str, operands: Sequence[Any], params: tuple) -> ArraySpec:
         if name == "broadcast_to" and shape != tuple(params[0]):
             raise ValueError(f"broadcast_to: an array of shape {shapes[0]} does not broadcast to {params[0]}")
         return ArraySpec(shape, _dtype(name, operands, params))
-    y = _computed(name, [_stand_in(e) for e in operands], params)
+    y = _computed(name, [e.value if e.name == "constant" else _zeros(e.shape, e.dtype) for e in operands], params)
     return ArraySpec(y.shape, y.dtype)
 
 
@@ -114,10 +114,6 @@ def _dtype(name: str, operands: Sequence[Any], params: tuple) -> np.dtype:
 def _one(e: Any) -> Any:
     """An operand of one element in place of many."""
     return np.ones((1,) * len(e.shape), e.dtype) if isinstance(e.kind, np.dtype) else e.value
-
-
-def _stand_in(e: Any) -> Any:
-    return e.value if e.name == "constant" else _zeros(e.shape, e.dtype)
 
 
 @functools.lru_cache(1024)

@@ -7,6 +7,16 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+ADVISERS: list[Callable[[str], str | None]] = []  # functions that know what to use instead of a name
+
+
+def missing(package: str, name: str, sentence: str | None = None) -> AttributeError:
+    """The error for a name that a module does not have, with what to use instead: the `sentence`, or the advice that there is."""
+    inside = package.partition(".")[2]
+    words = [name] if not inside else [f"{inside}.{name}", name]
+    found = [sentence] if sentence else [text for word in words for advice in ADVISERS if (text := advice(word))]
+    return AttributeError(f"module {package!r} has no attribute {name!r}" + (f": {found[0]}" if found else ""))
+
 
 def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a module: `homes` maps each of the names to the module that has it, or that is it.
@@ -17,7 +27,7 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
     """
     def __getattr__(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise missing(package, name)
         module = importlib.import_module(homes[name])
         return module if homes[name] == f"{package}.{name}" else getattr(module, name)
 

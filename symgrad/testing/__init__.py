@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from symgrad.system.lazy import missing
 from symgrad.testing.claims import Claims, op
 
 _LATER = {"CHECKS": "checks", "CheckFailure": "failure", "Failure": "failure", "OpReport": "failure", "Result": "failure", "check_op": "checks.base",
@@ -21,7 +22,7 @@ def __getattr__(name: str) -> Any:
         found = {c.function.__name__: c.function for c in checks.CHECKS.values()}
         if name in found:
             return found[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise missing(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -253,7 +253,8 @@ class Frame:
         leaves = [x.unpack(None) if isinstance(x, Saved) else x for x in self.leaves]  # type: ignore[arg-type]  # arguments need no owner
         args, kwargs = self.form.unflatten(leaves)
         try:
-            with in_mode(grad=True), in_vmap_levels(self.levels), restored_generator(self.state), self.again, saved_tensors_hooks(refill, _itself):
+            with in_mode(grad=True), in_vmap_levels(self.levels), restored_generator(self.state), self.again, saved_tensors_hooks(
+                    refill, lambda t: t):
                 self.function(*args, **kwargs)
         except _Enough:
             pass
@@ -278,10 +279,6 @@ class Frame:
         except CheckpointError as error:
             first, again = ("\n".join(f"  {line}" for line in log.lines) for log in self.logs)
             raise CheckpointError(f"{error}\n\nOperations of the first call:\n{first}\n\nOperations of the recomputation:\n{again}") from error
-
-
-def _itself(t: Tensor) -> Tensor:
-    return t
 
 
 # The operations of both calls, for debugging

@@ -183,13 +183,13 @@ def groups():
 @check
 def errors():
     x = torch.ones(2)
-    raises(ValueError, "twice", dist.init_process_group)
+    raises(ValueError, "there is a default process group", dist.init_process_group)
     raises(ValueError, "tensor_list must hold one tensor for each of", lambda: dist.all_gather([x], x))
     raises(ValueError, "world_size times input", lambda: dist.all_gather_into_tensor(x, x))
     raises(TypeError, "tensor is a list", lambda: dist.all_reduce([1.0]))
     raises(TypeError, "op must be one of", lambda: dist.all_reduce(x, "sum"))
-    raises(ValueError, "Must specify global_rank or group_rank", lambda: dist.broadcast(x))
-    raises(ValueError, "Can't specify both group_rank and global_rank", lambda: dist.broadcast(x, 0, group_src=0))
+    raises(ValueError, "give the rank in the group or among all processes", lambda: dist.broadcast(x))
+    raises(ValueError, "give the rank in the group or among all processes, and not both", lambda: dist.broadcast(x, 0, group_src=0))
     raises(ValueError, "is not part of group", lambda: dist.send(x, group_dst=size()))
     raises(ValueError, "missing" if dist.get_rank() == 0 else "given", lambda: dist.scatter(x, None if dist.get_rank() == 0 else [x]))
 

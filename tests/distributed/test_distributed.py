@@ -125,7 +125,7 @@ def test_one_process(group):
     dist.scatter_object_list(objects, ["b"])
     dist.gather_object("c", collected := [None])
     assert objects == ["b"] and collected == ["c"] and dist.get_rank(dist.new_group([0])) == 0
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="there is a default process group"):
         dist.init_process_group()
     with pytest.raises(ValueError, match="not different numbers from 0 to 0"):
         dist.new_group([1])
@@ -180,7 +180,7 @@ def test_errors_without_a_group(monkeypatch, found):
     assert dist.is_available() and not dist.is_initialized()
     for call in (dist.get_rank, dist.barrier, dist.destroy_process_group, lambda: nn.parallel.DistributedDataParallel(nn.Linear(1, 1)),
                  lambda: DistributedSampler([1])):
-        with pytest.raises(ValueError, match="^Default process group has not been initialized, please make sure to call init_process_group.$"):
+        with pytest.raises(ValueError, match="there is no default process group; call init_process_group first$"):
             call()
     with pytest.raises(ValueError, match="Unknown backend 'gloo'. The backend is 'mpi': start the processes by mpiexec"):
         dist.init_process_group("gloo")
@@ -201,9 +201,9 @@ def test_errors_without_a_group(monkeypatch, found):
 
 
 def test_modules_that_are_refused(group):
-    with pytest.raises(RuntimeError, match="not needed when a module doesn't have any parameter that requires a gradient"):
+    with pytest.raises(RuntimeError, match="no parameter of the module requires a gradient"):
         nn.parallel.DistributedDataParallel(nn.Tanh())
-    with pytest.raises(RuntimeError, match="uninitialized parameters"):
+    with pytest.raises(RuntimeError, match="the module has parameters without a shape"):
         nn.parallel.DistributedDataParallel(nn.LazyLinear(2))
 
 

@@ -1,5 +1,6 @@
 """What is refused before anything is computed: what is no tensor, numbers beyond the range of a dtype, and devices."""
 
+import functools
 import inspect
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 import symgrad
 import symgrad as sg
 from symgrad.engine.refusals import taking_tensors
+from symgrad.graph.op import REGISTRY
 
 F = sg.nn.functional
 CALLS = {
@@ -21,6 +23,54 @@ CALLS = {
 def test_an_argument_that_is_no_tensor_is_named(text):
     with pytest.raises(TypeError, match=text):
         CALLS[text]()
+
+
+ONE_TOO_MANY = {name: op for name, op in REGISTRY.items()
+                if op.kind == "elementwise" and op.surface.public and not op.parameters and op.arity in (1, 2)}
+
+
+@pytest.mark.parametrize("home", [sg, sg.special, F, sg.Tensor], ids=["symgrad", "special", "functional", "Tensor"])
+def test_an_argument_too_many_is_refused_and_not_written(home):
+    """The functions of NumPy that compute take the array of the result at the end; here it has a name, `out`."""
+    found = [(name, getattr(home, name)) for name in ONE_TOO_MANY if hasattr(home, name)]
+    assert found
+    for name, function in found:
+        given = [sg.tensor([0.3, 0.7]) for _ in range(ONE_TOO_MANY[name].arity)]
+        more = sg.tensor([7.0, 7.0])
+        with pytest.raises((TypeError, RuntimeError)):  # RuntimeError where there is a flag `inplace`, which more than one element is not
+            function(*given, more)
+        assert more.tolist() == [7.0, 7.0] and [x.tolist() for x in given] == [[0.3, 0.7]] * len(given), name
+
+
+IN_PLACE = {"elu": 2, "celu": 2, "selu": 1, "silu": 1, "mish": 1, "hardsigmoid": 1, "hardswish": 1, "hardtanh": 3, "leaky_relu": 2, "threshold": 3}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_activations_refuse_an_argument_too_many(name):
+    plain, values = getattr(F, name), [0.3, 0.9][:IN_PLACE[name] - 1]
+    always = getattr(F, name + "_", None)
+    x, y = sg.tensor([-1.3, 2.7]), sg.tensor([7.0, 7.0])
+    calls = [lambda: plain(x, *values, False, 3), lambda: plain(x, *values, True, inplace=False), lambda: plain(x, *values, True, True),
+             lambda: plain(x, out=y)]
+    if always:
+        calls += [lambda: always(x, *values, True), lambda: always(x, *values, out=y), lambda: always(x, *values, inplace=False)]
+    for call in calls:
+        with pytest.raises(TypeError, match=f"^{name}_?: (takes|got an unexpected)"):
+            call()
+    assert x.tolist() == [-1.3, 2.7] and y.tolist() == [7.0, 7.0]
+    assert plain(x, *values, True) is x and x.tolist() == plain(sg.tensor([-1.3, 2.7]), *values).tolist()
+
+
+ABSENT = {"utils.model_zoo": "symgrad.load", "distributed.rpc": "MPI", "optim.SparseAdam": "dense", "testing.assert_close": "numpy.testing",
+          "utils.flop_counter": "cProfile", "autograd.profiler": "cProfile", "nn.quantized": "quantized", "utils.data.IterDataPipe": "Dataset",
+          "cuda.amp": "dtypes", "quantization": "quantized", "cuda.Graph": "CPU"}
+
+
+@pytest.mark.parametrize("name", ABSENT)
+def test_an_absent_name_of_any_module_says_what_to_use(name):
+    home = functools.reduce(getattr, name.split(".")[:-1], sg)
+    with pytest.raises(AttributeError, match=f"^module '{home.__name__}' has no attribute .*: .*{ABSENT[name]}"):
+        getattr(home, name.rpartition(".")[2])
 
 
 def test_an_attribute_that_lacks_elsewhere_is_no_fault_of_the_arguments():

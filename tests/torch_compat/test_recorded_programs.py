@@ -30,7 +30,7 @@ def _hooks_of_all_modules_end_with_a_program(monkeypatch):
             hooks.clear()
 
 
-@pytest.mark.filterwarnings("ignore:Using backward", "ignore:Anomaly Detection", "ignore:This DataLoader will create")
+@pytest.mark.filterwarnings("ignore:Using backward", "ignore:anomalies are detected", "ignore:This DataLoader will create")
 @pytest.mark.sampled(115)
 @pytest.mark.parametrize("file, name", NAMES, ids=map("-".join, NAMES))
 def test_programs_say_what_pytorch_said(file, name):

@@ -63,7 +63,7 @@ def gather(outputs: Sequence[Any], target_device: Any = "cpu", dim: int = 0) -> 
         return None
     if isinstance(first, Mapping):
         if any(len(out) != len(first) for out in outputs):
-            raise ValueError("All dicts must have the same number of keys")
+            raise ValueError("gather: the results of the replicas are dicts of different lengths; give each the same keys")
         return kind((key, gather([out[key] for out in outputs], dim=dim)) for key in first)
     return getattr(kind, "_make", kind)(gather(parts, dim=dim) for parts in zip(*outputs))
 

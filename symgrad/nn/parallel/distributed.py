@@ -86,11 +86,10 @@ class DistributedDataParallel(Module):
         self.require_backward_grad_sync = True
         named = dict(module.named_parameters())
         if any(isinstance(p, UninitializedParameter) for p in named.values()):
-            raise RuntimeError("Modules with uninitialized parameters can't be used with `DistributedDataParallel`. Run a dummy forward pass to "
-                               "correctly initialize the modules")
+            raise RuntimeError("DistributedDataParallel: the module has parameters without a shape; call it once, before it is wrapped")
         self._names = {p: name for name, p in named.items() if p.requires_grad}
         if not self._names:
-            raise RuntimeError("DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient.")
+            raise RuntimeError("DistributedDataParallel: no parameter of the module requires a gradient; call the module itself")
         self._same_everywhere([(name, tuple(p.shape), str(p.dtype), p.requires_grad) for name, p in named.items()])
         if init_sync:
             self._send([*named.values(), *module.buffers()])

@@ -113,7 +113,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Set the parameters to slices of one vector, as views of its memory. Raises TypeError for a vector that is not a Tensor."""
     if not isinstance(vec, Tensor):
-        raise TypeError(f"expected torch.Tensor, but got: {typename(vec)}")
+        raise TypeError(f"parameters: give a Tensor, not {typename(vec)}")
     start: Any = 0
     for parameter in parameters:
         parameter.data = vec[start:start + parameter.numel()].view(parameter.shape).data

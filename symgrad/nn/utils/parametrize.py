@@ -84,7 +84,7 @@ class ParametrizationList(ModuleList):
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False):
         if not len(modules):
-            raise ValueError("ParametrizationList requires one or more modules.")
+            raise ValueError("ParametrizationList: there are no modules; give at least one")
         super().__init__(modules)
         self.unsafe = unsafe
         new: Any = original

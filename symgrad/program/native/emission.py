@@ -57,7 +57,8 @@ class Emission(LoopWriter):
         lanes = {item.lane for item in schedule.items if item.lane in REAL} | {letter for _, letter in self.routines if letter in REAL}
         calls = "".join(f"  part{i}(table, work, scratch, blas);\n" for i in range(len(parts)))
         self.text = "\n".join([
-            function_texts(self.used, lanes), *[routine_text(*key) for key in sorted(self.routines, key=_routine_order)], *bodies,
+            function_texts(self.used, lanes),
+            *[routine_text(*key) for key in sorted(self.routines, key=lambda k: (list(ROUTINES).index(k[0]), k[1]))], *bodies,
             ENTRY, RUN.replace("CALLS", calls)])
 
     def _function(self, number: int, part: list[Item]) -> str:
@@ -185,7 +186,3 @@ class Emission(LoopWriter):
 
     def _selected(self, node: KernelNode) -> None:
         self._product(node, "selected", f"{int(node.params[0])}, {self.pointer(node.operands[2].node)}, ")
-
-
-def _routine_order(key: tuple[str, str]) -> tuple[int, str]:
-    return list(ROUTINES).index(key[0]), key[1]

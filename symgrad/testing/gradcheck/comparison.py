@@ -72,9 +72,9 @@ def _columns(check: DerivativeCheck, y: Tensor, cotangents: Sequence[Array]) -> 
         for gradients in found:
             for x, g in zip(check.leaves, gradients):
                 if g is not None and g.shape != x.shape:
-                    raise GradcheckError("Analytical gradient has incorrect size")
+                    raise GradcheckError("gradcheck: the gradient has another shape than its input")
                 if g is not None and g.dtype != x.dtype and check.dtypes:
-                    raise GradcheckError("Gradient has dtype mismatch")
+                    raise GradcheckError("gradcheck: the gradient has another dtype than its input")
         blocks.append([_matrix([gradients[j] for gradients in found], x).T for j, x in enumerate(check.leaves)])
     for one, other in zip(*blocks):
         if one.size and _distances(one, other).max() > check.nondet_tol:
@@ -88,7 +88,7 @@ def _rows(check: DerivativeCheck, j: int, vectors: Sequence[Array]) -> list[Arra
     for tangents in found:
         for y, t in zip(check.outputs, tangents):
             if check.dtypes and t is not None and t.is_complex() != y.is_complex():
-                raise GradcheckError("Forward AD gradient has dtype mismatch.")
+                raise GradcheckError("gradcheck: the tangent has another dtype than its output")
     return [_matrix([tangents[i] for tangents in found], y) for i, y in enumerate(check.outputs)]
 
 
@@ -184,7 +184,7 @@ def _check_nothing(check: DerivativeCheck) -> None:
         for vectors in check.directions(j, check.fast):
             for found in check.numerical(x, vectors, places):
                 if (np.abs(found) > (check.nondet_tol if check.fast else 0)).any():
-                    raise GradcheckError("Numerical gradient for function expected to be zero")
+                    raise GradcheckError("gradcheck: the differences of the function are not 0, and no output depends on an input")
 
 
 def _check_zero_cotangents(check: DerivativeCheck) -> None:
@@ -192,11 +192,11 @@ def _check_zero_cotangents(check: DerivativeCheck) -> None:
     found = grad(check.outputs, check.leaves, zeros, retain_graph=True, allow_unused=True) if zeros else ()
     for x, g in ((x, g) for x, g in zip(check.leaves, found) if g is not None):
         if not (g._value == 0).all():
-            raise GradcheckError("backward not multiplied by grad_output")
+            raise GradcheckError("gradcheck: backward with a cotangent of zeros does not give zeros")
         if g.dtype != x.dtype:
-            raise GradcheckError("grad is incorrect type")
+            raise GradcheckError("gradcheck: the gradient has another dtype or layout than its input")
         if g.shape != x.shape:
-            raise GradcheckError("grad is incorrect size")
+            raise GradcheckError("gradcheck: the gradient has another shape than its input")
 
 
 class _Undefined(Function):
@@ -220,10 +220,10 @@ def _check_undefined_cotangents(check: DerivativeCheck) -> None:
         try:
             found = grad(outputs, check.leaves, [wrap(np.zeros_like(y._value)) for y in outputs], allow_unused=True)
         except Exception as error:
-            raise GradcheckError("Expected backward function to handle undefined output grads. "
+            raise GradcheckError("gradcheck: backward fails where an output has no gradient. "
                                  f"{without} it raised {type(error).__name__}: {error}") from error
         if any(g is not None and not (g._value == 0).all() for g in found):
-            raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
+            raise GradcheckError("gradcheck: where no output has a gradient, those of the inputs must be None or 0. "
                                  f"{without} they were not.")
 
 

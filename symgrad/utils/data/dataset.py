@@ -30,7 +30,7 @@ class Dataset(Generic[Example]):
     """Examples by index: a subclass has `__getitem__`, and `__len__` if their number is known."""
 
     def __getitem__(self, index: Any) -> Example:
-        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+        raise NotImplementedError("Dataset: define __getitem__ in the subclass")
 
     def __add__(self, other: Dataset[Any]) -> ConcatDataset:
         return ConcatDataset([self, other])
@@ -195,7 +195,7 @@ Index = TypeVar("Index", covariant=True)
 
 def _positive(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise ValueError(f"{name} should be a positive integer value, but got {name}={value}")
+        raise ValueError(f"{name} must be a positive integer, not {value!r}")
 
 
 class Sampler(Generic[Index]):
@@ -233,7 +233,7 @@ class RandomSampler(Sampler[int]):
     def __init__(self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: Any = None):
         self.data_source, self.replacement, self._num_samples, self.generator = data_source, replacement, num_samples, generator
         if not isinstance(replacement, bool):
-            raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
+            raise TypeError(f"replacement must be a bool, not {replacement!r}")
         _positive("num_samples", self.num_samples)
 
     @property
@@ -277,10 +277,10 @@ class WeightedRandomSampler(Sampler[int]):
     def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Any = None):
         _positive("num_samples", num_samples)
         if not isinstance(replacement, bool):
-            raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
+            raise ValueError(f"replacement must be a bool, not {replacement!r}")
         self.weights: Tensor = as_tensor(weights, dtype=float)
         if self.weights.ndim != 1:
-            raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}")
+            raise ValueError(f"weights must have one dimension; their shape is {tuple(self.weights.shape)}")
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Iterator[int]:
@@ -302,7 +302,7 @@ class BatchSampler(Sampler[list[int]]):
     def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool):
         _positive("batch_size", batch_size)
         if not isinstance(drop_last, bool):
-            raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
+            raise ValueError(f"drop_last must be a bool, not {drop_last!r}")
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -335,7 +335,7 @@ class DistributedSampler(Sampler[int]):
         self.num_replicas = get_world_size() if num_replicas is None else num_replicas
         self.rank = get_rank() if rank is None else rank
         if not 0 <= self.rank < self.num_replicas:
-            raise ValueError(f"Invalid rank {self.rank}, rank should be in the interval [0, {self.num_replicas - 1}]")
+            raise ValueError(f"rank must be from 0 to {self.num_replicas - 1}, not {self.rank}")
         self.dataset, self.shuffle, self.seed, self.drop_last, self.epoch = dataset, shuffle, seed, drop_last, 0
         self.num_samples = len(dataset) // self.num_replicas if drop_last else math.ceil(len(dataset) / self.num_replicas)
         self.total_size = self.num_samples * self.num_replicas
