@@ -171,7 +171,7 @@ def __len__(self: Tensor) -> int:
 @METHODS.define
 def __iter__(self: Tensor) -> Iterator[Tensor]:
     if not self._value.ndim:
-        raise TypeError("iteration over a 0-d tensor")
+        raise TypeError("iter: a tensor without dimensions has no rows; use item() for its number")
     return iter(self.unbind(0))
 
 

@@ -311,12 +311,6 @@ def ties_share(call: Call, functions: Functions) -> None:
         assert np.all(np.any(shares, 0) | (a == 0)), (a, b)
 
 
-def goes_into_out(call: Call, functions: Functions) -> None:
-    """The second argument has the result."""
-    args = ours(without_grad(call).args)
-    assert functions[1](*args) is args[1]
-
-
 def at_a_pole(call: Call, functions: Functions) -> None:
     """A complex pole has no direction: ours is NaN where torch's gradient is infinite, and torch's everywhere else."""
     for a, b in zip(*gradients_of_both(call, functions, ones=True)):

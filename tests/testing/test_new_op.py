@@ -12,9 +12,10 @@ import pytest
 
 from symgrad.cli import main
 from symgrad.testing.checks import CHECKS
-from tests.support.plugin_runs import everything_is_imported  # noqa: F401, a fixture
+from tests.support import plugin_runs
 
 pytest_plugins = "pytester"
+everything_is_imported = plugin_runs.everything_is_imported  # a fixture
 
 PROJECT = Path(__file__).parents[2] / "examples" / "new_op"
 README = (PROJECT / "README.md").read_text(encoding="utf-8")

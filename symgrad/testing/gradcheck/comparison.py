@@ -225,7 +225,7 @@ def _check_zero_cotangents(check: DerivativeCheck) -> None:
         if not (g._value == 0).all():
             raise GradcheckError("gradcheck: backward with a cotangent of zeros does not give zeros")
         if g.dtype != x.dtype:
-            raise GradcheckError("gradcheck: the gradient has another dtype or layout than its input")
+            raise GradcheckError("gradcheck: the gradient has another dtype than its input")
         if g.shape != x.shape:
             raise GradcheckError("gradcheck: the gradient has another shape than its input")
 
